@@ -1,0 +1,82 @@
+# Every target needs only Python 3.11+, make and sh. `make demo` and `make test` are the two commands of the README.
+# Another interpreter: `make test PYTHON=python3.12`.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := $(shell find src -name '*.py' 2>/dev/null)
+TYPED := src tools tests
+
+.PHONY: demo test check lint format types layers notes codegen conformance bench bench-quick size clean
+
+# Trains a small network on the data in examples/data and writes pictures to demo_output/.
+demo: $(if $(wildcard $(VENV)/.developed),,$(VENV)/.installed)
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.developed
+	$(BIN)/python -m pytest
+
+# Everything that must hold before a change is handed in.
+check: $(VENV)/.developed
+	$(BIN)/python -m tools.codegen --check
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy --strict $(TYPED)
+	$(BIN)/python -m tools.check_layers
+	$(BIN)/python -m tools.check_notes
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.developed
+	$(BIN)/ruff check .
+
+format: $(VENV)/.developed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+types: $(VENV)/.developed
+	$(BIN)/mypy --strict $(TYPED)
+
+layers: $(VENV)/.developed
+	$(BIN)/python -m tools.check_layers
+
+notes: $(VENV)/.developed
+	$(BIN)/python -m tools.check_notes
+
+codegen: $(VENV)/.developed
+	$(BIN)/python -m tools.codegen
+
+# Runs the same programs on PyTorch and on pullback; installs PyTorch, which is large.
+conformance: $(VENV)/.conformance
+	$(BIN)/python -m pytest tests/parity
+
+bench: $(VENV)/.installed
+	$(BIN)/python -m benchmarks
+
+bench-quick: $(VENV)/.installed
+	$(BIN)/python -m benchmarks --quick
+
+size: $(VENV)/.developed
+	$(BIN)/python -m tools.size_report
+
+clean:
+	rm -rf $(VENV) build dist src/*.egg-info demo_output .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps: each says that the environment holds what its name says, so that a second run starts at once.
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "pullback needs Python 3.11 or newer; give one with: make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.created pyproject.toml $(SOURCES)
+	$(BIN)/python -m pip install --quiet .
+	touch $@
+
+$(VENV)/.developed: $(VENV)/.created pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+$(VENV)/.conformance: $(VENV)/.developed
+	$(BIN)/python -m pip install --quiet --editable '.[conformance]'
+	touch $@

@@ -1,0 +1,98 @@
+"""The command line: `pullback run script.py args...` runs a PyTorch program on pullback, otherwise as Python would.
+
+`python -m pullback run` is the same. Nothing here knows about tensors.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import runpy
+import sys
+from collections.abc import Callable, Sequence
+from types import CodeType, ModuleType, TracebackType
+
+from pullback.as_torch import install_as_torch
+from pullback.version import __version__
+
+USAGE = """\
+usage: pullback run script.py [args...]     run a PyTorch program with 'torch' meaning pullback
+       pullback run -m module [args...]     the same for a module
+       pullback --version
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command that `arguments` name and return the exit status."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    match arguments:
+        case ["--version" | "-V"]:
+            print(f"pullback {__version__}")
+            return 0
+        case ["--help" | "-h"] | ["run", "--help" | "-h"]:
+            print(USAGE, end="")
+            return 0
+        case ["run", "-m", module, *rest]:
+            return run_module(module, rest)
+        case ["run", script, *rest] if not script.startswith("-"):
+            return run_script(script, rest)
+    print(USAGE, end="", file=sys.stderr)
+    return 2
+
+
+def run_script(path: str, arguments: Sequence[str]) -> int:
+    """Run the file at `path` as `__main__` with `torch` meaning pullback."""
+    try:
+        with io.open_code(os.path.abspath(path)) as file:
+            source = file.read()
+    except OSError as error:
+        print(f"pullback: can't open file '{os.path.abspath(path)}': {_reason(error)}", file=sys.stderr)
+        return 2
+    sys.argv[:] = [path, *arguments]
+    sys.path[0] = os.path.dirname(os.path.realpath(path))
+    install_as_torch()
+    return _run_like_the_interpreter(lambda: _execute(compile(source, path, "exec", dont_inherit=True), path))
+
+
+def run_module(name: str, arguments: Sequence[str]) -> int:
+    """Run the module `name` as `python -m name` would, with `torch` meaning pullback."""
+    sys.argv[:] = ["-m", *arguments]
+    sys.path[0] = os.getcwd()
+    install_as_torch()
+    return _run_like_the_interpreter(lambda: runpy.run_module(name, run_name="__main__", alter_sys=True))
+
+
+def _execute(code: CodeType, path: str) -> None:
+    """Execute `code` in a new `__main__`, which stays in place: pickled classes and threads look it up there."""
+    module = ModuleType("__main__")
+    vars(module).update(__file__=path, __cached__=None, __builtins__=__builtins__)
+    sys.modules["__main__"] = module
+    exec(code, vars(module))
+
+
+def _run_like_the_interpreter(action: Callable[[], object]) -> int:
+    """Call `action`; an uncaught exception is shown without the frames of this file, SystemExit passes through."""
+    try:
+        action()
+    except SystemExit:
+        raise
+    except BaseException as error:
+        sys.excepthook(type(error), error, _user_frames(error.__traceback__))
+        return 130 if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+def _user_frames(traceback: TracebackType | None) -> TracebackType | None:
+    """Drop the leading frames that belong to this file and to runpy."""
+    ours = {__file__, runpy.__file__, "<frozen runpy>"}
+    while traceback is not None and traceback.tb_frame.f_code.co_filename in ours:
+        traceback = traceback.tb_next
+    return traceback
+
+
+def _reason(error: OSError) -> str:
+    return f"[Errno {error.errno}] {error.strerror}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,159 @@
+"""Makes `import torch` mean pullback in this process, so that a PyTorch program runs unmodified.
+
+A finder at the front of `sys.meta_path` answers for `torch` and everything below it: with pullback's own module
+objects where pullback has that module, with a stub where only PyTorch has it. An installed PyTorch is not touched.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+
+from pullback.backend.naming import set_display_namespace
+from pullback.torch_version import TorchVersion
+
+__all__ = ["MissingModuleError", "install_as_torch"]
+
+EMULATED_VERSION = "2.13.0"
+"""The PyTorch release whose behaviour pullback follows; `torch.__version__` while it stands in."""
+
+OTHER_PACKAGES = {"torchviz": "pullback.utils.graph_picture"}
+"""Small companions of PyTorch that pullback brings along: their name, and the module that answers for them."""
+
+
+class MissingModuleError(NotImplementedError, AttributeError):
+    """Raised on using a module that PyTorch has and pullback lacks; an AttributeError so that `hasattr` says no."""
+
+
+class StubModule(ModuleType):
+    """Stands for a module that PyTorch has and pullback lacks: importing it works, using it raises."""
+
+    def __getattr__(self, name: str) -> object:
+        raise MissingModuleError(
+            f"{self.__name__}.{name} is not available: pullback has no counterpart of PyTorch's module "
+            f"'{self.__name__}'. Run this part of the program with PyTorch itself, or do without it."
+        )
+
+
+class AliasLoader(Loader):
+    """Loads a module by handing out another module's object, unchanged."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+        self._target_spec: ModuleSpec | None = None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Return the target module itself."""
+        module = importlib.import_module(self._target)
+        self._target_spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Undo the one thing the import system changed: the module's own spec."""
+        module.__spec__ = self._target_spec
+
+
+class StubLoader(Loader):
+    """Loads a `StubModule`."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Return a stub that can be a package to further stubs."""
+        return StubModule(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Do nothing: a stub has no content."""
+
+
+class TorchFinder(MetaPathFinder):
+    """Answers every import of `torch`, of its submodules and of `OTHER_PACKAGES`."""
+
+    def __init__(self, torch_modules: frozenset[str]) -> None:
+        self._torch_modules = torch_modules
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return a spec for a name that is ours to answer, None for any other."""
+        if fullname in OTHER_PACKAGES:
+            return ModuleSpec(fullname, AliasLoader(OTHER_PACKAGES[fullname]))
+        if fullname != "torch" and not fullname.startswith("torch."):
+            return None
+        own_name = "pullback" + fullname.removeprefix("torch")
+        if fullname != "torch" and fullname.removeprefix("torch.") not in self._torch_modules:
+            raise _no_such_module(fullname)
+        if _exists(own_name):
+            return ModuleSpec(fullname, AliasLoader(own_name))
+        return ModuleSpec(fullname, StubLoader(), is_package=True)
+
+
+def _no_such_module(fullname: str) -> ModuleNotFoundError:
+    """The error for a name that is no module of PyTorch's, most often from `from torch.stub import something`."""
+    parent, _, name = fullname.rpartition(".")
+    if not isinstance(sys.modules.get(parent), StubModule):
+        return ModuleNotFoundError(f"No module named '{fullname}'", name=fullname)
+    # `from stub import name` asks for a submodule after the attribute; the import system would swallow an error
+    # that bears the asked-for name and say only "cannot import name".
+    return ModuleNotFoundError(
+        f"cannot import name '{name}' from '{parent}': pullback has no counterpart of that PyTorch module. "
+        "Run this part of the program with PyTorch itself, or do without it.",
+        name=parent,
+    )
+
+
+def _exists(name: str) -> bool:
+    """Whether pullback has the module `name`, without running it."""
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _read_torch_modules() -> frozenset[str]:
+    return frozenset(Path(__file__).with_name("torch_modules.txt").read_text(encoding="utf-8").split())
+
+
+def _with_stubs(lookup: Callable[[str], object] | None, torch_modules: frozenset[str]) -> Callable[[str], object]:
+    """Wrap a module's `__getattr__` so that `torch.jit` works after a bare `import torch`, as in PyTorch."""
+
+    def look_up_or_stub(name: str) -> object:
+        if lookup is not None:
+            try:
+                return lookup(name)
+            except AttributeError:
+                if name not in torch_modules:
+                    raise
+        if name in torch_modules:
+            return importlib.import_module(f"torch.{name}")
+        raise AttributeError(f"module 'torch' has no attribute '{name}'")
+
+    return look_up_or_stub
+
+
+def install_as_torch() -> None:
+    """Make `import torch` and its submodules resolve to pullback in this process.
+
+    Reprs then say `torch.`, and `torch.__version__` is the release that pullback follows. Calling it again does
+    nothing. It must come before the first `import torch`: modules that hold the real one would not notice.
+    """
+    import pullback  # lazy: the package is above this module, and is complete by the time this runs
+
+    if any(isinstance(finder, TorchFinder) for finder in sys.meta_path):
+        return
+    if "torch" in sys.modules:
+        raise RuntimeError(
+            "install_as_torch() came too late: 'torch' has already been imported in this process. "
+            "Call it before the first 'import torch', or start the program with 'pullback run script.py'."
+        )
+    torch_modules = _read_torch_modules()
+    sys.meta_path.insert(0, TorchFinder(torch_modules))
+    set_display_namespace("torch")
+    namespace = vars(pullback)
+    namespace["__version__"] = TorchVersion(EMULATED_VERSION)
+    namespace["__getattr__"] = _with_stubs(namespace.get("__getattr__"), torch_modules)
+    importlib.import_module("torch")

@@ -1,0 +1,1 @@
+"""Programs that make and check the source; none of them is installed."""

@@ -1,0 +1,73 @@
+"""Prints how large the source is: lines and Python tokens per file, and per folder.
+
+Tokens say more than lines: comments, docstrings and layout do not count. Run as
+`python -m tools.size_report [--files N] [folder]`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tokenize
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+IGNORED_TOKENS = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING}
+
+
+@dataclass(frozen=True)
+class Size:
+    """The size of a piece of source."""
+
+    lines: int = 0
+    tokens: int = 0
+
+    def __add__(self, other: Size) -> Size:
+        return Size(self.lines + other.lines, self.tokens + other.tokens)
+
+
+def measure(path: Path) -> Size:
+    """Count the lines of a file that are not blank and the tokens that mean something."""
+    lines = sum(1 for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+    with tokenize.open(path) as file:
+        tokens = list(tokenize.generate_tokens(file.readline))
+    return Size(lines, sum(1 for token, before in zip(tokens, [None, *tokens], strict=False) if _counts(token, before)))
+
+
+def _counts(token: tokenize.TokenInfo, before: tokenize.TokenInfo | None) -> bool:
+    starts_statement = before is None or before.type in IGNORED_TOKENS
+    is_docstring = token.type == tokenize.STRING and starts_statement
+    return token.type not in IGNORED_TOKENS and token.type != tokenize.ENDMARKER and not is_docstring
+
+
+def report(folder: Path, file_count: int) -> str:
+    """Return the table of folders and of the largest files below `folder`."""
+    sizes = {path.relative_to(folder): measure(path) for path in sorted(folder.rglob("*.py"))}
+    by_part: dict[str, Size] = defaultdict(Size)
+    for path, size in sizes.items():
+        by_part[path.parts[0]] += size
+    total = sum(sizes.values(), Size())
+    largest = sorted(sizes.items(), key=lambda item: -item[1].tokens)[:file_count]
+    rows = [_row("folder", "lines", "tokens"), *(_row(name, s.lines, s.tokens) for name, s in sorted(by_part.items()))]
+    rows += [_row("total", total.lines, total.tokens), "", _row("largest files", "lines", "tokens")]
+    rows += [_row(path.as_posix(), size.lines, size.tokens) for path, size in largest]
+    return "\n".join(rows)
+
+
+def _row(name: str, lines: object, tokens: object) -> str:
+    return f"{name:<48} {lines:>8} {tokens:>8}"
+
+
+def main(arguments: list[str]) -> int:
+    """Print the report."""
+    parser = argparse.ArgumentParser(description="Print lines and tokens per folder and of the largest files.")
+    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent.parent / "src" / "pullback")
+    parser.add_argument("--files", type=int, default=20, help="how many of the largest files to list")
+    options = parser.parse_args(arguments)
+    print(report(options.folder, options.files))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
