@@ -154,12 +154,16 @@ def check_file(path: Path, root: Path) -> Iterator[Violation]:
     collector.visit(ast.parse(source, str(path)))
     part = part_of(relative)
     for imported in collector.imports:
-        message = _objection(part, relative, imported)
+        message = _objection(part, relative, imported, _parts(root))
         if message is not None:
             yield Violation(path, imported.line, message)
 
 
-def _objection(part: str, relative: Path, imported: Import) -> str | None:
+def _parts(root: Path) -> set[str]:
+    return {part for row in LAYERS for part in row} | {path.stem for path in root.iterdir()}
+
+
+def _objection(part: str, relative: Path, imported: Import, parts: set[str]) -> str | None:
     top, _, rest = imported.module.partition(".")
     if top == "torch":
         return "pullback never imports PyTorch; put a comparison with it under tests/parity"
@@ -167,7 +171,9 @@ def _objection(part: str, relative: Path, imported: Import) -> str | None:
         return f"only {' and '.join(sorted(ARRAY_PARTS))} import {top}; ask them for what '{part}' needs"
     if top != PACKAGE or imported.is_lazy:
         return None
-    target = rest.partition(".")[0] or "__init__"
+    target = rest.partition(".")[0]
+    if target not in parts:
+        target = "__init__"  # `import pullback`, or `from pullback import Tensor`
     if target == part or (part, target) in NEIGHBOURS or (relative.as_posix(), target) in SANCTIONED_CYCLES:
         return None
     if layer_of(target) < layer_of(part) or (target == "__init__" and layer_of(part) >= PUBLIC_LAYER):
