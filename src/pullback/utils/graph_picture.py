@@ -1,0 +1,295 @@
+"""Shows the recorded graph behind a tensor: as a text tree, as DOT, or as an SVG drawn without any other program.
+
+Reads only what users can read (`grad_fn`, `next_functions`, `variable`), so anything with these attributes can be
+drawn. `make_dot` takes the arguments of torchviz's function of that name.
+"""
+
+from __future__ import annotations
+
+import html
+import itertools
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias
+
+from pullback.utils.layered_layout import lay_out
+
+__all__ = ["Drawing", "graph_tree", "make_dot", "read_graph", "save_svg"]
+
+Kind: TypeAlias = Literal["leaf", "operation", "output"]
+Params: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]] | Any | None
+
+COLOURS: dict[Kind, tuple[str, str]] = {
+    "leaf": ("#dbeafe", "#3b82f6"),
+    "operation": ("#f3f4f6", "#9ca3af"),
+    "output": ("#dcfce7", "#22c55e"),
+}
+CHARACTER_WIDTH, LINE_HEIGHT, PADDING, MARGIN = 7.0, 16.0, 10.0, 16.0
+
+
+class GraphNode(Protocol):
+    """What is read of a node."""
+
+    def name(self) -> str:
+        """The node's name, such as `MulBackward0`."""
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """The nodes of its inputs."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """One box of the picture: an output, an operation, or a leaf."""
+
+    lines: tuple[str, ...]
+    kind: Kind
+
+
+@dataclass
+class GraphPicture:
+    """Boxes, and arrows between them (as positions in `boxes`) in the direction of the forward computation."""
+
+    boxes: list[Box] = field(default_factory=list)
+    arrows: list[tuple[int, int]] = field(default_factory=list)
+
+    def add(self, box: Box) -> int:
+        """Add a box and return its position."""
+        self.boxes.append(box)
+        return len(self.boxes) - 1
+
+
+def read_graph(tensors: Any, params: Params = None, show_accumulators: bool = False) -> GraphPicture:
+    """Read the graph behind one tensor or several; `params` names its leaves, as a mapping, pairs or a module.
+
+    With `show_accumulators` a leaf is drawn apart from the node that accumulates its gradient.
+    """
+    names = _names_of(params)
+    picture = GraphPicture()
+    positions: dict[GraphNode, int] = {}
+    waiting: list[tuple[GraphNode, int]] = []
+    for tensor in tensors if isinstance(tensors, list | tuple) else [tensors]:
+        label = names.get(id(tensor), "output")
+        output = picture.add(Box((label, _shape_text(tensor)), "output"))
+        if tensor.grad_fn is not None:
+            waiting.append((tensor.grad_fn, output))
+    while waiting:
+        node, consumer = waiting.pop()
+        is_new = node not in positions
+        if is_new:
+            positions[node] = _add_node(picture, node, names, show_accumulators)
+            inputs = [following for following, _ in node.next_functions if following is not None]
+            waiting.extend((following, positions[node]) for following in reversed(inputs))
+        picture.arrows.append((positions[node], consumer))
+    return picture
+
+
+def _add_node(picture: GraphPicture, node: GraphNode, names: Mapping[int, str], show_accumulators: bool) -> int:
+    leaf = getattr(node, "variable", None)
+    if leaf is None:
+        return picture.add(Box((node.name(), *_node_shape(node)), "operation"))
+    leaf_box = Box((names.get(id(leaf), "leaf"), _shape_text(leaf)), "leaf")
+    if not show_accumulators:
+        return picture.add(leaf_box)
+    accumulator = picture.add(Box((_short_name(node),), "operation"))
+    picture.arrows.append((picture.add(leaf_box), accumulator))
+    return accumulator
+
+
+def _names_of(params: Params) -> dict[int, str]:
+    if params is None:
+        return {}
+    if hasattr(params, "named_parameters"):
+        pairs = params.named_parameters()
+    else:
+        pairs = params.items() if isinstance(params, Mapping) else params
+    return {id(tensor): name for name, tensor in pairs}
+
+
+def _short_name(node: GraphNode) -> str:
+    return node.name().rpartition("::")[2]
+
+
+def _shape_text(tensor: Any) -> str:
+    return str(tuple(tensor.shape))
+
+
+def _node_shape(node: GraphNode) -> tuple[str, ...]:
+    """The shapes of what the node's operation returned, if the node tells."""
+    metadata = getattr(node, "_input_metadata", None) or ()
+    shapes = [str(tuple(entry.shape)) for entry in metadata if getattr(entry, "shape", None) is not None]
+    return (", ".join(shapes[:3]) + (", ..." if len(shapes) > 3 else ""),) if shapes else ()
+
+
+def graph_tree(tensor: Any, params: Params = None, max_depth: int = 60) -> str:
+    """Return the graph behind `tensor` as indented text; a node met again is only named.
+
+    What lies deeper than `max_depth` is left out.
+
+    >>> import pullback
+    >>> x = pullback.ones(3, requires_grad=True)
+    >>> print(graph_tree((x * x).sum(), {"x": x}))
+    SumBackward0 ()
+    └── MulBackward0 (3,)
+        ├── x (3,)
+        └── x (3,) (seen above)
+    """
+    if tensor.grad_fn is None:
+        return f"{_names_of(params).get(id(tensor), 'leaf')} {_shape_text(tensor)}"
+    names = _names_of(params)
+    lines: list[str] = []
+    seen: set[GraphNode] = set()
+    waiting: list[tuple[GraphNode, str, str]] = [(tensor.grad_fn, "", "")]
+    while waiting:
+        node, first_indent, indent = waiting.pop()
+        if len(indent) > 4 * max_depth:
+            lines.append(first_indent + "...")
+            continue
+        lines.append(first_indent + _tree_label(node, names) + (" (seen above)" if node in seen else ""))
+        if node in seen:
+            continue
+        seen.add(node)
+        inputs = [following for following, _ in node.next_functions if following is not None]
+        for position, following in reversed(list(enumerate(inputs))):
+            is_last = position == len(inputs) - 1
+            branch, continued = ("└── ", "    ") if is_last else ("├── ", "│   ")
+            waiting.append((following, indent + branch, indent + continued))
+    return "\n".join(lines)
+
+
+def _tree_label(node: GraphNode, names: Mapping[int, str]) -> str:
+    leaf = getattr(node, "variable", None)
+    if leaf is not None:
+        return f"{names.get(id(leaf), 'leaf')} {_shape_text(leaf)}"
+    return " ".join((node.name(), *_node_shape(node)))
+
+
+def svg_text(picture: GraphPicture) -> str:
+    """Draw a picture as the text of an SVG file that needs nothing else."""
+    sizes = [
+        (max(map(len, box.lines)) * CHARACTER_WIDTH + 2 * PADDING, len(box.lines) * LINE_HEIGHT + PADDING)
+        for box in picture.boxes
+    ]
+    layout = lay_out(sizes, picture.arrows)
+    width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="{-MARGIN:.0f} {-MARGIN:.0f} {width:.0f} {height:.0f}" font-family="ui-monospace, monospace" '
+        'font-size="11" text-anchor="middle">',
+        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        '<path d="M0,0 L8,4 L0,8 Z" fill="#6b7280"/></marker></defs>',
+        f'<rect x="{-MARGIN:.0f}" y="{-MARGIN:.0f}" width="100%" height="100%" fill="white"/>',
+    ]
+    for (start, end), route in zip(picture.arrows, layout.routes, strict=True):
+        parts.append(_svg_arrow(route, sizes[start][1], sizes[end][1]))
+    for box, centre, size in zip(picture.boxes, layout.centres, sizes, strict=True):
+        parts.append(_svg_box(box, centre, size))
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def _svg_arrow(route: list[tuple[float, float]], start_height: float, end_height: float) -> str:
+    (x, y), (end_x, end_y) = route[0], route[-1]
+    points = [(x, y + start_height / 2), *route[1:-1], (end_x, end_y - end_height / 2)]
+    path = f"M{points[0][0]:.1f},{points[0][1]:.1f}"
+    for (x, y), (next_x, next_y) in itertools.pairwise(points):
+        middle = (y + next_y) / 2
+        path += f" C{x:.1f},{middle:.1f} {next_x:.1f},{middle:.1f} {next_x:.1f},{next_y:.1f}"
+    return f'<path d="{path}" fill="none" stroke="#6b7280" marker-end="url(#tip)"/>'
+
+
+def _svg_box(box: Box, centre: tuple[float, float], size: tuple[float, float]) -> str:
+    (x, y), (width, height) = centre, size
+    fill, stroke = COLOURS[box.kind]
+    radius = 3 if box.kind == "leaf" else 9
+    first_line = y - (len(box.lines) - 1) * LINE_HEIGHT / 2 + 4
+    texts = "".join(
+        f'<text x="{x:.1f}" y="{first_line + number * LINE_HEIGHT:.1f}">{html.escape(line)}</text>'
+        for number, line in enumerate(box.lines)
+    )
+    return (
+        f'<g><rect x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}" height="{height:.1f}" '
+        f'rx="{radius}" fill="{fill}" stroke="{stroke}"/>{texts}</g>'
+    )
+
+
+def save_svg(tensors: Any, path: str | Path, params: Params = None) -> Path:
+    """Write a picture of the graph behind one tensor or several to `path`, which ends in `.svg`."""
+    path = Path(path)
+    path.write_text(svg_text(read_graph(tensors, params)), encoding="utf-8")
+    return path
+
+
+def dot_text(picture: GraphPicture) -> str:
+    """Write a picture in graphviz's DOT language."""
+    lines = ["digraph {", "\tnode [fontname=monospace fontsize=10 shape=box style=filled]"]
+    for position, box in enumerate(picture.boxes):
+        label = "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in box.lines)
+        lines.append(f'\t{position} [label="{label}" fillcolor="{COLOURS[box.kind][0]}"]')
+    lines += [f"\t{start} -> {end}" for start, end in picture.arrows]
+    return "\n".join([*lines, "}", ""])
+
+
+class Drawing:
+    """A graph ready to be drawn: its DOT text in `source`, and files of it through `render`."""
+
+    def __init__(self, picture: GraphPicture, source: str, format: str = "pdf") -> None:
+        self._picture = picture
+        self.source = source
+        self.format = format
+
+    def __str__(self) -> str:
+        return self.source
+
+    def _repr_svg_(self) -> str:
+        return svg_text(self._picture)
+
+    def save(self, filename: str | Path, directory: str | Path | None = None) -> str:
+        """Write the DOT text to a file and return its path."""
+        path = Path(directory or "", filename)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(self.source, encoding="utf-8")
+        return str(path)
+
+    def render(
+        self,
+        filename: str | Path = "graph",
+        directory: str | Path | None = None,
+        view: bool = False,
+        cleanup: bool = False,
+        format: str | None = None,
+        **_unused: object,
+    ) -> str:
+        """Write the DOT text and its picture, and return the picture's path.
+
+        The graphviz program draws it if it is installed; otherwise an SVG is drawn here, whatever `format` asks for.
+        """
+        format = format or self.format
+        source = Path(self.save(filename, directory))
+        program = shutil.which("dot")
+        if program is None or format == "svg":
+            target = source.with_name(source.name + ".svg")
+            target.write_text(svg_text(self._picture), encoding="utf-8")
+        else:
+            target = source.with_name(f"{source.name}.{format}")
+            subprocess.run([program, f"-T{format}", "-o", str(target), str(source)], check=True)
+        if cleanup:
+            source.unlink()
+        return str(target)
+
+
+def make_dot(
+    var: Any,
+    params: Params = None,
+    show_attrs: bool = False,
+    show_saved: bool = False,
+    max_attr_chars: int = 50,
+) -> Drawing:
+    """Return a drawing of the graph behind `var`, a tensor or a tuple of tensors; `params` names its leaves.
+
+    `show_attrs`, `show_saved` and `max_attr_chars` are accepted for torchviz's sake and change nothing.
+    """
+    picture = read_graph(var, params, show_accumulators=True)
+    return Drawing(picture, dot_text(picture))
