@@ -77,7 +77,8 @@ def _run_like_the_interpreter(action: Callable[[], object]) -> int:
     except SystemExit:
         raise
     except BaseException as error:
-        sys.excepthook(type(error), error, _user_frames(error.__traceback__))
+        error.__traceback__ = _user_frames(error.__traceback__)
+        sys.excepthook(type(error), error, error.__traceback__)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
     return 0
 

@@ -1,0 +1,111 @@
+"""With `install_as_torch()`, `import torch` and its submodules mean pullback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src"
+
+
+def run(program: str, folder: Path | None = None) -> str:
+    """Run `program` in a process of its own, and return what it prints or the last line of its traceback."""
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    command = [sys.executable, "-W", "error", "-c", program]
+    process = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
+    return process.stdout.strip() if process.returncode == 0 else process.stderr.strip().splitlines()[-1]
+
+
+def run_as_torch(program: str) -> str:
+    return run(f"import pullback\npullback.install_as_torch()\n{program}")
+
+
+def test_torch_is_the_same_module_object_as_pullback() -> None:
+    assert run_as_torch("import torch; print(torch is pullback)") == "True"
+
+
+@pytest.mark.parametrize("name", ["autograd", "nn", "nn.functional", "optim", "utils.data", "autograd.functional"])
+def test_submodule_is_the_same_module_object(name: str) -> None:
+    program = f"import torch.{name}, pullback.{name}, sys\n"
+    program += f"print(sys.modules['torch.{name}'] is sys.modules['pullback.{name}'])"
+    assert run_as_torch(program) == "True"
+
+
+def test_modules_keep_their_own_identity() -> None:
+    program = "import torch.autograd\nprint(pullback.__name__, torch.autograd.__name__, torch.autograd.__spec__.name)"
+    assert run_as_torch(program) == "pullback pullback.autograd pullback.autograd"
+
+
+def test_second_install_does_nothing() -> None:
+    assert (
+        run_as_torch("import sys; n = len(sys.meta_path); pullback.install_as_torch(); print(len(sys.meta_path) - n)")
+        == "0"
+    )
+
+
+def test_install_after_another_torch_was_imported_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("", encoding="utf-8")
+    program = "import torch, pullback\npullback.install_as_torch()"
+    assert run(program, tmp_path).startswith("RuntimeError: install_as_torch() came too late")
+
+
+def test_installed_torch_is_not_imported(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise SystemError('imported')", encoding="utf-8")
+    assert run("import pullback; pullback.install_as_torch(); import torch; print('fine')", tmp_path) == "fine"
+
+
+def test_version_is_that_of_the_release_followed() -> None:
+    assert run_as_torch("import torch; print(torch.__version__, torch.__version__ >= '2.9')") == "2.13.0 True"
+
+
+def test_reprs_say_torch() -> None:
+    assert run_as_torch("import torch; print(torch.float32, torch.Size([2]))") == "torch.float32 torch.Size([2])"
+
+
+def test_module_that_only_pytorch_has_can_be_imported_and_passed_around() -> None:
+    program = "import torch.distributed as dist\nfrom torch.distributed import fsdp\nprint(fsdp.__name__)"
+    assert run_as_torch(program) == "torch.distributed.fsdp"
+
+
+def test_module_that_only_pytorch_has_is_found_without_importing_it() -> None:
+    assert run_as_torch("import torch; print(torch.onnx.__name__)") == "torch.onnx"
+
+
+def test_using_a_module_that_only_pytorch_has_says_what_is_missing() -> None:
+    line = run_as_torch("import torch.distributed as dist\ndist.init_process_group('gloo')")
+    assert "MissingModuleError: torch.distributed.init_process_group is not available" in line
+    assert "Run this part of the program with PyTorch itself" in line
+
+
+def test_missing_name_is_not_an_attribute() -> None:
+    assert run_as_torch("import torch.onnx; print(hasattr(torch.onnx, 'export'))") == "False"
+
+
+def test_missing_module_raises_both_kinds_of_error() -> None:
+    program = "import torch.onnx\nfor kind in (AttributeError, NotImplementedError):\n"
+    program += "    try:\n        torch.onnx.export\n    except kind as error:\n        print(kind.__name__)"
+    assert run_as_torch(program).split() == ["AttributeError", "NotImplementedError"]
+
+
+def test_importing_a_name_from_a_missing_module_says_what_is_missing() -> None:
+    line = run_as_torch("from torch.onnx import export")
+    assert line.startswith("ModuleNotFoundError: cannot import name 'export' from 'torch.onnx': pullback has no")
+
+
+@pytest.mark.parametrize("name", ["no_such_module", "kernels", "nn.no_such_module"])
+def test_module_that_pytorch_lacks_is_not_found(name: str) -> None:
+    assert run_as_torch(f"import torch.{name}") == f"ModuleNotFoundError: No module named 'torch.{name}'"
+
+
+def test_attribute_that_pytorch_lacks_is_not_found() -> None:
+    assert run_as_torch("import torch; torch.no_such_name").startswith("AttributeError: ")
+
+
+def test_torchviz_resolves_to_the_graph_picture() -> None:
+    program = "from torchviz import make_dot\nimport torch\nx = torch.ones(2, requires_grad=True)\n"
+    program += "print('MulBackward0' in make_dot(x * 2, params={'x': x}).source)"
+    assert run_as_torch(program) == "True"

@@ -1,0 +1,107 @@
+"""The pictures of a graph show its nodes, its leaves and their names."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pullback.utils.graph_picture import graph_tree, make_dot, read_graph, save_svg
+
+
+class FakeNode:
+    """A node as the pictures read it, so that they are tested without an engine."""
+
+    def __init__(self, name: str, *inputs: Any, variable: Any = None) -> None:
+        self._name = name
+        self.next_functions = tuple((node, 0) for node in inputs)
+        if variable is not None:
+            self.variable = variable
+
+    def name(self) -> str:
+        return self._name
+
+
+def tensor(*shape: int, grad_fn: FakeNode | None = None) -> Any:
+    return SimpleNamespace(shape=shape, grad_fn=grad_fn)
+
+
+@pytest.fixture
+def square() -> tuple[Any, Any]:
+    """The sum of x * x * constant, and x."""
+    x = tensor(3)
+    accumulator = FakeNode("torch::autograd::AccumulateGrad", variable=x)
+    product = FakeNode("MulBackward0", accumulator, accumulator)
+    scaled = FakeNode("MulBackward0", product, None)
+    return tensor(grad_fn=FakeNode("SumBackward0", scaled)), x
+
+
+def test_tree_names_leaves_and_marks_what_it_has_shown(square: tuple[Any, Any]) -> None:
+    y, x = square
+    assert graph_tree(y, {"x": x}).splitlines() == [
+        "SumBackward0",
+        "└── MulBackward0",
+        "    └── MulBackward0",
+        "        ├── x (3,)",
+        "        └── x (3,) (seen above)",
+    ]
+
+
+def test_tree_of_a_leaf_is_its_name() -> None:
+    assert graph_tree(tensor(2)) == "leaf (2,)"
+
+
+def test_tree_of_a_deep_graph_is_cut() -> None:
+    node = FakeNode("AccumulateGrad", variable=tensor(1))
+    for _ in range(5000):
+        node = FakeNode("MulBackward0", node)
+    lines = graph_tree(tensor(1, grad_fn=node), max_depth=10).splitlines()
+    assert len(lines) == 12
+    assert lines[-1].strip() == "└── ..."
+
+
+def test_graph_has_one_box_per_node_and_one_arrow_per_use(square: tuple[Any, Any]) -> None:
+    y, x = square
+    picture = read_graph(y, [("x", x)])
+    assert [box.lines[0] for box in picture.boxes] == ["output", "SumBackward0", "MulBackward0", "MulBackward0", "x"]
+    assert sorted(picture.arrows) == [(1, 0), (2, 1), (3, 2), (4, 3), (4, 3)]
+
+
+def test_several_outputs_share_their_graph(square: tuple[Any, Any]) -> None:
+    y, _ = square
+    kinds = [box.kind for box in read_graph((y, y)).boxes]
+    assert kinds.count("output") == 2
+    assert kinds.count("leaf") == 1
+
+
+def test_dot_shows_the_accumulator_apart_from_the_leaf(square: tuple[Any, Any]) -> None:
+    y, x = square
+    source = make_dot(y, params={'a "leaf"': x}).source
+    assert source.startswith("digraph {")
+    assert '[label="AccumulateGrad"' in source
+    assert '[label="a \\"leaf\\"\\n(3,)"' in source
+
+
+def test_params_may_be_a_module(square: tuple[Any, Any]) -> None:
+    y, x = square
+    module = SimpleNamespace(named_parameters=lambda: iter([("weight", x)]))
+    assert "weight (3,)" in graph_tree(y, module)
+
+
+def test_svg_is_well_formed_and_shows_every_label(square: tuple[Any, Any], tmp_path: Path) -> None:
+    y, x = square
+    path = save_svg(y, tmp_path / "graph.svg", {"<x>": x})
+    texts = [text for text in xml.etree.ElementTree.parse(path).getroot().itertext() if text.strip()]
+    assert {"<x>", "MulBackward0", "SumBackward0", "output"} <= set(texts)
+
+
+def test_render_draws_an_svg_without_graphviz(
+    square: tuple[Any, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda program: None)
+    path = make_dot(square[0]).render("graph", directory=tmp_path, format="png", cleanup=True)
+    assert [Path(path)] == list(tmp_path.iterdir())
+    assert Path(path).name == "graph.svg"
