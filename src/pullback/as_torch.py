@@ -23,7 +23,7 @@ __all__ = ["MissingModuleError", "install_as_torch"]
 EMULATED_VERSION = "2.13.0"
 """The PyTorch release whose behaviour pullback follows; `torch.__version__` while it stands in."""
 
-OTHER_PACKAGES = {"torchviz": "pullback.utils.graph_picture"}
+OTHER_PACKAGES = {"torchviz": "pullback.utils.graph_picture", "functorch": "pullback.func"}
 """Small companions of PyTorch that pullback brings along: their name, and the module that answers for them."""
 
 
@@ -80,7 +80,7 @@ class TorchFinder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return a spec for a name that is ours to answer, None for any other."""
-        if fullname in OTHER_PACKAGES:
+        if fullname in OTHER_PACKAGES and _exists(OTHER_PACKAGES[fullname]):
             return ModuleSpec(fullname, AliasLoader(OTHER_PACKAGES[fullname]))
         if fullname != "torch" and not fullname.startswith("torch."):
             return None
