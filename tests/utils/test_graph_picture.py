@@ -105,3 +105,21 @@ def test_render_draws_an_svg_without_graphviz(
     path = make_dot(square[0]).render("graph", directory=tmp_path, format="png", cleanup=True)
     assert [Path(path)] == list(tmp_path.iterdir())
     assert Path(path).name == "graph.svg"
+
+
+def test_attributes_and_saved_tensors_are_shown_on_demand(square: tuple[Any, Any]) -> None:
+    y, x = square
+    y.grad_fn._saved_dim = (0, 1)
+    y.grad_fn._saved_self = x
+    source = make_dot(y, show_attrs=True, show_saved=True).source
+    assert '"SumBackward0\\ndim = (0, 1)\\nself = tensor (3,)"' in source
+    assert '[label="self\\n(3,)"' in source
+
+
+def test_released_value_is_told_as_such() -> None:
+    class ReleasedNode(FakeNode):
+        @property
+        def _saved_self(self) -> Any:
+            raise RuntimeError("Trying to backward through the graph a second time")
+
+    assert "self = released" in make_dot(tensor(grad_fn=ReleasedNode("ExpBackward0")), show_attrs=True).source

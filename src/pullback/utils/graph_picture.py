@@ -17,15 +17,16 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from pullback.utils.layered_layout import lay_out
 
-__all__ = ["Drawing", "graph_tree", "make_dot", "read_graph", "save_svg"]
+__all__ = ["Detail", "Drawing", "graph_tree", "make_dot", "read_graph", "save_svg"]
 
-Kind: TypeAlias = Literal["leaf", "operation", "output"]
+Kind: TypeAlias = Literal["leaf", "operation", "output", "saved"]
 Params: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]] | Any | None
 
 COLOURS: dict[Kind, tuple[str, str]] = {
     "leaf": ("#dbeafe", "#3b82f6"),
     "operation": ("#f3f4f6", "#9ca3af"),
     "output": ("#dcfce7", "#22c55e"),
+    "saved": ("#ffedd5", "#f97316"),
 }
 CHARACTER_WIDTH, LINE_HEIGHT, PADDING, MARGIN = 7.0, 16.0, 10.0, 16.0
 
@@ -43,7 +44,7 @@ class GraphNode(Protocol):
 
 @dataclass(frozen=True)
 class Box:
-    """One box of the picture: an output, an operation, or a leaf."""
+    """One box of the picture: an output, an operation, a leaf, or a tensor that an operation saved."""
 
     lines: tuple[str, ...]
     kind: Kind
@@ -62,12 +63,20 @@ class GraphPicture:
         return len(self.boxes) - 1
 
 
-def read_graph(tensors: Any, params: Params = None, show_accumulators: bool = False) -> GraphPicture:
-    """Read the graph behind one tensor or several; `params` names its leaves, as a mapping, pairs or a module.
+@dataclass(frozen=True)
+class Detail:
+    """How much of each node is shown."""
 
-    With `show_accumulators` a leaf is drawn apart from the node that accumulates its gradient.
-    """
+    accumulators: bool = False
+    attributes: bool = False
+    saved_tensors: bool = False
+    max_characters: int = 50
+
+
+def read_graph(tensors: Any, params: Params = None, detail: Detail | None = None) -> GraphPicture:
+    """Read the graph behind one tensor or several; `params` names its leaves, as a mapping, pairs or a module."""
     names = _names_of(params)
+    detail = detail or Detail()
     picture = GraphPicture()
     positions: dict[GraphNode, int] = {}
     waiting: list[tuple[GraphNode, int]] = []
@@ -78,25 +87,55 @@ def read_graph(tensors: Any, params: Params = None, show_accumulators: bool = Fa
             waiting.append((tensor.grad_fn, output))
     while waiting:
         node, consumer = waiting.pop()
-        is_new = node not in positions
-        if is_new:
-            positions[node] = _add_node(picture, node, names, show_accumulators)
+        if node not in positions:
+            positions[node] = _add_node(picture, node, names, detail)
             inputs = [following for following, _ in node.next_functions if following is not None]
             waiting.extend((following, positions[node]) for following in reversed(inputs))
         picture.arrows.append((positions[node], consumer))
     return picture
 
 
-def _add_node(picture: GraphPicture, node: GraphNode, names: Mapping[int, str], show_accumulators: bool) -> int:
+def _add_node(picture: GraphPicture, node: GraphNode, names: Mapping[int, str], detail: Detail) -> int:
     leaf = getattr(node, "variable", None)
     if leaf is None:
-        return picture.add(Box((node.name(), *_node_shape(node)), "operation"))
+        return _add_operation(picture, node, names, detail)
     leaf_box = Box((names.get(id(leaf), "leaf"), _shape_text(leaf)), "leaf")
-    if not show_accumulators:
+    if not detail.accumulators:
         return picture.add(leaf_box)
     accumulator = picture.add(Box((_short_name(node),), "operation"))
     picture.arrows.append((picture.add(leaf_box), accumulator))
     return accumulator
+
+
+def _add_operation(picture: GraphPicture, node: GraphNode, names: Mapping[int, str], detail: Detail) -> int:
+    saved = _saved_values(node) if detail.attributes or detail.saved_tensors else []
+    lines = [node.name(), *_node_shape(node)]
+    if detail.attributes:
+        lines += [f"{name} = {_value_text(value)}"[: detail.max_characters] for name, value in saved]
+    position = picture.add(Box(tuple(lines), "operation"))
+    if detail.saved_tensors:
+        for name, value in saved:
+            if hasattr(value, "grad_fn"):
+                label = names.get(id(value), name)
+                picture.arrows.append((picture.add(Box((label, _shape_text(value)), "saved")), position))
+    return position
+
+
+def _saved_values(node: GraphNode) -> list[tuple[str, Any]]:
+    """What the node saved for its backward, by name; what has been released is told as such."""
+    values = []
+    for attribute in dir(node):
+        if attribute.startswith("_saved_"):
+            try:
+                value = getattr(node, attribute)
+            except RuntimeError:
+                value = "released"
+            values.append((attribute.removeprefix("_saved_"), value))
+    return values
+
+
+def _value_text(value: Any) -> str:
+    return f"tensor {_shape_text(value)}" if hasattr(value, "grad_fn") else str(value)
 
 
 def _names_of(params: Params) -> dict[int, str]:
@@ -289,7 +328,8 @@ def make_dot(
 ) -> Drawing:
     """Return a drawing of the graph behind `var`, a tensor or a tuple of tensors; `params` names its leaves.
 
-    `show_attrs`, `show_saved` and `max_attr_chars` are accepted for torchviz's sake and change nothing.
+    `show_attrs` lists what each operation saved, in at most `max_attr_chars` characters; `show_saved` draws the tensors
+    among it as boxes of their own.
     """
-    picture = read_graph(var, params, show_accumulators=True)
+    picture = read_graph(var, params, Detail(True, show_attrs, show_saved, max_attr_chars))
     return Drawing(picture, dot_text(picture))
