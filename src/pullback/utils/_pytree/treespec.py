@@ -139,8 +139,11 @@ def _freeze(value: Any) -> Hashable:
     """Return something hashable that is equal for equal contexts."""
     if isinstance(value, (list, tuple)):
         return tuple(_freeze(member) for member in value)
-    frozen: Hashable = value if isinstance(value, Hashable) else type(value)
-    return frozen
+    try:
+        hash(value)
+    except TypeError:
+        return type(value).__qualname__
+    return cast(Hashable, value)
 
 
 def treespec_leaf() -> LeafSpec:
