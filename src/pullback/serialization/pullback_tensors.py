@@ -1,0 +1,126 @@
+"""Checkpoints of pullback's own tensors, and their plain pickles."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+from pullback.backend.device import device
+from pullback.backend.dtype import from_numpy_dtype
+from pullback.backend.storage import strided_view, view_of_storage
+from pullback.serialization.rebuild import belongs_to_pullback, set_tensor_state
+from pullback.serialization.tensor_access import TensorDescription
+from pullback.serialization.torch_names import DTYPES
+from pullback.tensor.size import Size
+from pullback.tensor.tensor import Tensor, new_tensor
+from pullback.typing import Array, Shape
+
+
+class PullbackTensors:
+    """The `TensorAccess` of Tensor and Parameter."""
+
+    tensor_type: type = Tensor
+    size_type: type = Size
+    device_type: type = device
+
+    @property
+    def parameter_type(self) -> type:
+        """Parameter, which lies above this layer."""
+        from pullback.nn.parameter import Parameter  # lazy: parameters are rebuilt only if a file holds one
+
+        return Parameter
+
+    def describe_tensor(self, value: object) -> TensorDescription | None:
+        """Describe `value` if it is a tensor."""
+        if not isinstance(value, Tensor):
+            return None
+        _warn_of_hooks(value)
+        kind = type(value)
+        is_parameter = _is_parameter_type(kind)
+        return TensorDescription(
+            array=value._array,
+            requires_grad=value.requires_grad,
+            is_parameter=is_parameter,
+            type=None if kind is Tensor or is_parameter else kind,
+            state=user_state(value),
+        )
+
+    def tensor_from_array(self, array: Array, requires_grad: bool, hooks: object) -> Tensor:
+        """Make a leaf over `array`, sharing its memory."""
+        tensor = new_tensor(array)
+        if requires_grad:
+            tensor.requires_grad_()
+        if hooks:
+            tensor._backward_hooks = hooks
+        return tensor
+
+    def parameter_from_tensor(self, data: Tensor, requires_grad: bool, hooks: object) -> Tensor:
+        """Make a parameter of a tensor, sharing its memory."""
+        parameter: Tensor = self.parameter_type(data, requires_grad)
+        if hooks:
+            parameter._backward_hooks = hooks
+        return parameter
+
+    def as_type(self, tensor: Tensor, type: type) -> Tensor:
+        """`tensor` as an instance of a subclass of Tensor."""
+        converted: Tensor = object.__new__(type)
+        vars(converted).update(vars(tensor))
+        return converted
+
+
+def _is_parameter_type(kind: type) -> bool:
+    module = sys.modules.get("pullback.nn.parameter")
+    return module is not None and kind is module.Parameter
+
+
+def user_state(tensor: Tensor) -> dict[str, object]:
+    """The attributes that a tensor has from its user, not from pullback."""
+    kind = type(tensor)
+    return {name: value for name, value in vars(tensor).items() if not belongs_to_pullback(kind, name)}
+
+
+def _warn_of_hooks(tensor: Tensor) -> None:
+    for hook in (tensor._backward_hooks or {}).values():
+        if not hasattr(hook, "__torch_unserializable__"):
+            warnings.warn(
+                f"backward hook {hook!r} on tensor will not be serialized. If that is as it should be, mark the "
+                "function with @torch.utils.hooks.unserializable_hook.",
+                stacklevel=2,
+            )
+
+
+def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
+    """What `Tensor.__reduce_ex__` returns: the call that makes the tensor again from a plain pickle.
+
+    The array that owns the memory is pickled, not the view: pickle writes it once however many tensors share it.
+    """
+    array = tensor._array
+    view = view_of_storage(array)
+    name = from_numpy_dtype(array.dtype).name
+    arguments = (view.owner, name, view.offset, tuple(array.shape), view.stride, tensor.requires_grad)
+    _warn_of_hooks(tensor)
+    return _rebuild_tensor, (type(tensor), *arguments, user_state(tensor) or None)
+
+
+def _rebuild_tensor(
+    kind: type,
+    owner: Array,
+    dtype_name: str,
+    offset: int,
+    size: Shape,
+    stride: Shape,
+    requires_grad: bool,
+    state: object,
+) -> Tensor:
+    """Make a tensor again over the memory of `owner`."""
+    array = strided_view(view_of_storage(owner).data, DTYPES[dtype_name].numpy_dtype, offset, size, stride)
+    access = PullbackTensors()
+    if _is_parameter_type(kind):
+        tensor = access.parameter_from_tensor(new_tensor(array), requires_grad, None)
+    else:
+        tensor = access.tensor_from_array(array, requires_grad, None)
+        tensor = tensor if kind is Tensor else access.as_type(tensor, kind)
+    if state is not None:
+        set_tensor_state(tensor, state)
+    return tensor

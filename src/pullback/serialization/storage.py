@@ -1,0 +1,142 @@
+"""A storage read from a checkpoint, and on which device it is to live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from pullback.backend.device import device
+from pullback.backend.dtype import dtype
+from pullback.backend.naming import display_namespace
+from pullback.backend.storage import reverse_byte_order
+from pullback.typing import Array, DType
+
+_Transform: TypeAlias = Callable[[Array, DType], Array]
+
+
+class Storage:
+    """Bytes from a file that one or several tensors are views of."""
+
+    __slots__ = ("_data", "_derived", "_in_foreign_order", "dtype", "location")
+
+    def __init__(self, data: Array, dtype: dtype | None, location: str = "cpu", in_foreign_order: bool = False) -> None:
+        self._data = data
+        self._derived: list[tuple[Array, _Transform, DType]] = []
+        self._in_foreign_order = in_foreign_order
+        self.dtype = dtype
+        self.location = location
+        if dtype is not None:
+            self.bytes_as(dtype.numpy_dtype)
+
+    def bytes_as(self, numpy_dtype: DType) -> Array:
+        """The bytes in the machine's order; the file's order can be undone only once the element type is known."""
+        if self._in_foreign_order:
+            reverse_byte_order(self._data, numpy_dtype)
+            self._in_foreign_order = False
+        return self._data
+
+    def derived(self, transform: _Transform, numpy_dtype: DType) -> Array:
+        """The bytes of a transformed copy, which follows when this storage is filled later."""
+        result = transform(self.bytes_as(numpy_dtype), numpy_dtype)
+        self._derived.append((result, transform, numpy_dtype))
+        return result
+
+    def fill(self, content: Array, in_foreign_order: bool) -> None:
+        """Give a storage its bytes after tensors have been made over it."""
+        if in_foreign_order and self.dtype is None:
+            raise RuntimeError("an untyped storage in a file of another byte order cannot be read")
+        self._data[...] = content
+        if in_foreign_order and self.dtype is not None:
+            reverse_byte_order(self._data, self.dtype.numpy_dtype)
+        for result, transform, numpy_dtype in self._derived:
+            result[...] = transform(self._data, numpy_dtype)
+
+    def part(self, start: int, stop: int) -> Storage:
+        """The storage of some of the bytes, sharing them."""
+        return Storage(self._data[start:stop], self.dtype, self.location)
+
+    @property
+    def device(self) -> device:
+        """Where the bytes are now: always the CPU."""
+        return device("cpu")
+
+    def nbytes(self) -> int:
+        """The size in bytes."""
+        return int(self._data.size)
+
+    def size(self) -> int:
+        """The size in elements."""
+        return self.nbytes() // (1 if self.dtype is None else self.dtype.itemsize)
+
+    __len__ = size
+
+    def cpu(self) -> Storage:
+        """Return itself: storages are loaded to the CPU."""
+        return self
+
+    def cuda(self, device: object = None) -> Storage:
+        """Refuse, as there is no such device here."""
+        raise AssertionError("Torch not compiled with CUDA enabled: pullback.load() keeps storages on the CPU")
+
+    def __repr__(self) -> str:
+        element = "untyped" if self.dtype is None else self.dtype.name
+        return f"<{display_namespace()} storage of {self.size()} {element} elements>"
+
+
+MapLocation: TypeAlias = Callable[[Storage, str], Storage | None] | device | str | Mapping[str, str] | None
+"""What `load(map_location=...)` takes."""
+
+_Tagger: TypeAlias = Callable[[object], str | None]
+_Deserializer: TypeAlias = Callable[[Storage, str], Storage | None]
+_packages: list[tuple[int, _Tagger, _Deserializer]] = []
+
+
+def register_package(priority: int, tagger: _Tagger, deserializer: _Deserializer) -> None:
+    """Register how storages of another kind of device are named in a file and brought back from it.
+
+    Packages are asked in order of `priority`; the first that answers with something other than None decides.
+    """
+    _packages.append((priority, tagger, deserializer))
+    _packages.sort(key=lambda package: package[0])
+
+
+def location_tag(storage: object) -> str:
+    """The name under which a file records where `storage` lives."""
+    for _, tagger, _ in _packages:
+        tag = tagger(storage)
+        if tag:
+            return tag
+    return "cpu"
+
+
+def default_restore_location(storage: Storage, location: str) -> Storage:
+    """Bring a storage to the device its file names."""
+    for _, _, deserializer in _packages:
+        restored = deserializer(storage, location)
+        if restored is not None:
+            return restored
+    kind = location.partition(":")[0]
+    if kind == "cpu":
+        return storage
+    if kind in ("cuda", "mps", "xpu"):
+        name = display_namespace()
+        raise RuntimeError(
+            f"Attempting to deserialize object on a {kind.upper()} device but {name}.{kind}.is_available() is False. "
+            f"The file says that this storage lived on '{location}': load it with map_location='cpu'."
+        )
+    raise RuntimeError(
+        f"don't know how to restore data location of {display_namespace()}.storage.UntypedStorage "
+        f"(tagged with {location}): load the file with map_location='cpu'"
+    )
+
+
+def restore_location(storage: Storage, location: str, map_location: MapLocation) -> Storage:
+    """Bring a storage to where `map_location` sends what the file places at `location`."""
+    if map_location is None:
+        return default_restore_location(storage, location)
+    if isinstance(map_location, Mapping):
+        return default_restore_location(storage, map_location.get(location, location))
+    if isinstance(map_location, (str, device)):
+        return default_restore_location(storage, str(map_location))
+    chosen = map_location(storage, location)
+    return default_restore_location(storage, location) if chosen is None else chosen
