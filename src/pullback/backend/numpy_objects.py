@@ -11,6 +11,11 @@ scalar_types: tuple[type, ...] = (np.bool_, np.number, np.object_)
 """The types of a user's NumPy scalars."""
 
 
+boolean = np.bool_
+number = np.number
+"""NumPy's scalar booleans and numbers."""
+
+
 def holds_numbers(value: object) -> bool:
     """Whether `value` is a NumPy array or scalar whose elements a tensor can hold (no strings, no objects)."""
     return isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind not in "SUO"
