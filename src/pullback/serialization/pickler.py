@@ -7,7 +7,6 @@ PyTorch's names must be written where PyTorch is not installed.
 from __future__ import annotations
 
 import pickle
-import struct
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
@@ -162,10 +161,3 @@ def dump(
 ) -> None:
     """Pickle `value` into `output` and the memory of its tensors into `storages`."""
     make_pickler(pickle_module, output, protocol, access, storages).dump(value)
-
-
-def pack_length(count: int) -> bytes:
-    """The 8 bytes that precede a storage in a file of the old format."""
-    return struct.pack("<q", count)
-
-

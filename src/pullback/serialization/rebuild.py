@@ -98,9 +98,7 @@ class Rebuilder:
             raise pickle.UnpicklingError(f"a parameter needs a tensor, but the file gives {_name(data)}")
         return self._access.parameter_from_tensor(data, _boolean(requires_grad), hooks)
 
-    def _rebuild_parameter_with_state(
-        self, data: object, requires_grad: object, hooks: object, state: object
-    ) -> Any:
+    def _rebuild_parameter_with_state(self, data: object, requires_grad: object, hooks: object, state: object) -> Any:
         return set_tensor_state(self.rebuild_parameter(data, requires_grad, hooks), state)
 
     def _rebuild_from_type(self, function: object, type: object, arguments: object, state: object) -> Any:

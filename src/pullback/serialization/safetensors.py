@@ -107,9 +107,7 @@ class safe_open:
         return self._table.tensor(name)
 
 
-def _describe(
-    tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None
-) -> tuple[dict[str, Any], list[Array]]:
+def _describe(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None) -> tuple[dict[str, Any], list[Array]]:
     _check_storable(tensors)
     header: dict[str, Any] = {}
     if metadata is not None:

@@ -71,5 +71,3 @@ def _machine_type(storage: Storage, storage_type: StorageType) -> Any:
     element = storage.dtype or storage_type.dtype
     assert element is not None, "two untyped storages are one"
     return element.numpy_dtype
-
-

@@ -67,8 +67,7 @@ UNSUPPORTED_STORAGES = frozenset(
 )
 
 TENSOR_TYPES: dict[str, TensorType] = {
-    name: TensorType(name)
-    for name in (storage.replace("Storage", "Tensor") for storage in _STORAGE_DTYPES)
+    name: TensorType(name) for name in (storage.replace("Storage", "Tensor") for storage in _STORAGE_DTYPES)
 }
 
 # What a pickle of ours names. One object each: pickle's memo goes by identity.

@@ -134,9 +134,14 @@ class Vocabulary:
 
     def find_user_object(self, module: str, name: str) -> object | None:
         """What the user has allowed under a name, or under the name its PyTorch counterpart has."""
-        exact = self.user_objects.get(f"{module}.{name}")
-        if exact is not None:
-            return exact
+        for spelling in (
+            module,
+            module.replace("numpy.core", "numpy._core"),
+            module.replace("numpy._core", "numpy.core"),
+        ):
+            exact = self.user_objects.get(f"{spelling}.{name}")
+            if exact is not None:
+                return exact
         if module.partition(".")[0] != "torch":
             return None
         area = module.split(".")[:2]
