@@ -1,0 +1,275 @@
+"""`backward` and `grad`: check the arguments, then let the engine run."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from pullback.backend.array_module import ones
+from pullback.backend.dtype import from_numpy_dtype
+from pullback.engine.engine import engine
+from pullback.errors import NoGradientError
+from pullback.graph.accumulate_grad import AccumulateGrad
+from pullback.graph.edge import Edge
+from pullback.graph.gradient_edge import GradientEdge
+from pullback.graph.history import gradient_edge
+from pullback.tensor.size import Size
+from pullback.tensor.tensor import Tensor, new_tensor
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Compute the gradients of `tensors` and add them to the `.grad` of the leaves they were made from.
+
+    >>> import pullback
+    >>> x = pullback.tensor(3.0, requires_grad=True)
+    >>> pullback.autograd.backward(x * x)
+    >>> x.grad
+    tensor(6.)
+    """
+    if grad_variables is not None:
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. "
+                "Please only use `grad_tensors`."
+            )
+        grad_tensors = grad_variables
+    roots = _as_tuple(tensors)
+    if inputs is not None and not isinstance(inputs, (Tensor, GradientEdge)) and len(inputs) == 0:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    if create_graph:
+        warnings.warn(
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
+            "gradient which can cause a memory leak. Use autograd.grad, which returns the gradients instead, or set "
+            ".grad of the parameters to None once they are used.",
+            UserWarning,
+            stacklevel=3,
+        )
+    grads = make_grads(roots, grad_tensors, is_grads_batched=False)
+    edges = [_root_edge(root, index) for index, root in enumerate(roots)]
+    keep_graph = create_graph if retain_graph is None else retain_graph
+    if inputs is None:
+        engine.execute(edges, grads, keep_graph=keep_graph, create_graph=create_graph)
+        return
+    wanted = _as_tuple(inputs)
+    leaves, others = _split_inputs(wanted)
+    captured = engine.execute(
+        edges, grads, keep_graph=keep_graph, create_graph=create_graph, captures=[edge for _, edge in others],
+        leaves=leaves, accumulate=False,
+    )  # fmt: skip
+    for (tensor, _), value in zip(others, captured, strict=True):
+        if value is not None and isinstance(tensor, Tensor):
+            _add_to_grad(tensor, value if create_graph else new_tensor(_own(value)))
+
+
+def _own(value: Any) -> Any:
+    from pullback.backend.array_module import copy_array
+
+    return copy_array(value)
+
+
+def _add_to_grad(tensor: Tensor, value: Any) -> None:
+    tensor._grad = value if tensor._grad is None else tensor._grad + value
+
+
+def _split_inputs(wanted: Sequence[Any]) -> tuple[list[AccumulateGrad], list[tuple[Any, Edge]]]:
+    """Leaves, whose AccumulateGrad runs, and other tensors, whose gradient is captured."""
+    leaves: list[AccumulateGrad] = []
+    others: list[tuple[Any, Edge]] = []
+    for value in wanted:
+        edge = _input_edge(value)
+        if isinstance(edge[0], AccumulateGrad):
+            leaves.append(edge[0])
+        elif all(known is not value for known, _ in others):
+            others.append((value, edge))
+    return leaves, others
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """Return the gradients of `outputs` with respect to `inputs`, leaving every `.grad` alone.
+
+    >>> import pullback
+    >>> x = pullback.tensor(3.0, requires_grad=True)
+    >>> pullback.autograd.grad(x ** 3, x)
+    (tensor(27.),)
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, "
+            "but got: allow_unused=False."
+        )
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    if not only_inputs:
+        warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate "
+                      "gradient for other parts of the graph, please use torch.autograd.backward.",
+                      FutureWarning, stacklevel=2)  # fmt: skip
+    roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
+    if not wanted:
+        raise ValueError("`inputs` argument to `grad()` cannot be empty.")
+    if is_grads_batched:
+        return _batched_grad(roots, wanted, grad_outputs, create_graph, retain_graph, allow_unused, materialize_grads)
+    grads = make_grads(roots, grad_outputs, is_grads_batched=False)
+    edges = [_root_edge(root, index) for index, root in enumerate(roots)]
+    captures = [_input_edge(value) for value in wanted]
+    keep_graph = create_graph if retain_graph is None else retain_graph
+    captured = engine.execute(
+        edges, grads, keep_graph=keep_graph, create_graph=create_graph, captures=captures, accumulate=False
+    )
+    return _finish(captured, wanted, create_graph, allow_unused, materialize_grads)
+
+
+def _finish(
+    captured: list[Any], wanted: Sequence[Any], create_graph: bool, allow_unused: bool, materialize: bool
+) -> tuple[Any, ...]:
+    results: list[Any] = []
+    for index, value in enumerate(captured):
+        if value is None and not allow_unused:
+            raise NoGradientError(
+                f"The differentiated Tensor at index {index} appears to not have been used in the graph. "
+                "Set allow_unused=True if this is the desired behavior."
+            )
+        if value is None:
+            results.append(_zeros_like(wanted[index]) if materialize else None)
+        else:
+            results.append(value if create_graph else new_tensor(_as_array(value)))
+    return tuple(results)
+
+
+def _as_array(value: Any) -> Any:
+    from pullback.backend.array_module import as_array
+
+    array = as_array(value)
+    return array if array.flags.writeable else array.copy()
+
+
+def _zeros_like(value: Any) -> Tensor:
+    from pullback.backend.array_module import zeros
+
+    if isinstance(value, GradientEdge):
+        metadata = value.node.input_metadata(value.output_nr)
+        assert metadata is not None
+        return new_tensor(metadata.zeros())
+    return new_tensor(zeros(value._array.shape, value._array.dtype))
+
+
+def _batched_grad(
+    roots: Sequence[Any], wanted: Sequence[Any], grad_outputs: Any, create_graph: bool, retain_graph: bool | None,
+    allow_unused: bool, materialize: bool,
+) -> tuple[Any, ...]:  # fmt: skip
+    """A vector of vector-Jacobian products: the backward, mapped over the first dimension of grad_outputs."""
+    from pullback.func.vmap import vmap  # lazy: batching is a transform of the layers above
+
+    def one(*vectors: Any) -> tuple[Any, ...]:
+        results = grad(
+            roots, wanted, list(vectors), retain_graph=True, create_graph=create_graph, allow_unused=allow_unused,
+            materialize_grads=materialize,
+        )  # fmt: skip
+        return results
+
+    vectors = _as_tuple(grad_outputs)
+    return vmap(one, 0, 0, allow_none_pass_through=True)(*vectors)  # type: ignore[no-any-return]
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, (Tensor, GradientEdge)):
+        return (value,)
+    return tuple(value)
+
+
+def _root_edge(root: Any, index: int) -> Edge:
+    if isinstance(root, GradientEdge):
+        return (root.node, root.output_nr)
+    edge = gradient_edge(root)
+    if edge is None:
+        raise NoGradientError(
+            f"element {index} of tensors does not require grad and does not have a grad_fn: it was not computed from "
+            "a tensor with requires_grad=True, or it was computed under no_grad() or from a detach()ed tensor."
+        )
+    return edge
+
+
+def _input_edge(value: Any) -> Edge:
+    if isinstance(value, GradientEdge):
+        return (value.node, value.output_nr)
+    edge = gradient_edge(value)
+    if edge is None:
+        raise NoGradientError("One of the differentiated Tensors does not require grad")
+    return edge
+
+
+def make_grads(roots: Sequence[Any], given: Any, *, is_grads_batched: bool) -> list[Tensor]:
+    """The gradient of each root: the user's, checked, or one for a real scalar."""
+    if given is None:
+        grads: Sequence[Any] = [None] * len(roots)
+    elif isinstance(given, Tensor):
+        grads = [given]
+    else:
+        grads = list(given)
+    if len(grads) < len(roots):
+        raise RuntimeError("got {} tensors and {} gradients".format(len(roots), len(grads)))
+    return [_make_grad(root, grad, index) for index, (root, grad) in enumerate(zip(roots, grads, strict=False))]
+
+
+def _make_grad(root: Any, grad: Any, index: int) -> Tensor:
+    shape, numpy_dtype = _root_metadata(root)
+    if grad is None:
+        if _count(shape) != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs: this one has shape "
+                               f"{Size(shape)}. Pass gradient=, or reduce it, for example with .sum()")  # fmt: skip
+        if numpy_dtype.kind == "c":
+            raise RuntimeError(
+                f"grad can be implicitly created only for real scalar outputs but got {from_numpy_dtype(numpy_dtype)}"
+            )
+        if isinstance(root, Tensor) and not root._requires_grad:
+            return new_tensor(ones(shape, numpy_dtype))
+        return new_tensor(ones(shape, numpy_dtype))
+    if not isinstance(grad, Tensor):
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(grad).__name__}")
+    if grad._array.shape != shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{index}] has a shape of {grad.shape} and output[{index}] has a shape of "
+            f"{Size(shape)}."
+        )
+    if grad._array.dtype != numpy_dtype:
+        if (grad._array.dtype.kind == "c") != (numpy_dtype.kind == "c"):
+            raise RuntimeError(
+                f"For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+                f"dtype: grad_output[{index}] has a dtype of {grad.dtype} and output[{index}] has a dtype of "
+                f"{from_numpy_dtype(numpy_dtype)}."
+            )
+        return grad.to(from_numpy_dtype(numpy_dtype))  # type: ignore[attr-defined, no-any-return]
+    return grad
+
+
+def _root_metadata(root: Any) -> tuple[Any, Any]:
+    if isinstance(root, GradientEdge):
+        metadata = root.node.input_metadata(root.output_nr)
+        assert metadata is not None
+        return metadata.shape, metadata.numpy_dtype
+    return root._array.shape, root._array.dtype
+
+
+def _count(shape: Sequence[int]) -> int:
+    total = 1
+    for size in shape:
+        total *= size
+    return total

@@ -1,0 +1,1 @@
+"""Arrays, dtypes, devices and random numbers: the border to the array library."""

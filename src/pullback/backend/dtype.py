@@ -1,0 +1,330 @@
+"""The public dtypes and PyTorch's type promotion: the one place where either is decided.
+
+NumPy's promotion is never relied on between two arrays: int64 with float32 is float32 here, a 0-dim tensor does not
+widen a dimensioned one of its category, and a Python number widens nothing within its category.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.backend.naming import display_namespace
+from pullback.typing import Array, DType, Scalar
+
+try:
+    from ml_dtypes import bfloat16 as _bfloat16_type
+
+    _BFLOAT16: DType | None = np.dtype(_bfloat16_type)
+except ImportError:
+    _BFLOAT16 = None
+
+_BOOL, _INT, _FLOAT, _COMPLEX = range(4)
+
+
+class dtype:
+    """The type of a tensor's elements, such as `pullback.float32`.
+
+    >>> import pullback
+    >>> pullback.float32.is_floating_point, pullback.int64.itemsize
+    (True, 8)
+    """
+
+    __slots__ = ("_numpy", "alias", "category", "name")
+
+    def __init__(self, name: str, numpy_dtype: DType | None, category: int, alias: str = "") -> None:
+        self.name = name
+        self._numpy = numpy_dtype
+        self.category = category
+        self.alias = alias
+
+    @property
+    def numpy_dtype(self) -> DType:
+        if self._numpy is None:
+            raise RuntimeError(f"{self.name} needs the package ml_dtypes: install pullback[bfloat16]")
+        return self._numpy
+
+    @property
+    def is_floating_point(self) -> bool:
+        return self.category == _FLOAT
+
+    @property
+    def is_complex(self) -> bool:
+        return self.category == _COMPLEX
+
+    @property
+    def is_signed(self) -> bool:
+        return self.name != "bool" and not self.name.startswith("uint")
+
+    @property
+    def itemsize(self) -> int:
+        return 2 if self._numpy is None else self._numpy.itemsize
+
+    def to_real(self) -> dtype:
+        return from_numpy_dtype(np.empty(0, self.numpy_dtype).real.dtype)
+
+    def to_complex(self) -> dtype:
+        return from_numpy_dtype(complex_of(self.numpy_dtype))
+
+    def __repr__(self) -> str:
+        return f"{display_namespace()}.{self.name}"
+
+    def __reduce__(self) -> str:
+        return "bool_" if self.name == "bool" else self.name  # the name of the constant in this module
+
+
+bool_ = dtype("bool", np.dtype(np.bool_), _BOOL)
+uint8 = dtype("uint8", np.dtype(np.uint8), _INT)
+uint16 = dtype("uint16", np.dtype(np.uint16), _INT)
+uint32 = dtype("uint32", np.dtype(np.uint32), _INT)
+uint64 = dtype("uint64", np.dtype(np.uint64), _INT)
+int8 = dtype("int8", np.dtype(np.int8), _INT)
+int16 = dtype("int16", np.dtype(np.int16), _INT, "short")
+int32 = dtype("int32", np.dtype(np.int32), _INT, "int")
+int64 = dtype("int64", np.dtype(np.int64), _INT, "long")
+float16 = dtype("float16", np.dtype(np.float16), _FLOAT, "half")
+bfloat16 = dtype("bfloat16", _BFLOAT16, _FLOAT)
+float32 = dtype("float32", np.dtype(np.float32), _FLOAT, "float")
+float64 = dtype("float64", np.dtype(np.float64), _FLOAT, "double")
+complex64 = dtype("complex64", np.dtype(np.complex64), _COMPLEX, "cfloat")
+complex128 = dtype("complex128", np.dtype(np.complex128), _COMPLEX, "cdouble")
+
+ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
+       float16, bfloat16, float32, float64, complex64, complex128)  # fmt: skip
+_FROM_NUMPY: dict[DType, dtype] = {d._numpy: d for d in ALL if d._numpy is not None}
+
+# The names of torch's legacy tensor types, which messages and Tensor.type() show.
+_TYPE_NAMES = {
+    "float32": "FloatTensor", "float64": "DoubleTensor", "float16": "HalfTensor", "bfloat16": "BFloat16Tensor",
+    "uint8": "ByteTensor", "int8": "CharTensor", "int16": "ShortTensor", "int32": "IntTensor", "int64": "LongTensor",
+    "bool": "BoolTensor", "complex64": "ComplexFloatTensor", "complex128": "ComplexDoubleTensor",
+    "uint16": "UInt16Tensor", "uint32": "UInt32Tensor", "uint64": "UInt64Tensor",
+}  # fmt: skip
+TYPE_NAME_TO_DTYPE = {_TYPE_NAMES[d.name]: d for d in ALL}
+# What error messages of PyTorch call a scalar type ("Float", "Long", ...).
+_SCALAR_TYPE_NAMES = {
+    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "uint8": "Byte", "int8": "Char",
+    "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool", "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
+}  # fmt: skip
+
+
+def from_numpy_dtype(numpy_dtype: DType) -> dtype:
+    """The public dtype of a NumPy dtype."""
+    found = _FROM_NUMPY.get(numpy_dtype)
+    if found is None:
+        raise TypeError(
+            f"can't convert np.ndarray of type {numpy_dtype}. The only supported types are: float64, float32, float16, "
+            "complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
+        )
+    return found
+
+
+def type_name(numpy_dtype: DType) -> str:
+    """PyTorch's legacy name, as in `torch.FloatTensor`."""
+    return f"{display_namespace()}.{_TYPE_NAMES[from_numpy_dtype(numpy_dtype).name]}"
+
+
+def scalar_type_name(numpy_dtype: DType) -> str:
+    """PyTorch's name of a scalar type in error messages, as in `Float`."""
+    return _SCALAR_TYPE_NAMES[from_numpy_dtype(numpy_dtype).name]
+
+
+def category(numpy_dtype: DType) -> int:
+    """0 bool, 1 integer, 2 floating point, 3 complex."""
+    return from_numpy_dtype(numpy_dtype).category
+
+
+def is_float_or_complex(numpy_dtype: DType) -> bool:
+    return numpy_dtype.kind in "fc" or numpy_dtype == _BFLOAT16
+
+
+def complex_of(numpy_dtype: DType) -> DType:
+    """The complex dtype whose parts hold this real dtype."""
+    return np.dtype(np.complex128 if numpy_dtype.itemsize == 8 or numpy_dtype.kind == "c" and numpy_dtype.itemsize == 16
+                    else np.complex64)
+
+
+def real_of(numpy_dtype: DType) -> DType:
+    """The dtype of the real part."""
+    if numpy_dtype.kind != "c":
+        return numpy_dtype
+    return np.dtype(np.float64 if numpy_dtype.itemsize == 16 else np.float32)
+
+
+class _Defaults:
+    """The default floating dtype, process-wide as in PyTorch."""
+
+    floating: DType = np.dtype(np.float32)
+
+
+def get_default_dtype() -> dtype:
+    """Return the dtype that Python floats become.
+
+    >>> import pullback
+    >>> pullback.get_default_dtype() is pullback.float32
+    True
+    """
+    return from_numpy_dtype(_Defaults.floating)
+
+
+def set_default_dtype(d: dtype, /) -> None:
+    """Set the dtype that Python floats become."""
+    if not isinstance(d, dtype):
+        raise TypeError(f"invalid dtype object: {d!r}")
+    if not d.is_floating_point:
+        raise TypeError(
+            "only floating-point types are supported as the default type"
+        )
+    _Defaults.floating = d.numpy_dtype
+
+
+def default_float() -> DType:
+    return _Defaults.floating
+
+
+def default_complex() -> DType:
+    return complex_of(_Defaults.floating)
+
+
+def number_dtype(value: Scalar) -> DType:
+    """The dtype a Python number has on its own."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool_.numpy_dtype
+    if isinstance(value, (int, np.integer)):
+        return int64.numpy_dtype
+    if isinstance(value, (float, np.floating)):
+        return _Defaults.floating
+    return default_complex()
+
+
+_PROMOTED: dict[tuple[DType, DType], DType] = {}
+
+
+def promote_dtypes(a: DType, b: DType) -> DType:
+    """The dtype of an operation on two dimensioned tensors.
+
+    >>> import numpy
+    >>> promote_dtypes(numpy.dtype("int64"), numpy.dtype("float32"))
+    dtype('float32')
+    """
+    if a is b:
+        return a
+    found = _PROMOTED.get((a, b))
+    if found is None:
+        found = _PROMOTED[a, b] = _promote(a, b)
+    return found
+
+
+def _promote(a: DType, b: DType) -> DType:
+    if a == b:
+        return a
+    low, high = sorted((a, b), key=category)
+    low_category, high_category = category(low), category(high)
+    if low_category == _BOOL:
+        return high
+    if low_category == _INT and high_category > _INT:
+        return high
+    if low_category == _INT:
+        return _promote_integers(low, high)
+    if high_category == _COMPLEX and low_category == _FLOAT:
+        return np.dtype(np.complex128) if low.itemsize == 8 else high
+    if high_category == _FLOAT and low.itemsize == high.itemsize:  # float16 with bfloat16
+        return np.dtype(np.float32)
+    return low if low.itemsize > high.itemsize else high
+
+
+def _promote_integers(a: DType, b: DType) -> DType:
+    if a.kind == b.kind:
+        return a if a.itemsize > b.itemsize else b
+    unsigned, signed = (a, b) if a.kind == "u" else (b, a)
+    if unsigned.itemsize > 1:
+        raise RuntimeError(
+            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+            f"{scalar_type_name(a)} and {scalar_type_name(b)}"
+        )
+    return np.dtype(np.int16) if signed.itemsize == 1 else signed
+
+
+def result_dtype(operands: Any) -> DType:
+    """The dtype of an operation on arrays and Python numbers, by PyTorch's three priorities.
+
+    Dimensioned tensors decide; 0-dim tensors matter if their category is higher; numbers likewise.
+    """
+    groups: list[DType | None] = [None, None, None]
+    for operand in operands:
+        if isinstance(operand, (np.ndarray, np.generic)):
+            rank = 0 if operand.ndim else 1
+            operand_dtype = operand.dtype
+        elif hasattr(operand, "dtype"):
+            rank, operand_dtype = (0 if operand.ndim else 1), operand.dtype
+        else:
+            rank, operand_dtype = 2, number_dtype(operand)
+        known = groups[rank]
+        groups[rank] = operand_dtype if known is None else promote_dtypes(known, operand_dtype)
+    result: DType | None = None
+    for candidate in groups:
+        if candidate is None:
+            continue
+        if result is None:
+            result = candidate
+        elif category(candidate) > category(result):
+            result = _lift(result, candidate)
+    assert result is not None
+    return result
+
+
+def _lift(result: DType, candidate: DType) -> DType:
+    """A lower-priority operand of a higher category: it gives the category, both give the width for complex."""
+    if category(candidate) == _COMPLEX and category(result) == _FLOAT:
+        return complex_of(result)
+    return candidate
+
+
+def promote_arrays(input: Array, other: Array | Scalar) -> tuple[Array, Any]:
+    """Cast two operands of an elementwise operation to their common dtype."""
+    common = result_dtype((input, other))
+    return to_dtype(input, common), to_dtype(other, common)
+
+
+def promote_to_float(input: Array) -> Array:
+    """Integers and bools become the default floating dtype; the rest stays."""
+    return input if is_float_or_complex(input.dtype) else input.astype(_Defaults.floating)
+
+
+def promote_arrays_to_float(input: Array, other: Array | Scalar) -> tuple[Array, Any]:
+    """As promote_arrays, then integers and bools become the default floating dtype."""
+    common = result_dtype((input, other))
+    if not is_float_or_complex(common):
+        common = _Defaults.floating
+    return to_dtype(input, common), to_dtype(other, common)
+
+
+def to_dtype(operand: Any, numpy_dtype: DType) -> Any:
+    """An array or number in `numpy_dtype`; integers wrap around as in C."""
+    if isinstance(operand, (int, float, complex)):
+        return number_as(operand, numpy_dtype)
+    if operand.dtype == numpy_dtype:
+        return operand
+    return operand.astype(numpy_dtype)
+
+
+def number_as(value: Any, numpy_dtype: DType) -> Any:
+    """A Python number as a NumPy scalar of `numpy_dtype`, wrapping integers around."""
+    if numpy_dtype.kind in "iu" and isinstance(value, int) and not isinstance(value, bool):
+        bits = numpy_dtype.itemsize * 8
+        value &= (1 << bits) - 1
+        if numpy_dtype.kind == "i" and value >> (bits - 1):
+            value -= 1 << bits
+    return numpy_dtype.type(value)
+
+
+def can_cast(from_: DType, to: DType) -> bool:
+    """Whether a result of dtype `from_` may be written into a tensor of dtype `to`."""
+    a, b = category(from_), category(to)
+    if a == _COMPLEX and b < _COMPLEX:
+        return False
+    if a == _FLOAT and b < _FLOAT:
+        return False
+    return not (a != _BOOL and b == _BOOL)

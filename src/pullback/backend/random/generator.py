@@ -1,0 +1,195 @@
+"""The state of PyTorch's CPU generator: an MT19937 engine, the seed it started from and one normal sample kept back.
+
+NumPy's MT19937 is the same engine, so the words come from there in bulk. What the words become is decided in the
+sibling modules; each of them holds the generator's lock while it draws.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+
+from pullback.backend.device import device as Device
+from pullback.backend.device import usable_device
+from pullback.typing import Array
+
+# Note [Layout of a generator's state]
+# PyTorch hands out its state as 5056 bytes, which checkpoints store; these are the fields behind them. `left` counts
+# the words up to the next twist of the engine plus one and `next` is the index of the word to be read, so that
+# NumPy's position is 625 - left; only an engine that was never read has next = 0 there. The normal sample kept back
+# is `normal_y`; the fields without a meaning here are zero.
+_STATE = np.dtype(
+    [
+        ("initial_seed", "<u8"),
+        ("left", "<i4"),
+        ("seeded", "<i4"),
+        ("next", "<u8"),
+        ("words", "<u8", (624,)),
+        ("normal_x", "<f8"),
+        ("normal_y", "<f8"),
+        ("normal_rho", "<f8"),
+        ("normal_is_valid", "<i4"),
+        ("padding", "<i4"),
+        ("next_float_normal", "<f4"),
+        ("float_normal_is_valid", "<i4"),
+    ]
+)
+_WORDS = 624
+_FIRST_SEED = 67280421310721  # of every Generator() that was not seeded
+
+
+def _unchanged(state: Any) -> Any:
+    return state
+
+
+class Generator:
+    """A source of random numbers, the same numbers as PyTorch's CPU generator of the same seed.
+
+    >>> generator = Generator().manual_seed(0)
+    >>> generator.random(2).tolist()
+    [2357136044, 2546248239]
+    """
+
+    wrap_state: Callable[[Array], Any] = staticmethod(_unchanged)
+    unwrap_state: Callable[[Any], Any] = staticmethod(_unchanged)
+    """What a state looks like to users: the layer that knows Tensors replaces these two."""
+
+    def __init__(self, device: Any = "cpu") -> None:
+        self._device = usable_device(device)
+        self.lock = threading.RLock()
+        self.next_normal: float | None = None
+        """The second normal sample of the last pair, until somebody asks for one."""
+        self._engine = np.random.RandomState(0)
+        self.manual_seed(_FIRST_SEED)
+
+    @property
+    def device(self) -> Device:
+        return self._device
+
+    def manual_seed(self, seed: int) -> Self:
+        """Start over from `seed`; a negative one counts from 2**64, and the engine uses the low 32 bits."""
+        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
+        if not -(2**63) <= seed < 2**64:
+            raise ValueError(f"Overflow when unpacking long long: the seed {seed} does not fit into 64 bits")
+        with self.lock:
+            self._initial_seed = int(seed) % 2**64
+            self._engine.seed(self._initial_seed % 2**32)
+            self._was_read = False
+            self.next_normal = None
+        return self
+
+    def seed(self) -> int:
+        """Start over from a seed that nobody can guess, and return it."""
+        seed = secrets.randbits(53)
+        self.manual_seed(seed)
+        return seed
+
+    def initial_seed(self) -> int:
+        """Return the seed that the generator last started from."""
+        return self._initial_seed
+
+    def get_offset(self) -> int:
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def set_offset(self, offset: int) -> None:
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def get_state(self) -> Any:
+        """Return the state as an array of 5056 bytes, which PyTorch reads too."""
+        return self.wrap_state(self.pack_state())
+
+    def set_state(self, new_state: Any) -> Self:
+        """Continue from a state that `get_state`, here or in PyTorch, returned."""
+        self.unpack_state(self.unwrap_state(new_state))
+        return self
+
+    def clone_state(self) -> Self:
+        """Return a generator of its own that continues from this one's state."""
+        clone = type(self)(self._device)
+        clone.unpack_state(self.pack_state())
+        return clone
+
+    def pack_state(self) -> Array:
+        """The state's bytes. See Note [Layout of a generator's state]."""
+        record = np.zeros((), _STATE)
+        with self.lock:
+            _, words, position, _, _ = self._engine.get_state(legacy=True)
+            record["initial_seed"] = self._initial_seed
+            record["left"] = _WORDS + 1 - position
+            record["next"] = position if self._was_read else 0
+            record["words"] = words
+            if self.next_normal is not None:
+                record["normal_y"], record["normal_is_valid"] = self.next_normal, 1
+        record["seeded"] = 1
+        return np.frombuffer(bytearray(record.tobytes()), np.uint8)
+
+    def unpack_state(self, state: Any) -> None:
+        """Take over the state's bytes. See Note [Layout of a generator's state]."""
+        if not isinstance(state, np.ndarray):
+            raise TypeError(f"expected a torch.ByteTensor, but got {type(state).__name__}")
+        if state.dtype != np.uint8:
+            raise TypeError(f"RNG state must be a torch.ByteTensor, but its elements are {state.dtype}")
+        if state.size != _STATE.itemsize:
+            raise RuntimeError(
+                f"Expected a CPUGeneratorImplState of size {_STATE.itemsize} but found the input RNG state size to be "
+                f"{state.size}"
+            )
+        record = np.frombuffer(state.tobytes(), _STATE)[0]
+        left = int(record["left"])
+        if not record["seeded"] or not 0 < left <= _WORDS or record["next"] > _WORDS:
+            raise RuntimeError("Invalid mt19937 state: these bytes were not made by get_state()")
+        with self.lock:
+            self._initial_seed = int(record["initial_seed"])
+            self._engine.set_state(("MT19937", record["words"].astype(np.uint32), _WORDS + 1 - left))
+            self._was_read = bool(record["next"])
+            self.next_normal = float(record["normal_y"]) if record["normal_is_valid"] else None
+
+    def __getstate__(self) -> tuple[Device, Array]:
+        return self._device, self.pack_state()
+
+    def __setstate__(self, state: tuple[Device, Array]) -> None:
+        Generator.__init__(self, state[0])
+        self.unpack_state(state[1])
+
+    def random(self, count: int) -> Array:
+        """Draw `count` words of 32 bits."""
+        if count:
+            self._was_read = True
+        return self._engine.randint(0, 2**32, count, dtype=np.uint32)
+
+    def random64(self, count: int) -> Array:
+        """Draw `count` words of 64 bits: two of 32 each, the high one first."""
+        if count:
+            self._was_read = True
+        return self._engine.randint(0, 2**64, count, dtype=np.uint64)
+
+    def uniform32(self, count: int) -> Array:
+        """Draw float32 numbers in [0, 1): the low 24 bits of a word each."""
+        words = self.random(count)
+        words &= np.uint32(2**24 - 1)
+        numbers = words.view(np.int32).astype(np.float32)  # as int32, since NumPy converts that twice as fast
+        numbers *= np.float32(2**-24)
+        return numbers
+
+    def uniform64(self, count: int) -> Array:
+        """Draw float64 numbers in [0, 1): the low 53 bits of two words each."""
+        words = self.random64(count)
+        words &= np.uint64(2**53 - 1)
+        numbers = words.view(np.int64).astype(np.float64)
+        numbers *= 2.0**-53
+        return numbers
+
+
+default_generator = Generator()
+"""The generator that is meant when none is named."""
+default_generator.seed()
+
+
+def chosen(generator: Generator | None) -> Generator:
+    """The generator that an argument `generator` means."""
+    return default_generator if generator is None else generator

@@ -1,0 +1,36 @@
+"""Where the numbers of a stream land in an array that is filled in place.
+
+PyTorch's iterator walks memory upwards whatever the order of the dimensions, so `x.t().uniform_()` gives the
+transposed numbers of `x.uniform_()`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.typing import Array, Scalar
+
+
+def in_memory_order(input: Array) -> Array:
+    """View `input` with its dimensions sorted by stride, the widest first."""
+    return input.transpose(sorted(range(input.ndim), key=lambda axis: -input.strides[axis]))
+
+
+def fill(input: Array, values: Array) -> Array:
+    """Write a flat stream of values into `input` and return it."""
+    target = input if input.flags.c_contiguous else in_memory_order(input)
+    target[...] = values.reshape(target.shape)
+    return input
+
+
+def paired(input: Array, other: Array | Scalar) -> Any:
+    """The elements of `other`, broadcast to `input`, in the order in which `input` is filled."""
+    order = sorted(range(input.ndim), key=lambda axis: -input.strides[axis])
+    return np.broadcast_to(other, input.shape).transpose(range(input.ndim) if input.flags.c_contiguous else order).ravel()
+
+
+def real_view(input: Array) -> Array:
+    """View a complex array as real with a last dimension of 2."""
+    return input[..., None].view(input.real.dtype)

@@ -1,0 +1,1 @@
+"""Backward: the graph's execution."""

@@ -1,0 +1,86 @@
+"""The tangent of an operation that has only a pullback: the pullback is linear in its cotangent, so it is pulled back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pullback.engine.engine import engine
+from pullback.graph.history import gradient_edge
+from pullback.modes.grad_mode import set_grad_mode
+from pullback.tensor.tensor import Tensor, new_tensor
+
+
+def double_pullback(function: Callable[[list[Any]], Any], inputs: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """J v for `function` at `inputs`, as the gradient with respect to u of <J^T u, v>."""
+    former = set_grad_mode(True)
+    try:
+        flat = [t for t in _flatten(inputs)]
+        flat_tangents = _flatten(tangents)
+        tracked = [t is not None and v is not None for t, v in zip(flat, flat_tangents, strict=True)]
+        leaves = [_recorded_leaf(t) if on else t for t, on in zip(flat, tracked, strict=True)]
+        outputs = function(_restore(inputs, leaves))
+        many = isinstance(outputs, tuple)
+        wanted = [o for o in (outputs if many else (outputs,))]
+        used = [o for o in wanted if o._requires_grad]
+        cotangents = [_leaf(o._array) for o in used]
+        targets = [t for t, on in zip(leaves, tracked, strict=True) if on]
+        pulled = _gradients(used, cotangents, targets)
+        pairs = [(p, v) for p, v in zip(pulled, [v for v, on in zip(flat_tangents, tracked, strict=True) if on], strict=True)]
+        pairs = [(p, v) for p, v in pairs if p is not None and p._requires_grad]
+        pushed: list[Any] = [None] * len(used)
+        if pairs:
+            pushed = _gradients([p for p, _ in pairs], [v for _, v in pairs], cotangents)
+        found = iter(pushed)
+        results = [next(found) if o._requires_grad else None for o in wanted]
+        results = [_zeros_like(o) if r is None else r for o, r in zip(wanted, results, strict=True)]
+        return tuple(results) if many else results[0]
+    finally:
+        set_grad_mode(former)
+
+
+def _gradients(outputs: list[Any], cotangents: list[Any], inputs: list[Any]) -> list[Any]:
+    edges = [edge for o in outputs if (edge := gradient_edge(o)) is not None]
+    captures = [edge for i in inputs if (edge := gradient_edge(i)) is not None]
+    grads = [c if c._array.dtype == o._array.dtype else c.to(o.dtype) for o, c in zip(outputs, cotangents, strict=True)]
+    return engine.execute(edges, grads, keep_graph=True, create_graph=True, captures=captures, accumulate=False)
+
+
+def _leaf(array: Any) -> Tensor:
+    leaf = new_tensor(_zeros_array(array))
+    leaf._requires_grad = True
+    return leaf
+
+
+def _recorded_leaf(tensor: Tensor) -> Any:
+    """A non-leaf that requires grad: the recorded tensor itself, or an alias of an unrecorded one that is."""
+    if tensor._requires_grad:
+        return tensor.view_as(tensor)  # type: ignore[attr-defined]  # Tensor methods are attached at run time
+    alias = new_tensor(tensor._array)
+    alias._requires_grad = True
+    return alias
+
+
+def _zeros_array(array: Any) -> Any:
+    from pullback.backend.array_module import zeros
+
+    return zeros(array.shape, array.dtype)
+
+
+def _zeros_like(tensor: Tensor) -> Tensor:
+    return new_tensor(_zeros_array(tensor._array))
+
+
+def _flatten(values: Sequence[Any]) -> list[Any]:
+    flat: list[Any] = []
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            flat.extend(value)
+        else:
+            flat.append(value)
+    return flat
+
+
+def _restore(values: Sequence[Any], flat: list[Any]) -> list[Any]:
+    found = iter(flat)
+    return [[next(found) for _ in v] if isinstance(v, (list, tuple)) else next(found) for v in values]

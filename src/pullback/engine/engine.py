@@ -1,0 +1,327 @@
+"""Engine: runs the recorded graph backward.
+
+`execute` reads as its own summary. CPU work runs in the calling thread. First-order passes move raw arrays from node to
+node; `create_graph` passes move Tensors; a node that needs Tensors (a custom Function, a node with hooks) gets them
+wrapped and only there.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pullback.backend.array_module import as_array, contains_nan
+from pullback.engine.graph_task import ExecInfo, GraphTask
+from pullback.engine.input_buffer import InputBuffer
+from pullback.engine.validation import fit_gradients
+from pullback.errors import AnomalyError
+from pullback.graph.accumulate_grad import AccumulateGrad
+from pullback.graph.basic_nodes import GraphRoot
+from pullback.graph.edge import Edge
+from pullback.graph.hooks import HookDict, call_node_hooks, call_tensor_hooks
+from pullback.graph.node import Node
+from pullback.modes.grad_mode import set_grad_mode
+from pullback.modes.switches import process, switches
+from pullback.tensor.tensor import Tensor, new_tensor
+
+
+class _Running(threading.local):
+    """The pass that runs in this thread, innermost last."""
+
+    task: GraphTask | None = None
+
+
+_running = _Running()
+_passes = 0
+_passes_lock = threading.Lock()
+_node_lock = threading.RLock()
+
+
+class Engine:
+    """Executes backward passes; one instance serves the process."""
+
+    def execute(
+        self,
+        edges: Sequence[Edge],
+        grads: Sequence[Any],
+        *,
+        keep_graph: bool,
+        create_graph: bool,
+        captures: Sequence[Edge] = (),
+        leaves: Sequence[AccumulateGrad] = (),
+        accumulate: bool = True,
+    ) -> list[Any]:
+        """Send `grads` (Tensors) into `edges` and run what they reach; return the gradients at `captures`.
+
+        Unless `accumulate`, only what leads to `captures` and to `leaves` runs, and only these leaves accumulate.
+        """
+        outer = _running.task
+        task = GraphTask(keep_graph=keep_graph, create_graph=create_graph, depth=outer.depth + 1 if outer else 0)
+        root = GraphRoot(edges, grads if create_graph else [g._array for g in grads])
+        task.count_dependencies([root])
+        if not accumulate:
+            task.mark_needed(root, list(captures), leaves)
+        _running.task = task
+        global _passes
+        with _passes_lock:
+            _passes += 1
+        try:
+            self._run(task, root)
+        finally:
+            _running.task = outer
+            with _passes_lock:
+                _passes -= 1
+        for callback in task.final_callbacks:
+            callback()
+        return task.captured
+
+    def _run(self, task: GraphTask, root: GraphRoot) -> None:
+        """Run nodes until none is left that is ready."""
+        self._send(task, root, root.grads, ())
+        queue = task.ready_queue
+        run = self._run_node
+        while len(queue):
+            _, _, node, buffer = queue.pop()
+            run(task, node, buffer)
+
+    def _run_node(self, task: GraphTask, node: Node, buffer: InputBuffer) -> None:
+        """Evaluate one node on its summed gradients and send the results on."""
+        info = None
+        if task.exec_info is not None:
+            info = task.exec_info.get(node)
+            if info is None:
+                return
+        grads = buffer.grads
+        extra = node.extra
+        if info is None and extra is None and type(node) is AccumulateGrad and node.variable._extra is None:
+            # The common leaf: no hooks, nothing captured.
+            if grads[0] is not None:
+                if task.create_graph:
+                    _accumulate_recorded(node, grads[0])
+                else:
+                    node.accumulate_array(grads[0], buffer.owned[0])
+            return
+        if extra is not None or info is not None or isinstance(node, AccumulateGrad):
+            if not self._prepare(task, node, buffer, info):
+                return
+            grads = buffer.grads
+            if isinstance(node, AccumulateGrad):
+                return
+        plain = extra is None or not (extra.post_hooks or extra.anomaly)
+        if plain and not task.create_graph and not node.needs_tensors and not process.changed and _passes == 1:
+            if grads[0] is None and all(g is None for g in grads):
+                results: Sequence[Any] = (None,) * len(node.next_edges)
+            else:
+                results = node.apply(grads)
+            if not task.keep_graph:
+                node.release_saved_tensors()
+            self._send(task, node, results, node.fresh)
+            return
+        self._run_carefully(task, node, grads)
+
+    def _prepare(self, task: GraphTask, node: Node, buffer: InputBuffer, info: ExecInfo | None) -> bool:
+        """Hooks on the arriving gradients, captures, pre-hooks; False if the node itself need not run."""
+        grads = buffer.grads
+        self._tensor_hooks(task, node, buffer)
+        if info is not None:
+            for capture in info.captures:
+                grad = grads[capture.input_nr]
+                known = task.captured[capture.index]
+                task.captured[capture.index] = grad if known is None else known
+            if not info.needed:
+                return False
+        if isinstance(node, AccumulateGrad):
+            self._accumulate(task, node, buffer)
+            return True
+        extra = node.extra
+        if extra is not None and extra.pre_hooks:
+            self._pre_hooks(task, extra.pre_hooks, buffer)
+        return True
+
+    def _tensor_hooks(self, task: GraphTask, node: Node, buffer: InputBuffer) -> None:
+        """Run tensor hooks, then retain_grad. See Note [Hook order] in graph/hooks.py."""
+        extra = node.extra
+        if isinstance(node, AccumulateGrad):
+            hooks = node.variable._extra.hooks if node.variable._extra is not None else None
+            if hooks:
+                self._replace(task, node, buffer, 0, lambda grad: call_tensor_hooks(hooks, grad))
+        if extra is None:
+            return
+        for output_nr, tensor_hooks in list(extra.tensor_hooks.items()):
+            if tensor_hooks:
+                self._replace(task, node, buffer, output_nr, lambda grad, h=tensor_hooks: call_tensor_hooks(h, grad))
+        for output_nr, keep in list(extra.retain_hooks.items()):
+            self._replace(task, node, buffer, output_nr, keep)
+
+    def _replace(
+        self, task: GraphTask, node: Node, buffer: InputBuffer, index: int, run: Callable[[Any], Any]
+    ) -> None:
+        """Run hooks on one gradient as a Tensor; a replacement takes its place, and it is not owned any more."""
+        before = buffer.grads[index]
+        wrapped = before if task.create_graph or before is None else new_tensor(as_array(before))
+        after = _in_mode(task, node, run, wrapped)
+        if after is not None:
+            buffer.grads[index] = after if task.create_graph else after._array
+        buffer.owned[index] = False
+
+    def _pre_hooks(self, task: GraphTask, hooks: HookDict, buffer: InputBuffer) -> None:
+        replaced = _in_mode(task, None, call_node_hooks, hooks, _as_tensors(task, buffer.grads))
+        buffer.grads = _as_values(task, replaced)
+        buffer.owned = [False] * len(buffer.grads)
+
+    def _accumulate(self, task: GraphTask, node: AccumulateGrad, buffer: InputBuffer) -> None:
+        """AccumulateGrad with hooks: pre-hooks, accumulation, post-accumulate hooks, post-hooks."""
+        extra = node.extra
+        if extra is not None and extra.pre_hooks:
+            self._pre_hooks(task, extra.pre_hooks, buffer)
+        grad = buffer.grads[0]
+        if grad is not None:
+            if task.create_graph:
+                _accumulate_recorded(node, grad)
+            else:
+                node.accumulate_array(grad, buffer.owned[0])
+        variable_extra = node.variable._extra
+        if grad is not None and variable_extra is not None and variable_extra.post_accumulate_hooks:
+            for hook in list(variable_extra.post_accumulate_hooks.values()):
+                result = _in_mode(task, node, hook, node.variable)
+                if result is not None:
+                    raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+        if extra is not None and extra.post_hooks:
+            _in_mode(task, node, call_node_hooks, extra.post_hooks, (), tuple(_as_tensors(task, [grad])))
+
+    def _run_carefully(self, task: GraphTask, node: Node, grads: list[Any]) -> None:
+        """The general case: Tensors where the node needs them, post-hooks, anomaly checks, concurrent passes."""
+        extra = node.extra
+        if _passes > 1:
+            # Two passes may share this graph: one of them must find the other's release whole.
+            with _node_lock:
+                results = self._evaluate(task, node, grads)
+                if not task.keep_graph:
+                    node.release_saved_tensors()
+        else:
+            results = self._evaluate(task, node, grads)
+            if not task.keep_graph:
+                node.release_saved_tensors()
+        if extra is not None and extra.post_hooks:
+            wrapped = tuple(_as_tensors(task, results))
+            outputs = tuple(_as_tensors(task, grads))
+            results = _as_values(task, _in_mode(task, node, call_node_hooks, extra.post_hooks, wrapped, outputs))
+            fresh: tuple[bool, ...] = ()
+        else:
+            fresh = node.fresh
+        if process.changed and switches.anomaly_mode and switches.anomaly_check_nan:
+            _check_nan(node, results)
+        self._send(task, node, results, fresh)
+
+    def _evaluate(self, task: GraphTask, node: Node, grads: list[Any]) -> Sequence[Any]:
+        try:
+            if not node.needs_tensors and all(g is None for g in grads):
+                return (None,) * len(node.next_edges)
+            if task.create_graph:
+                return _in_mode(task, node, node.apply_differentiable, grads)  # type: ignore[no-any-return]
+            if node.needs_tensors:
+                results = _in_mode(task, node, node.apply_differentiable, _as_tensors(task, grads))
+                return _as_values(task, fit_gradients(node, results))
+            return _in_mode(task, node, node.apply, grads)  # type: ignore[no-any-return]
+        except Exception:
+            if process.changed and switches.anomaly_mode:
+                _report_anomaly(node)
+            raise
+
+    def _send(self, task: GraphTask, node: Node, results: Sequence[Any], fresh: Sequence[bool]) -> None:
+        """Hand the results to the next nodes; a node whose last gradient arrived becomes ready."""
+        dependencies = task.dependencies
+        not_ready = task.not_ready
+        recorded = task.create_graph
+        if recorded and node.needs_tensors:
+            results = fit_gradients(node, results)
+        for index, edge in enumerate(node.next_edges):
+            if edge is None:
+                continue
+            following, input_nr = edge
+            buffer = not_ready.get(following)
+            if buffer is None:
+                buffer = not_ready[following] = InputBuffer(following.output_count)
+            grad = results[index]
+            if grad is not None:
+                if recorded:
+                    _in_mode(task, following, buffer.add_tensor, input_nr, grad)
+                else:
+                    buffer.add(input_nr, grad, bool(fresh) and fresh[index])
+            left = dependencies[following] - 1
+            dependencies[following] = left
+            if not left:
+                del not_ready[following]
+                task.ready_queue.push(following, buffer)
+
+    def queue_callback(self, callback: Callable[[], None]) -> None:
+        """Run `callback` when the current backward pass ends."""
+        task = _running.task
+        if task is None:
+            raise RuntimeError("Final callbacks can only be installed during backward pass.")
+        task.final_callbacks.append(callback)
+
+
+def current_graph_task() -> GraphTask | None:
+    """The backward pass that runs in this thread."""
+    return _running.task
+
+
+def _accumulate_recorded(node: AccumulateGrad, grad: Tensor) -> None:
+    former = set_grad_mode(True)
+    try:
+        node.accumulate_tensor(grad)
+    finally:
+        set_grad_mode(former)
+
+
+def _in_mode(task: GraphTask, node: Node | None, function: Callable[..., Any], *args: Any) -> Any:
+    """Call user code or a recorded rule with grad mode as the pass wants it, and `node` as the current one."""
+    former = set_grad_mode(task.create_graph)
+    former_node = getattr(switches, "current_node", None)
+    switches.current_node = node
+    try:
+        return function(*args)
+    finally:
+        switches.current_node = former_node
+        set_grad_mode(former)
+
+
+def _as_tensors(task: GraphTask, values: Sequence[Any]) -> list[Any]:
+    if task.create_graph:
+        return list(values)
+    return [None if v is None else new_tensor(as_array(v)) for v in values]
+
+
+def _as_values(task: GraphTask, values: Sequence[Any]) -> list[Any]:
+    if task.create_graph:
+        return list(values)
+    return [None if v is None else v._array for v in values]
+
+
+def _check_nan(node: Node, results: Sequence[Any]) -> None:
+    for index, result in enumerate(results):
+        if result is None or node.next_edges[index] is None:
+            continue
+        if contains_nan(result._array if isinstance(result, Tensor) else as_array(result)):
+            _report_anomaly(node)
+            raise AnomalyError(f"Function '{node.name()}' returned nan values in its {index}th output.")
+
+
+def _report_anomaly(node: Node) -> None:
+    metadata = node.anomaly_metadata
+    if metadata is not None:
+        metadata.report(node.name())
+        return
+    import warnings
+
+    warnings.warn(
+        f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during "
+        "forward pass for more information.",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+engine = Engine()

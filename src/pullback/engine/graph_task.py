@@ -1,0 +1,106 @@
+"""GraphTask: everything one backward pass knows while it runs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pullback.engine.input_buffer import InputBuffer
+from pullback.engine.ready_queue import ReadyQueue
+from pullback.graph.node import Node
+
+_next_id = itertools.count().__next__
+
+
+class Capture:
+    """A gradient that `grad()` returns or `inputs=` accumulates: which input of the node, and where it goes."""
+
+    __slots__ = ("index", "input_nr")
+
+    def __init__(self, input_nr: int, index: int) -> None:
+        self.input_nr = input_nr
+        self.index = index
+
+
+class ExecInfo:
+    """Whether a node must run in a pass that wants only some gradients, and what is captured at it."""
+
+    __slots__ = ("captures", "needed")
+
+    def __init__(self) -> None:
+        self.needed = False
+        self.captures: list[Capture] = []
+
+    def should_execute(self) -> bool:
+        return self.needed
+
+
+class GraphTask:
+    """The state of one backward pass."""
+
+    __slots__ = (
+        "captured", "create_graph", "dependencies", "depth", "exec_info", "final_callbacks", "id", "keep_graph",
+        "nodes_in_graph", "not_ready", "owned_result", "ready_queue",
+    )  # fmt: skip
+
+    def __init__(self, *, keep_graph: bool, create_graph: bool, depth: int) -> None:
+        self.id = _next_id()
+        self.keep_graph = keep_graph
+        self.create_graph = create_graph
+        self.depth = depth
+        self.dependencies: dict[Node, int] = {}
+        self.not_ready: dict[Node, InputBuffer] = {}
+        self.ready_queue = ReadyQueue()
+        self.exec_info: dict[Node, ExecInfo] | None = None
+        self.captured: list[Any] = []
+        self.final_callbacks: list[Callable[[], None]] = []
+        self.nodes_in_graph: set[Node] = set()
+
+    def count_dependencies(self, roots: list[Node]) -> None:
+        """Count, for every reachable node, how many nodes send it gradients. Iterative: graphs may be deep."""
+        dependencies = self.dependencies
+        seen = set(roots)
+        stack = list(roots)
+        while stack:
+            node = stack.pop()
+            for edge in node.next_edges:
+                if edge is None:
+                    continue
+                following = edge[0]
+                if following in dependencies:
+                    dependencies[following] += 1
+                else:
+                    dependencies[following] = 1
+                if following not in seen:
+                    seen.add(following)
+                    stack.append(following)
+        self.nodes_in_graph = seen
+
+    def mark_needed(self, root: Node, captures: list[tuple[Node, int]], leaves: Sequence[Node]) -> None:
+        """Mark the nodes on a path to a captured edge or to one of `leaves`: only these will run."""
+        info: dict[Node, ExecInfo] = {}
+        for index, (node, input_nr) in enumerate(captures):
+            info.setdefault(node, ExecInfo()).captures.append(Capture(input_nr, index))
+        for leaf in leaves:
+            info.setdefault(leaf, ExecInfo()).needed = True
+        self.captured = [None] * len(captures)
+        targets = set(info)
+        # Depth first; a node is needed if one of its next nodes is captured or needed.
+        state: dict[Node, int] = {root: 0}
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            position = state[node]
+            edges = node.next_edges
+            if position < len(edges):
+                state[node] = position + 1
+                edge = edges[position]
+                if edge is not None and edge[0] not in state:
+                    state[edge[0]] = 0
+                    stack.append(edge[0])
+                continue
+            stack.pop()
+            if any(e is not None and (e[0] in targets or (e[0] in info and info[e[0]].needed)) for e in edges):
+                info.setdefault(node, ExecInfo()).needed = True
+        self.exec_info = info

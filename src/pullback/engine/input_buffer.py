@@ -1,0 +1,39 @@
+"""InputBuffer: the gradients that have arrived at a node, summed per input.
+
+# Note [Owned gradients]
+An array that arrives may be somebody else's (a saved value, the gradient of a sibling, the user's argument). Only an
+array that a rule computed afresh, or a sum made here, is owned; only an owned one is added to in place or becomes a
+leaf's `.grad` without a copy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class InputBuffer:
+    """One slot per input of a node."""
+
+    __slots__ = ("grads", "owned")
+
+    def __init__(self, size: int) -> None:
+        self.grads: list[Any] = [None] * size
+        self.owned: list[bool] = [False] * size
+
+    def add(self, index: int, grad: Any, owned: bool) -> None:
+        """Add one arrival to its slot: in place if the slot owns its array. See Note [Owned gradients]."""
+        current = self.grads[index]
+        if current is None:
+            self.grads[index] = grad
+            self.owned[index] = owned
+        elif self.owned[index] and current.dtype == grad.dtype and current.shape == grad.shape:
+            current += grad
+            self.grads[index] = current
+        else:
+            self.grads[index] = current + grad
+            self.owned[index] = True
+
+    def add_tensor(self, index: int, grad: Any) -> None:
+        """Add a recorded gradient, out of place."""
+        current = self.grads[index]
+        self.grads[index] = grad if current is None else current + grad

@@ -1,0 +1,46 @@
+"""Checks on gradients that come from outside the rules: users, hooks and custom Functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pullback.graph.input_metadata import InputMetadata
+from pullback.graph.node import Node
+from pullback.kernels.broadcasting import is_expandable_to
+from pullback.tensor.tensor import Tensor
+
+
+def fit_gradients(node: Node, grads: Sequence[Any]) -> list[Any]:
+    """Check each gradient a node returned against the tensor it is for; sum over broadcast dimensions and cast."""
+    fitted: list[Any] = []
+    for index, grad in enumerate(grads):
+        edge = node.next_edges[index] if index < len(node.next_edges) else None
+        if edge is None or grad is None:
+            fitted.append(None if edge is None else grad)
+            continue
+        wanted = edge[0].input_metadata(edge[1])
+        fitted.append(grad if wanted is None else fit_gradient(node, index, grad, wanted))
+    return fitted
+
+
+def fit_gradient(node: Node, index: int, grad: Tensor, wanted: InputMetadata) -> Tensor:
+    """One gradient in the wanted shape and dtype, or an error that names both."""
+    fitted: Any = grad
+    shape = grad._array.shape
+    if shape != wanted.shape:
+        if not is_expandable_to(wanted.shape, shape):
+            raise RuntimeError(
+                f"Function {node.name()} returned an invalid gradient at index {index} - got {list(shape)} but "
+                f"expected shape compatible with {list(wanted.shape)}"
+            )
+        fitted = fitted.sum_to_size(wanted.shape)
+    if grad._array.dtype != wanted.numpy_dtype:
+        if grad._array.dtype.kind == "c" and wanted.numpy_dtype.kind != "c":
+            raise RuntimeError(
+                "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but "
+                f"got false: {node.name()} returned a complex gradient at index {index} for a real input. Take its "
+                "real part."
+            )
+        fitted = fitted.to(wanted.dtype)
+    return fitted  # type: ignore[no-any-return]  # Tensor methods are attached at run time

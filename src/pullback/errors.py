@@ -1,0 +1,90 @@
+"""The exceptions pullback raises, and the messages that are used in more than one place.
+
+    RuntimeError
+      AutogradError                the graph was misused
+        GraphFreedError            a second backward, or saved tensors read after their release
+        InPlaceModificationError   a saved tensor was modified before backward needed it
+        LeafModificationError      an in-place operation on a leaf that requires grad, or on a view of one
+        ViewModificationError      an in-place operation on a view that forbids it
+        NoGradientError            backward from a tensor without history, or an unused input
+        AnomalyError               a NaN that anomaly mode found
+    TypeError, ValueError, IndexError, NotImplementedError: as in Python
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class AutogradError(RuntimeError):
+    """The recorded graph was used in a way that cannot give a gradient."""
+
+
+class GraphFreedError(AutogradError):
+    """The saved tensors of a node were released by an earlier backward."""
+
+
+class InPlaceModificationError(AutogradError):
+    """A tensor saved for backward was modified before backward read it."""
+
+
+class LeafModificationError(AutogradError):
+    """An in-place operation would change a leaf that requires grad."""
+
+
+class ViewModificationError(AutogradError):
+    """An in-place operation would change a view that autograd cannot follow."""
+
+
+class NoGradientError(AutogradError):
+    """There is no path from an output to an input."""
+
+
+class AnomalyError(AutogradError):
+    """Anomaly mode found a NaN in a gradient."""
+
+
+def graph_freed(node_name: str) -> GraphFreedError:
+    """A released node is asked for what it had saved."""
+    return GraphFreedError(
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+        f"already been freed): {node_name} released its saved values when an earlier backward() or grad() ran. "
+        "Pass retain_graph=True to that earlier call if this graph is needed again."
+    )
+
+
+def modified_in_place(
+    type_name: str, shape: Sequence[int], producer: str, output_nr: int, version: int, expected: int, *, anomaly: bool
+) -> InPlaceModificationError:
+    """A saved tensor is at another version than when it was saved."""
+    origin = f", which is output {output_nr} of {producer}," if producer else ""
+    hint = (
+        "the backtrace further above shows the operation that failed to compute its gradient. "
+        "The variable in question was changed in there or anywhere later. Good luck!"
+        if anomaly
+        else "enable anomaly detection to find the operation that failed to compute its gradient, "
+        "with torch.autograd.set_detect_anomaly(True, check_nan=False)."
+    )
+    return InPlaceModificationError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[{type_name} {list(shape)}]{origin or ''} is at version {version}; "
+        f"expected version {expected} instead. Hint: {hint}"
+    )
+
+
+def dim_out_of_range(dim: int, ndim: int) -> IndexError:
+    """A dimension lies outside of a tensor's."""
+    low, high = (-ndim, ndim - 1) if ndim else (-1, 0)
+    return IndexError(f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})")
+
+
+def not_a_tensor(function: str, argument: str, position: int, value: object) -> TypeError:
+    """A tensor argument is something else."""
+    return TypeError(
+        f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}"
+    )
+
+
+def derivative_not_implemented(name: str) -> NotImplementedError:
+    """A rule says that this derivative does not exist yet."""
+    return NotImplementedError(f"the derivative for '{name}' is not implemented.")

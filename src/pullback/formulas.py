@@ -1,0 +1,45 @@
+"""Multi-step formulas that rules call: written once on Tensors, rendered again on arrays by the generator.
+
+In this file `F` means operations on Tensors; in generated/array_formulas.py the same text runs with `F` meaning kernels.
+A formula that also has a kernel of the same name uses the kernel on arrays. So a formula may use only `F.x(...)`,
+operators, `.shape`, `.dtype`, `.ndim`, and Python on what is not a tensor.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.generated as F
+from pullback.typing import Dims, Shape
+
+
+def expand_reduced(grad: Any, shape: Shape, dim: Dims, keepdim: bool) -> Any:
+    """The gradient of a sum: `grad` seen at every element that was summed."""
+    if shape == ():
+        return grad
+    if dim is None or dim == ():
+        return F.expand(F.reshape(grad, (1,) * len(shape)), shape)
+    if not keepdim:
+        grad = F.reshape(grad, tuple([1 if i in dim else n for i, n in enumerate(shape)]))
+    return F.expand(grad, shape)
+
+
+def sum_to(grad: Any, shape: Shape) -> Any:
+    """Sum a gradient over the dimensions along which an input of `shape` was broadcast."""
+    if tuple(grad.shape) == tuple(shape):
+        return grad
+    extra = grad.ndim - len(shape)
+    dims = tuple(range(extra)) + tuple([extra + i for i, n in enumerate(shape) if n == 1 and grad.shape[extra + i] != 1])
+    if dims:
+        grad = F.sum(grad, dims, True)
+    return F.reshape(grad, tuple(shape))
+
+
+def sum_to_like(grad: Any, shape: Shape, dtype: Any) -> Any:
+    """As `sum_to`, then in the input's dtype; a complex gradient of a real input keeps its real part."""
+    return F.to_dtype(F.sum_to(grad, shape), dtype)
+
+
+def reshape(input: Any, shape: Shape) -> Any:
+    """The same elements in another shape: a view where the strides allow one."""
+    return input.reshape(shape)

@@ -1,0 +1,126 @@
+"""AccumulateGrad: the node at which a leaf's gradient arrives and is added to `.grad`.
+
+# Note [Accumulators]
+A leaf has at most one AccumulateGrad. The node holds the leaf; the leaf holds the node only weakly (a strong reference
+would be a cycle), so it lives as long as some graph leads to it. `.grad` is changed under the node's lock: backward
+passes of several threads that share a leaf give the exact sum.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from pullback.backend.array_module import as_array, cast_array, copy_array, has_internal_overlap
+from pullback.graph.input_metadata import InputMetadata
+from pullback.graph.node import FIRST, Node
+from pullback.tensor.tensor import Tensor, new_tensor
+
+_creation_lock = threading.Lock()
+
+
+class AccumulateGrad(Node):
+    """Adds what arrives to `variable.grad`."""
+
+    __slots__ = ("__weakref__",)
+
+    sequence_nr = FIRST
+
+    def __init__(self, variable: Tensor) -> None:
+        self.variable = variable
+        self.lock = threading.Lock()
+
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
+    def input_metadata(self, index: int) -> InputMetadata | None:
+        array = self.variable._array
+        return InputMetadata(array.shape, array.dtype)
+
+    def accumulate_array(self, grad: Any, owned: bool) -> None:
+        """Add an array to `.grad`; one that nobody else holds becomes `.grad` without a copy."""
+        variable = self.variable
+        if not variable._requires_grad:
+            return
+        with self.lock:
+            current = variable._grad
+            if current is None:
+                variable._grad = new_tensor(self._laid_out(grad, owned))
+            elif current._requires_grad or type(current) is not Tensor:
+                variable._grad = current + new_tensor(as_array(grad))
+            else:
+                current._array += grad
+                counter = current._counter
+                if counter is not None:
+                    counter.value += 1
+
+    def _laid_out(self, grad: Any, owned: bool) -> Any:
+        """An array that only `.grad` holds, in the leaf's dtype and, where the leaf is dense, in its memory order."""
+        leaf = self.variable._array
+        array = as_array(grad)
+        wanted = self.grad_dtype()
+        if wanted is not None and array.dtype != wanted:
+            array, owned = cast_array(array, wanted), True
+        if owned and array.flags.c_contiguous and leaf.flags.c_contiguous and array.flags.writeable:
+            return array
+        if array.strides == leaf.strides and not has_internal_overlap(array):
+            return array if owned and array.flags.writeable else copy_array(array)
+        return copy_like(array, leaf)
+
+    def grad_dtype(self) -> Any:
+        """The dtype `.grad` must have: the leaf's own unless the user chose another (None: any)."""
+        extra = self.variable._extra
+        if extra is not None and extra.grad_dtype is not extra.UNSET:
+            return None if extra.grad_dtype is None else extra.grad_dtype.numpy_dtype
+        return self.variable._array.dtype
+
+    def accumulate_tensor(self, grad: Tensor) -> None:
+        """Add a recorded gradient out of place, so that `.grad` keeps its history."""
+        variable = self.variable
+        if not variable._requires_grad:
+            return
+        with self.lock:
+            current = variable._grad
+            if current is None:
+                variable._grad = grad.clone() if grad._requires_grad else new_tensor(self._laid_out(grad._array, False))
+            else:
+                variable._grad = current + grad
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if grads[0] is not None:
+            self.accumulate_array(grads[0], False)
+        return ()
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if grads[0] is not None:
+            self.accumulate_tensor(grads[0])
+        return ()
+
+
+def copy_like(array: Any, leaf: Any) -> Any:
+    """A copy of `array` with the memory order of `leaf` if that is dense and without overlap, else row-major."""
+    order = sorted(range(leaf.ndim), key=lambda d: (-abs(leaf.strides[d]), d))
+    expected = leaf.itemsize
+    for d in reversed(order):
+        if leaf.shape[d] > 1 and leaf.strides[d] != expected:
+            return array.copy(order="C")
+        expected *= leaf.shape[d]
+    inverse = sorted(range(leaf.ndim), key=order.__getitem__)
+    return array.transpose(order).copy(order="C").transpose(inverse)
+
+
+def accumulator_of(leaf: Tensor) -> AccumulateGrad:
+    """The leaf's AccumulateGrad, made on first use. See Note [Accumulators]."""
+    reference = leaf._accumulator
+    node = reference() if reference is not None else None
+    if node is not None:
+        return node  # type: ignore[no-any-return]  # the weak reference is untyped below the graph
+    with _creation_lock:
+        reference = leaf._accumulator
+        node = reference() if reference is not None else None
+        if node is None:
+            node = AccumulateGrad(leaf)
+            leaf._accumulator = weakref.ref(node)
+    return node  # type: ignore[no-any-return]  # as above

@@ -1,0 +1,128 @@
+"""How a tensor is attached to the graph: its gradient edge, and the change of history by an in-place operation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pullback.errors import LeafModificationError
+from pullback.graph.accumulate_grad import accumulator_of
+from pullback.graph.anomaly_metadata import AnomalyMetadata
+from pullback.graph.edge import Edge
+from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.saved_tensor import pack_saved_tensors
+from pullback.graph.views import check_view_modification, rebase_view, view_edge
+from pullback.modes.switches import switches
+from pullback.tensor.tensor import Tensor
+from pullback.tensor.version_counter import VersionCounter
+
+
+def gradient_edge(tensor: Tensor) -> Edge | None:
+    """The edge along which `tensor` receives its gradient; None if it needs none.
+
+    A leaf's edge leads to its AccumulateGrad. A view's is made anew after its base was modified.
+    """
+    if not tensor._requires_grad:
+        return None
+    extra = tensor._extra
+    if extra is not None and extra.view is not None:
+        edge = view_edge(tensor, extra.view, gradient_edge)
+        if edge is not None:
+            return edge
+    if tensor._edge is not None:
+        return tensor._edge
+    return (accumulator_of(tensor), 0)
+
+
+def set_history(tensor: Tensor, node: Node, output_nr: int = 0) -> None:
+    """Make `tensor` the output `output_nr` of `node`."""
+    tensor._requires_grad = True
+    extra = tensor._extra
+    if extra is not None and extra.view is not None:
+        extra.view.edge = (node, output_nr)
+        extra.view.attr_version = tensor._version
+    else:
+        tensor._edge = (node, output_nr)
+
+
+def adopt_switches(node: Node) -> None:
+    """Apply to a new node what this thread has switched on: saved-tensor hooks and anomaly mode."""
+    if switches.saved_tensor_hooks:
+        pack_saved_tensors(node, gradient_edge)
+    if switches.anomaly_mode:
+        node.require_extra().anomaly = AnomalyMetadata(current_node())
+
+
+class _Current:
+    """The node that the engine evaluates in this thread; a list per thread is kept by the engine."""
+
+    node: Any = None
+
+
+def current_node() -> Node | None:
+    """The node being evaluated in this thread, if any."""
+    return getattr(switches, "current_node", None)
+
+
+def check_in_place(tensor: Tensor, *, records: bool) -> None:
+    """Refuse an in-place operation that autograd could not follow. `records`: whether the operation is recorded."""
+    extra = tensor._extra
+    if extra is not None:
+        if extra.inference and not switches.inference_mode:
+            raise RuntimeError(
+                "Inplace update to inference tensor outside InferenceMode is not allowed. "
+                "Make a normal tensor of it with .clone() first."
+            )
+        if extra.view is not None:
+            check_view_modification(tensor, extra.view, records=records)
+            return
+    if records and tensor._requires_grad and tensor._edge is None:
+        raise LeafModificationError(
+            "a leaf Variable that requires grad is being used in an in-place operation. Modify it under "
+            "pullback.no_grad(), or work on a clone()."
+        )
+
+
+def bump_version(tensor: Tensor) -> None:
+    """Count one in-place modification of the tensor's memory."""
+    counter = tensor._counter
+    if counter is None:
+        tensor._counter = VersionCounter(1)
+    else:
+        counter.value += 1
+
+
+def rebase_history(tensor: Tensor, node: Node) -> None:
+    """Make the in-place operation `node` the new history of `tensor`, and of its base where it is a view."""
+    extra = tensor._extra
+    if extra is not None and extra.view is not None:
+        rebase_view(tensor, extra.view, node, gradient_edge)
+        return
+    former = tensor._edge
+    tensor._edge = (node, 0)
+    if not tensor._requires_grad:
+        tensor._requires_grad = True
+        tell_views(tensor)
+    if extra is not None and extra.retains_grad and former is not None:
+        move_retain_hook(former, (node, 0))
+
+
+def tell_views(base: Tensor) -> None:
+    """The base began to require grad: so do its views."""
+    counter = base._counter
+    if counter is not None and counter.views is not None:
+        for view in counter.live_views():
+            view._requires_grad = True
+
+
+def move_retain_hook(former: Edge, current: Edge) -> None:
+    """`retain_grad` follows the tensor; its other hooks stay with the value they were registered on."""
+    old = former[0].extra
+    if old is not None and former[1] in old.retain_hooks:
+        current[0].require_extra().retain_hooks[current[1]] = old.retain_hooks.pop(former[1])
+
+
+def link(node: Node, inputs: Sequence[Any]) -> None:
+    """Number a hand-made node and connect it to the tensors it came from (others than Tensors get no edge)."""
+    node.sequence_nr = next_sequence_nr()
+    node.next_edges = tuple([gradient_edge(t) if isinstance(t, Tensor) else None for t in inputs])

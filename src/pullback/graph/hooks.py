@@ -1,0 +1,93 @@
+"""Hooks on nodes, and the calls that run them with their checks.
+
+# Note [Hook order]
+For the gradient of one tensor: the tensor's hooks in the order of registration, then the hook of `retain_grad` (so that
+it sees what the others made of the gradient), then captures of `grad()`. Then the node's pre-hooks, the node, and the
+node's post-hooks.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pullback.backend.dtype import type_name
+
+if TYPE_CHECKING:
+    from pullback.graph.anomaly_metadata import AnomalyMetadata
+
+HookDict = OrderedDict[int, Callable[..., Any]]
+
+
+class NodeExtra:
+    """What few nodes have: hooks, anomaly metadata, the user's metadata. See Note [Hook order]."""
+
+    __slots__ = ("anomaly", "metadata", "post_hooks", "pre_hooks", "retain_hooks", "tensor_hooks")
+
+    def __init__(self) -> None:
+        self.tensor_hooks: dict[int, HookDict] = {}
+        self.retain_hooks: dict[int, Callable[[Any], None]] = {}
+        self.pre_hooks: HookDict = OrderedDict()
+        self.post_hooks: HookDict = OrderedDict()
+        self.anomaly: AnomalyMetadata | None = None
+        self.metadata: dict[Any, Any] | None = None
+
+    def has_hooks(self) -> bool:
+        return bool(self.tensor_hooks or self.retain_hooks or self.pre_hooks or self.post_hooks)
+
+
+def hook_name(hook: Callable[..., Any]) -> str:
+    return getattr(hook, "__name__", None) or type(hook).__name__
+
+
+def call_tensor_hooks(hooks: HookDict, grad: Any) -> Any:
+    """Run a tensor's hooks on its gradient (a Tensor or None) and return what they make of it."""
+    for hook in list(hooks.values()):
+        replaced = hook(grad)
+        if replaced is not None:
+            check_replacement(grad, replaced, hook)
+            grad = replaced
+    return grad
+
+
+def check_replacement(value: Any, replaced: Any, hook: Callable[..., Any]) -> None:
+    """Refuse a hook's result that could not stand for the gradient it replaces."""
+    if not hasattr(replaced, "_array"):
+        raise TypeError(f"expected Variable, but hook returned '{type(replaced).__name__}'")
+    if value is None:
+        raise RuntimeError(f"can't replace a None gradient with a non-None value (hook '{hook_name(hook)}')")
+    if replaced._array.dtype != value._array.dtype:
+        raise RuntimeError(
+            f"hook '{hook_name(hook)}' has changed the type of value (was {type_name(value._array.dtype)} "
+            f"got {type_name(replaced._array.dtype)})"
+        )
+    if replaced._array.shape != value._array.shape:
+        raise RuntimeError(
+            f"hook '{hook_name(hook)}' has changed the size of value: from {list(value._array.shape)} "
+            f"to {list(replaced._array.shape)}"
+        )
+
+
+def call_node_hooks(hooks: HookDict, values: Sequence[Any], *rest: Any) -> tuple[Any, ...]:
+    """Run a node's pre-hooks (values) or post-hooks (values, other values) and return the replaced values."""
+    current = tuple(values)
+    for hook in list(hooks.values()):
+        result = hook(current, *rest)
+        if result is None:
+            continue
+        if not isinstance(result, tuple):
+            if len(current) == 1:
+                result = (result,)
+            else:
+                raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'")
+        if len(result) != len(current):
+            raise RuntimeError(
+                f"hook '{hook_name(hook)}' has returned an incorrect number of values "
+                f"(got {len(result)}, but expected {len(current)})"
+            )
+        for before, after in zip(current, result, strict=True):
+            if after is not None and after is not before:
+                check_replacement(before, after, hook)
+        current = result
+    return current

@@ -1,0 +1,154 @@
+"""In-place and `out=` forms of every operation, made from the out-of-place function.
+
+# Note [In-place]
+`x.mul_(y)` runs `mul` on an alias that stands at x's place of the graph, writes the result into x's memory, counts the
+modification, and makes the recorded node x's history. What the node saved of the overwritten memory is first moved to a
+copy; what it saved of the result becomes x itself, so that a later modification is noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pullback.backend.array_module import copy_array, has_internal_overlap
+from pullback.backend.dtype import can_cast, scalar_type_name
+from pullback.graph.history import bump_version, check_in_place, gradient_edge, rebase_history
+from pullback.graph.saved_tensor import SavedOutput
+from pullback.graph.tangents import levels_of, set_tangent, tangent_at
+from pullback.modes.switches import process, switches
+from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
+from pullback.tensor.version_counter import VersionCounter
+
+
+def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any) -> Any:
+    """Apply `function` to `input` in place. See Note [In-place]."""
+    if process.changed:
+        from pullback.modes.interception import intercept, overrides
+
+        if switches.interceptors or overrides.types:
+            taken = intercept(_named(function), (input, *args), kwargs)
+            if taken is not NotImplemented:
+                return taken
+    if not isinstance(input, TensorBase):
+        return function(input, *args, **kwargs)
+    grad_mode = not process.changed or switches.grad_mode
+    others = [a for a in (*args, *kwargs.values()) if isinstance(a, TensorBase)]
+    records = grad_mode and (input._requires_grad or any(a._requires_grad for a in others))
+    check_in_place(input, records=records)  # type: ignore[arg-type]  # every TensorBase is a Tensor
+    if has_internal_overlap(input._array):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+    alias = alias_of(input)
+    result = function(alias, *args, **kwargs)
+    check_writable(input, result)
+    if records and result._requires_grad:
+        adopt_result(input, alias, result)
+    else:
+        input._array[...] = result._array
+        bump_version(input)  # type: ignore[arg-type]
+    if process.changed:
+        for level in levels_of(result):
+            set_tangent(input, level, tangent_at(result, level))  # type: ignore[arg-type]
+    return input
+
+
+def _named(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The in-place function itself, as interceptors know it."""
+    import sys
+
+    return getattr(sys.modules[function.__module__], f"{function.__name__}_", function)  # type: ignore[no-any-return]
+
+
+def alias_of(tensor: Any) -> Tensor:
+    """A tensor on the same memory and at the same place of the graph, with the present version."""
+    alias = new_tensor(tensor._array)
+    alias._requires_grad = tensor._requires_grad
+    if tensor._requires_grad:
+        edge = gradient_edge(tensor)
+        if edge is not None and hasattr(edge[0], "variable"):
+            alias._accumulator = tensor._accumulator
+        else:
+            alias._edge = edge
+    if process.changed:
+        for level in levels_of(tensor):
+            set_tangent(alias, level, tangent_at(tensor, level))
+    return alias
+
+
+def check_writable(input: Any, result: Any) -> None:
+    """Refuse a result that does not fit into the tensor it is written to."""
+    target, source = input._array, result._array
+    if target.shape != source.shape:
+        raise RuntimeError(
+            f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(source.shape)}"
+        )
+    if target.dtype != source.dtype and not can_cast(source.dtype, target.dtype):
+        raise RuntimeError(
+            f"result type {scalar_type_name(source.dtype)} can't be cast to the desired output type "
+            f"{scalar_type_name(target.dtype)}"
+        )
+
+
+def adopt_result(input: Any, alias: Tensor, result: Tensor) -> None:
+    """Write the recorded result into `input` and make its node the history of `input`."""
+    edge = result._gradient_edge()
+    node = edge[0]
+    aliased = [name for name in node.saved_names if getattr(node, f"saved_{name}", None) is alias]
+    if aliased:
+        alias._array = copy_array(alias._array)
+    input._array[...] = result._array
+    bump_version(input)
+    counter = input._counter
+    assert counter is not None
+    for name in node.saved_names:
+        saved = getattr(node, f"saved_{name}", None)
+        if isinstance(saved, SavedOutput) and input._array.dtype == result._array.dtype:
+            saved._array = input._array
+            saved._counter = counter
+            setattr(node, f"saved_{name}_version", counter.value)
+    rebase_history(input, node)
+
+
+def write_out(name: str, out: Any, result: Any) -> Any:
+    """Copy results into the tensors given as `out=`, resizing them where PyTorch does."""
+    if isinstance(result, tuple):
+        for target, value in zip(out, result, strict=True):
+            write_out(name, target, value)
+        return out
+    if not isinstance(out, TensorBase):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if (result._requires_grad or out._requires_grad) and (not process.changed or switches.grad_mode):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad."
+        )
+    source = result._array
+    if out._array.dtype != source.dtype and not can_cast(source.dtype, out._array.dtype):
+        raise RuntimeError(
+            f"result type {scalar_type_name(source.dtype)} can't be cast to the desired output type "
+            f"{scalar_type_name(out._array.dtype)}"
+        )
+    if out._array.shape != source.shape:
+        if out._array.size:
+            _warn_resize(out, source.shape)
+        out._array = source.astype(out._array.dtype)
+    else:
+        out._array[...] = source
+    if out._counter is None:
+        out._counter = VersionCounter()
+    out._counter.value += 1
+    return out
+
+
+def _warn_resize(out: Any, shape: tuple[int, ...]) -> None:
+    import warnings
+
+    warnings.warn(
+        f"An output with one or more elements was resized since it had shape {list(out._array.shape)}, which does not "
+        f"match the required output shape {list(shape)}. Pass an empty tensor, or one of the right shape, as out=.",
+        UserWarning,
+        stacklevel=4,
+    )

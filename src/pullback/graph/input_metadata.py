@@ -1,0 +1,38 @@
+"""What a node knows about each gradient that reaches it: the shape, dtype and device of the forward result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pullback.backend.array_module import zeros
+from pullback.backend.device import CPU, device
+from pullback.backend.dtype import dtype, from_numpy_dtype
+from pullback.typing import Array, DType, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class InputMetadata:
+    """Shape and type of one gradient that flows into a node."""
+
+    shape: Shape
+    numpy_dtype: DType
+
+    @property
+    def dtype(self) -> dtype:
+        return from_numpy_dtype(self.numpy_dtype)
+
+    @property
+    def device(self) -> device:
+        return CPU
+
+    @property
+    def is_nested_tensor(self) -> bool:
+        return False
+
+    @property
+    def is_cpp_nested_tensor(self) -> bool:
+        return False
+
+    def zeros(self) -> Array:
+        """The gradient of an output that nothing used."""
+        return zeros(self.shape, self.numpy_dtype)

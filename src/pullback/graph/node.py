@@ -1,0 +1,201 @@
+"""Node: one recorded operation of the graph, and the base of every `...Backward0` class.
+
+A generated subclass holds what its rule reads and computes gradients on arrays (`apply`) or on Tensors
+(`apply_differentiable`). What few nodes have (hooks, metadata) lives in `NodeExtra`.
+
+# Note [Sequence numbers]
+Each node gets the next number of one process-wide count when it is recorded. The engine runs ready nodes with the
+highest number first, so backward mirrors forward, and sums gradients in that order, so results do not depend on the
+order of arrival. AccumulateGrad has the highest number of all: it runs as soon as it is ready.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pullback.errors import graph_freed
+from pullback.graph.hooks import HookDict, NodeExtra
+from pullback.graph.input_metadata import InputMetadata
+from pullback.typing import DType, Shape
+
+if TYPE_CHECKING:
+    from pullback.graph.anomaly_metadata import AnomalyMetadata
+    from pullback.graph.edge import Edge
+
+next_sequence_nr = itertools.count().__next__
+next_hook_id = itertools.count().__next__
+FIRST = 2**64 - 1
+"""The sequence number of nodes that run as soon as they are ready."""
+
+
+class Node:
+    """A function of the backward graph."""
+
+    __slots__ = ("__dict__",)
+
+    next_edges: tuple[Edge | None, ...] = ()
+    sequence_nr: int = 0
+    shape: Shape | None = None
+    dtype: DType | None = None
+    output_metadata: tuple[InputMetadata, ...] | None = None
+    released: bool = False
+    extra: NodeExtra | None = None
+
+    forward_name: ClassVar[str] = ""
+    output_count: ClassVar[int] = 1
+    fresh: ClassVar[tuple[bool, ...]] = ()
+    saved_names: ClassVar[tuple[str, ...]] = ()
+    public_names: ClassVar[dict[str, str]] = {}
+    needs_tensors: ClassVar[bool] = False
+
+    # What subclasses define.
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        """Compute the gradients of the inputs from those of the outputs, on arrays."""
+        raise NotImplementedError
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        """Compute the same on Tensors, so that the computation is recorded in its turn."""
+        raise NotImplementedError
+
+    def release_saved_tensors(self) -> None:
+        """Drop what was saved for backward."""
+
+    # The engine's view.
+
+    def input_metadata(self, index: int) -> InputMetadata | None:
+        """Shape and dtype of the gradient that enters at `index`, where known."""
+        if self.output_metadata is not None:
+            return self.output_metadata[index]
+        if self.shape is None or self.dtype is None:
+            return None
+        return InputMetadata(self.shape, self.dtype)
+
+    def should_compute(self, index: int) -> bool:
+        """Whether the input at `index` needs a gradient."""
+        return self.next_edges[index] is not None
+
+    def require_extra(self) -> NodeExtra:
+        """The companion for rare state, made on first use."""
+        if self.extra is None:
+            self.extra = NodeExtra()
+        return self.extra
+
+    @property
+    def anomaly_metadata(self) -> AnomalyMetadata | None:
+        return self.extra.anomaly if self.extra is not None else None
+
+    @property
+    def topological_nr(self) -> int:
+        """The length of the longest path from this node to a leaf (counted on demand, without recursion)."""
+        return longest_path(self)
+
+    # What users see.
+
+    def name(self) -> str:
+        """The name of the node, such as `MulBackward0`."""
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} object at {hex(id(self))}>"
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """The nodes that this one sends gradients to, one per forward input."""
+        return tuple([(None, 0) if edge is None else edge for edge in self.next_edges])
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dict for the user's notes on this node."""
+        extra = self.require_extra()
+        if extra.metadata is None:
+            extra.metadata = {}
+        return extra.metadata
+
+    @property
+    def requires_grad(self) -> bool:
+        return True
+
+    @property
+    def _input_metadata(self) -> tuple[InputMetadata, ...]:
+        return tuple(m for i in range(self.output_count) if (m := self.input_metadata(i)) is not None)
+
+    def _sequence_nr(self) -> int:
+        return self.sequence_nr
+
+    def _set_sequence_nr(self, sequence_nr: int) -> None:
+        self.sequence_nr = sequence_nr
+
+    def register_hook(self, fn: Callable[[Any, Any], Any]) -> Any:
+        """Call `fn(grad_inputs, grad_outputs)` after this node ran; a returned tuple replaces grad_inputs."""
+        return self._register(self.require_extra().post_hooks, fn)
+
+    def register_prehook(self, fn: Callable[[Any], Any]) -> Any:
+        """Call `fn(grad_outputs)` before this node runs; a returned tuple replaces them."""
+        return self._register(self.require_extra().pre_hooks, fn)
+
+    def _register_hook_dict(self, hooks: HookDict) -> None:
+        self.require_extra().post_hooks.update(hooks)
+
+    @staticmethod
+    def _register(hooks: HookDict, fn: Callable[..., Any]) -> Any:
+        from pullback.utils.hooks import RemovableHandle  # lazy: the handle is a public class of the utils layer
+
+        handle = RemovableHandle(hooks)
+        hooks[handle.id] = fn
+        return handle
+
+    def __call__(self, *grads: Any) -> Any:
+        """Run this node alone on Tensors and return the gradients of its inputs."""
+        results = tuple(self.apply_differentiable(grads))
+        return results[0] if len(results) == 1 else results
+
+    def __getattr__(self, name: str) -> Any:
+        for prefix in ("_saved_", "_raw_saved_"):
+            if name.startswith(prefix):
+                return self._read_saved(name[len(prefix) :], raw=prefix == "_raw_saved_")
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __dir__(self) -> list[str]:
+        names = [self.public_names.get(name, name) for name in self.saved_names]
+        return [*super().__dir__(), *[f"_saved_{n}" for n in names], *[f"_raw_saved_{n}" for n in names]]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"cannot pickle '{type(self).__name__}' object")
+
+    def _read_saved(self, public: str, *, raw: bool) -> Any:
+        for name in self.saved_names:
+            if self.public_names.get(name, name) == public:
+                if self.released:
+                    raise graph_freed(self.name())
+                return self.raw_saved(name) if raw else self.unpack(name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '_saved_{public}'")
+
+    def unpack(self, name: str) -> Any:
+        """The saved value as the user knows it: a Tensor, a number or a tuple, its version checked."""
+        from pullback.graph.saved_tensor import unpack_saved  # lazy: saved_tensor builds on this module
+
+        return unpack_saved(self, name)
+
+    def raw_saved(self, name: str) -> Any:
+        from pullback.graph.saved_tensor import raw_saved  # lazy: saved_tensor builds on this module
+
+        return raw_saved(self, name)
+
+
+def longest_path(node: Node) -> int:
+    """The number of edges on the longest path from `node` to a leaf."""
+    lengths: dict[Node, int] = {}
+    stack = [node]
+    while stack:
+        current = stack[-1]
+        pending = [edge[0] for edge in current.next_edges if edge is not None and edge[0] not in lengths]
+        if pending:
+            stack.extend(pending)
+            continue
+        stack.pop()
+        below = [lengths[edge[0]] for edge in current.next_edges if edge is not None]
+        lengths[current] = 1 + max(below) if below else 0
+    return lengths[node]

@@ -1,0 +1,44 @@
+"""Small pieces that generated functions and nodes share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pullback.graph.input_metadata import InputMetadata
+from pullback.graph.node import Node
+from pullback.modes.switches import switches
+from pullback.tensor.tensor import Tensor, new_tensor
+
+
+def metadata_of(results: Sequence[Tensor]) -> tuple[InputMetadata, ...]:
+    """What a node of several outputs remembers of each."""
+    return tuple([InputMetadata(r._array.shape, r._array.dtype) for r in results])
+
+
+def version_of(tensor: Any) -> int:
+    """The version at which a tensor is saved; 0 while it has no counter."""
+    return tensor._counter.value if tensor._counter is not None else 0  # type: ignore[no-any-return]
+
+
+def zero_grad_array(node: Node, index: int) -> Any:
+    """The gradient of an output that nothing used, as an array."""
+    metadata = node.input_metadata(index)
+    assert metadata is not None
+    return metadata.zeros()
+
+
+def zero_grad_tensor(node: Node, index: int) -> Tensor:
+    """The gradient of an output that nothing used, as a Tensor."""
+    return new_tensor(zero_grad_array(node, index))
+
+
+def note_inference(result: Any) -> None:
+    """Mark results made in inference mode."""
+    if switches.inference_mode:
+        for tensor in result if isinstance(result, tuple) else (result,):
+            tensor._require_extra().inference = True
+
+
+def note_view_inference(result: Any) -> None:
+    """A view made in inference mode is an inference tensor only if its base is: make_view has seen to it."""

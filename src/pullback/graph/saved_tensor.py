@@ -1,0 +1,238 @@
+"""What a node keeps for its backward, and the checks when it is read again.
+
+# Note [Saved tensors]
+For a rule that reads `other`, the node has `saved_other` and `saved_other_version`. The version is -1 for a plain value
+(a number, a shape, None). For a tensor, `saved_other` is one of three things that all answer `_array` and `_counter`:
+  - an input: the Tensor itself, so that reading it back gives the same object;
+  - an output: a `SavedOutput`, which holds the memory but not the Tensor, whose grad_fn is this very node: no cycle;
+  - a `PackedTensor`, if saved-tensor hooks were active: reading `_array` runs the unpack hook.
+Generated code compares the version inline and calls `raise_stale` only when it differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pullback.backend.dtype import type_name
+from pullback.errors import AutogradError, graph_freed, modified_in_place
+from pullback.modes.anomaly_mode import is_anomaly_enabled
+from pullback.modes.grad_mode import set_grad_mode
+from pullback.modes.saved_tensor_hooks import current_hooks
+from pullback.tensor.tensor import Tensor, new_tensor
+from pullback.tensor.version_counter import VersionCounter
+from pullback.typing import Array
+
+if TYPE_CHECKING:
+    from pullback.graph.edge import Edge
+    from pullback.graph.node import Node
+
+Hook = Callable[[Any], Any]
+
+
+class SavedOutput:
+    """A saved result of the node itself."""
+
+    __slots__ = ("_array", "_counter", "output_nr")
+
+    def __init__(self, tensor: Tensor, output_nr: int = 0) -> None:
+        self._array = tensor._array
+        counter = tensor._counter
+        if counter is None:
+            counter = tensor._counter = VersionCounter()
+        self._counter = counter
+        self.output_nr = output_nr
+
+    def as_tensor(self, node: Node) -> Tensor:
+        """The result again, as a new Tensor whose grad_fn is `node`."""
+        tensor = new_tensor(self._array)
+        tensor._counter = self._counter
+        tensor._requires_grad = True
+        tensor._edge = (node, self.output_nr)
+        return tensor
+
+
+class PackedTensor:
+    """A saved tensor that went through a pack hook; no version check, as in PyTorch."""
+
+    __slots__ = ("accumulator", "edge", "packed", "requires_grad", "unpack_hook")
+
+    _counter = None
+
+    def __init__(self, tensor: Tensor, pack: Hook, unpack: Hook, edge: Edge | None) -> None:
+        self.unpack_hook = unpack
+        self.edge = edge
+        self.requires_grad = tensor._requires_grad
+        self.packed = call_pack_hook(pack, tensor)
+
+    @property
+    def _array(self) -> Array:
+        return self.unpacked()._array
+
+    def unpacked(self) -> Tensor:
+        """What the unpack hook returns, checked."""
+        former = set_grad_mode(False)
+        try:
+            result = self.unpack_hook(self.packed)
+        finally:
+            set_grad_mode(former)
+        if not isinstance(result, Tensor):
+            raise TypeError(
+                f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                f"{type(result).__name__}"
+            )
+        return result
+
+    def as_tensor(self, node: Node) -> Tensor:
+        """The unpacked value, attached to the graph where the original was."""
+        result = self.unpacked()
+        if not self.requires_grad:
+            return result
+        tensor = new_tensor(result._array)
+        tensor._counter = result._counter
+        tensor._requires_grad = True
+        edge = self.edge
+        if edge is not None and hasattr(edge[0], "variable"):
+            tensor._accumulator = edge[0].variable._accumulator
+        else:
+            tensor._edge = edge
+        return tensor
+
+
+def call_pack_hook(pack: Hook, tensor: Tensor) -> Any:
+    """Run a pack hook on a detached alias and refuse one that modifies it."""
+    alias = tensor.detach()
+    before = alias._version
+    former = set_grad_mode(False)
+    try:
+        packed = pack(alias)
+    finally:
+        set_grad_mode(former)
+    if alias._version != before:
+        raise AutogradError("A saved tensor pack hook is modifying its input in place. Tensors that are saved for "
+                            "backward are shared with the forward pass: pack a copy instead.")  # fmt: skip
+    return packed
+
+
+def pack_saved_tensors(node: Node, edge_of: Callable[[Tensor], Edge | None]) -> None:
+    """Run the active pack hook over everything `node` saved; called only where hooks may be active."""
+    hooks = current_hooks()
+    if hooks is None:
+        return
+    for name in node.saved_names:
+        field = f"saved_{name}"
+        value = getattr(node, field)
+        if getattr(node, f"{field}_version") < 0 or isinstance(value, PackedTensor):
+            continue
+        setattr(node, field, pack_one(node, value, *hooks, edge_of))
+
+
+def pack_one(
+    node: Node, value: Any, pack: Hook, unpack: Hook, edge_of: Callable[[Tensor], Edge | None]
+) -> PackedTensor:
+    if isinstance(value, SavedOutput):
+        tensor = value.as_tensor(node)
+        packed = PackedTensor(tensor, pack, unpack, None)
+        packed.edge = (node, value.output_nr)
+        return packed
+    return PackedTensor(value, pack, unpack, edge_of(value))
+
+
+def unpack_saved(node: Node, name: str) -> Any:
+    """The saved value as a Tensor (versions checked) or plain value. See Note [Saved tensors]."""
+    if node.released:
+        raise graph_freed(node.name())
+    value = getattr(node, f"saved_{name}")
+    version = getattr(node, f"saved_{name}_version", -1)
+    if version < 0:
+        return value.tensors() if isinstance(value, SavedList) else value
+    if value._counter is not None and value._counter.value != version:
+        raise_stale(node, name)
+    return value if isinstance(value, Tensor) else value.as_tensor(node)
+
+
+def raise_stale(node: Node, name: str) -> Any:
+    """Say which saved tensor was modified, with both versions; never returns."""
+    value = getattr(node, f"saved_{name}")
+    expected = getattr(node, f"saved_{name}_version")
+    raise stale(value, expected, node)
+
+
+def stale(value: Any, expected: int, node: Node | None) -> Exception:
+    """The error for a saved tensor whose version is not the expected one."""
+    from pullback.tensor.tensor import DetachedVersion  # lazy: used only while an error is made
+
+    if isinstance(value._counter, DetachedVersion):
+        return AutogradError(
+            "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). "
+            "Use the out-of-place .detach() instead: it leaves the recorded tensor as it was."
+        )
+    producer, output_nr = "", 0
+    if isinstance(value, SavedOutput) and node is not None:
+        producer, output_nr = node.name(), value.output_nr
+    elif isinstance(value, Tensor) and value.grad_fn is not None:
+        producer, output_nr = value.grad_fn.name(), value.output_nr
+    return modified_in_place(
+        type_name(value._array.dtype), value._array.shape, forward_name(producer), output_nr,
+        value._counter.value, expected, anomaly=is_anomaly_enabled(),
+    )  # fmt: skip
+
+
+def forward_name(node_name: str) -> str:
+    """`Exp` for `ExpBackward0`, as 2.13 prints the producer."""
+    return node_name.rstrip("0123456789").removesuffix("Backward")
+
+
+class SavedTensor:
+    """The handle of one saved tensor, as `node._raw_saved_other` shows it."""
+
+    __slots__ = ("_name", "_node")
+
+    def __init__(self, node: Node, name: str) -> None:
+        self._node = node
+        self._name = name
+
+    def register_hooks(self, pack_hook: Hook, unpack_hook: Hook) -> None:
+        """Pack the saved value with `pack_hook` now, and unpack it with `unpack_hook` when backward reads it."""
+        node, field = self._node, f"saved_{self._name}"
+        if node.released:
+            raise graph_freed(node.name())
+        value = getattr(node, field)
+        if isinstance(value, PackedTensor):
+            raise RuntimeError("Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed at a time.")  # noqa: E501  (one searchable phrase)
+        if value is None or getattr(node, f"{field}_version") < 0:
+            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
+        if not callable(pack_hook) or not callable(unpack_hook):
+            raise TypeError("register_hooks(): both hooks must be callable")
+        from pullback.graph.history import gradient_edge  # lazy: history builds on this module
+
+        setattr(node, field, pack_one(node, value, pack_hook, unpack_hook, gradient_edge))
+
+
+def raw_saved(node: Node, name: str) -> Any:
+    """The handle of a saved tensor."""
+    if getattr(node, f"saved_{name}_version", None) is None:
+        raise AttributeError(f"'{type(node).__name__}' object has no attribute '_raw_saved_{name}'")
+    return SavedTensor(node, name)
+
+
+class SavedList:
+    """The saved tensors of a list argument, each with the version it was saved at."""
+
+    __slots__ = ("_tensors", "_versions")
+
+    def __init__(self, tensors: Any) -> None:
+        self._tensors = tuple(tensors)
+        self._versions = [t._counter.value if t._counter is not None else 0 for t in self._tensors]
+
+    def tensors(self) -> list[Tensor]:
+        """The tensors, their versions checked."""
+        for tensor, version in zip(self._tensors, self._versions, strict=True):
+            if tensor._counter is not None and tensor._counter.value != version:
+                raise stale(tensor, version, None)
+        return list(self._tensors)
+
+
+def unpack_list(node: Node, name: str) -> list[Array]:
+    """The arrays of a saved list."""
+    return [t._array for t in getattr(node, f"saved_{name}").tensors()]

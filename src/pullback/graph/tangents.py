@@ -1,0 +1,128 @@
+"""Forward mode: tangents on tensors, and carrying them through an operation.
+
+# Note [Tangent levels]
+A tensor may have a tangent at each open level. For level L an operation's tangent function runs on primals without the
+tangents of L and above, under a dual level of L - 1: what it computes carries the tangents of the lower levels along, so
+levels nest without being confused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pullback.graph.history import gradient_edge
+from pullback.modes.switches import set_switch, switches
+from pullback.tensor.tensor import Tensor, new_tensor
+
+
+def tangents_flow(*inputs: Any) -> bool:
+    """Whether tangents are on and one of the inputs has one."""
+    return switches.forward_grad and any(bool(levels_of(i)) for i in inputs)
+
+
+def levels_of(value: Any) -> tuple[int, ...]:
+    """The levels at which a tensor, or one of a list of tensors, has a tangent."""
+    if isinstance(value, Tensor):
+        extra = value._extra
+        return tuple(extra.tangents) if extra is not None and extra.tangents else ()
+    if isinstance(value, (list, tuple)):
+        return tuple({level for item in value for level in levels_of(item)})
+    return ()
+
+
+def tangent_at(value: Any, level: int) -> Any:
+    """The tangent at `level`, None without one; a list for a list."""
+    if isinstance(value, Tensor):
+        extra = value._extra
+        return extra.tangents.get(level) if extra is not None and extra.tangents else None
+    if isinstance(value, (list, tuple)):
+        return [tangent_at(item, level) for item in value]
+    return None
+
+
+def set_tangent(tensor: Tensor, level: int, tangent: Tensor) -> None:
+    """Give `tensor` a tangent at `level`."""
+    extra = tensor._require_extra()
+    if extra.tangents is None:
+        extra.tangents = {}
+    extra.tangents[level] = tangent
+
+
+def without_tangents(value: Any, level: int) -> Any:
+    """An alias on the same place of the graph that has no tangent at `level` or above."""
+    if isinstance(value, (list, tuple)):
+        return [without_tangents(item, level) for item in value]
+    if not isinstance(value, Tensor) or not any(known >= level for known in levels_of(value)):
+        return value
+    alias = new_tensor(value._array)
+    alias._counter = value._counter
+    alias._requires_grad = value._requires_grad
+    if value._requires_grad:
+        edge = gradient_edge(value)
+        if edge is not None and hasattr(edge[0], "variable"):
+            alias._accumulator = edge[0].variable._accumulator
+        alias._edge = None if edge is None or hasattr(edge[0], "variable") else edge
+    for known in levels_of(value):
+        if known < level:
+            set_tangent(alias, known, tangent_at(value, known))
+    return alias
+
+
+def carry_tangents(
+    results: Any, tangent_function: Callable[..., Any], arguments: Sequence[Any], inputs: Sequence[Any]
+) -> None:
+    """Compute the results' tangents at every level that an input has. See Note [Tangent levels]."""
+    levels = sorted({level for value in inputs for level in levels_of(value)})
+    outer = switches.dual_level
+    for level in levels:
+        stripped = [without_tangents(a, level) for a in arguments]
+        tangents = [tangent_at(value, level) for value in inputs]
+        primal = without_tangents(results, level)
+        set_switch("dual_level", level - 1)
+        try:
+            computed = tangent_function(primal, *stripped, *tangents)
+        finally:
+            set_switch("dual_level", outer)
+        if computed is None:
+            continue
+        if isinstance(results, tuple):
+            for result, tangent in zip(results, computed, strict=True):
+                if tangent is not None and tangent._array.dtype.kind in "fcV":
+                    set_tangent(result, level, tangent)
+        else:
+            set_tangent(results, level, computed)
+
+
+def zeros_like_input(tensor: Any) -> Any:
+    """The tangent of an input that has none."""
+    return None if tensor is None else new_tensor(_zeros(tensor))
+
+
+def _zeros(tensor: Tensor) -> Any:
+    from pullback.backend.array_module import zeros
+
+    return zeros(tensor._array.shape, tensor._array.dtype)
+
+
+def conjugate(tensor: Any) -> Any:
+    """The conjugate of a complex tensor, a real one itself."""
+    return tensor.conj() if tensor._array.dtype.kind == "c" else tensor
+
+
+def sum_of_terms(terms: list[Any], result: Tensor) -> Any:
+    """The sum of what the inputs' tangents contribute, in the result's shape and dtype."""
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    if total._array.shape != result._array.shape:
+        total = total.expand(result._array.shape)
+    if total._array.dtype != result._array.dtype:
+        total = total.to(result.dtype)
+    return total
+
+
+def forward_not_implemented(name: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"Trying to use forward AD with {name} that does not support it because it has not been implemented yet."
+    )

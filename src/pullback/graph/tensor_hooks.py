@@ -1,0 +1,52 @@
+"""Hooks that users register on tensors: where they are kept and how `retain_grad` works."""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from pullback.tensor.tensor import Tensor, _Graph
+
+
+def add_hook(hooks: Any, hook: Callable[..., Any]) -> Any:
+    """Add `hook` to an ordered dict and return the handle that removes it."""
+    from pullback.utils.hooks import RemovableHandle  # lazy: the handle is a public class of the utils layer
+
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
+
+
+def register_hook(tensor: Tensor, hook: Callable[[Any], Any]) -> Any:
+    """A leaf's hooks stay with the tensor; a non-leaf's with the value, that is with its node."""
+    edge = tensor._gradient_edge()
+    if edge is None:
+        extra = tensor._require_extra()
+        if extra.hooks is None:
+            extra.hooks = OrderedDict()
+        return add_hook(extra.hooks, hook)
+    hooks = edge[0].require_extra().tensor_hooks.setdefault(edge[1], OrderedDict())
+    return add_hook(hooks, hook)
+
+
+def retain_grad(tensor: Tensor) -> None:
+    """Keep the gradient of a non-leaf: the hook that runs last, and holds the tensor only weakly."""
+    node, output_nr = tensor._gradient_edge()
+    reference = weakref.ref(tensor)
+
+    def keep(grad: Any) -> None:
+        kept = reference()
+        if kept is None or grad is None:
+            return
+        current = kept._grad
+        kept._grad = grad if current is None and grad._requires_grad else grad.clone() if current is None else current + grad
+
+    tensor._require_extra().retains_grad = True
+    node.require_extra().retain_hooks[output_nr] = keep
+
+
+_Graph.register_hook = staticmethod(register_hook)  # type: ignore[method-assign]  # the hook tensor.py declares
+_Graph.retain_grad = staticmethod(retain_grad)  # type: ignore[method-assign]  # the hook tensor.py declares
+_Graph.add_hook = staticmethod(add_hook)  # type: ignore[method-assign]  # the hook tensor.py declares

@@ -1,0 +1,247 @@
+"""Views: what ties them to their base, and how an in-place operation on one is recorded.
+
+# Note [Views and in-place]
+A view shares memory and version counter with its base. An in-place operation on a view changes the base, so the base's
+history becomes a `CopySlices` node: it sends the gradient of the written part through the operation and the rest past
+it. The edges of all views are stale then (their `attr_version` differs) and are made anew on the next access, as a
+strided view of the new base. Geometry is kept in bytes relative to the base, so views of another dtype (the real part of
+a complex tensor) need no case of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pullback.errors import LeafModificationError, ViewModificationError
+from pullback.graph.edge import Edge
+from pullback.graph.hooks import NodeExtra
+from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.saved_tensor import forward_name
+from pullback.kernels.strided import Geometry, gather_strided, geometry_of, overwrite_strided, scatter_strided
+from pullback.modes.switches import process, switches
+from pullback.tensor.autograd_extra import CUSTOM_FUNCTION, DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, ViewInfo
+from pullback.tensor.tensor import Tensor, _Graph
+from pullback.tensor.version_counter import VersionCounter
+
+EdgeOf = Callable[[Tensor], "Edge | None"]
+
+
+def make_view(
+    view: Tensor, source: Tensor, creation: int = DEFAULT, replay: Callable[[Tensor], Tensor] | None = None
+) -> None:
+    """Tie `view` to the base of `source`: shared version counter, known base, remembered kind of creation."""
+    counter = source._counter
+    if counter is None:
+        counter = source._counter = VersionCounter()
+    view._counter = counter
+    extra = source._extra
+    base = source
+    if process.changed:
+        if source.is_inference():
+            view._require_extra().inference = True
+            return
+        creation = INFERENCE if switches.inference_mode else creation if switches.grad_mode else NO_GRAD
+    if extra is not None and extra.view is not None:
+        info = extra.view
+        base = info.base
+        creation = creation or info.creation
+        if replay is not None or info.replay is not None:
+            replay = _chain_replays(source, info.replay, replay, view)
+    view._require_extra().view = ViewInfo(base, creation, counter.value, replay)
+    if not base._requires_grad:
+        counter.add_view(view)
+    elif creation == NO_GRAD or creation == INFERENCE:
+        view._requires_grad = True
+
+
+def _chain_replays(source: Tensor, first: Any, second: Any, view: Tensor) -> Callable[[Tensor], Tensor]:
+    """The way from the base to a view of a view, where some step is not a strided view of one dtype."""
+    inner = first or _strided_replay(source)
+    outer = second
+    if outer is None:
+        size, stride = tuple(view.shape), view.stride()
+        offset = view.storage_offset() - source.storage_offset()
+        return lambda base: _relative_as_strided(inner(base), size, stride, offset)
+    return lambda base: outer(inner(base))  # type: ignore[no-any-return]  # replays are untyped callables
+
+
+def _strided_replay(source: Tensor) -> Callable[[Tensor], Tensor]:
+    base = source._base
+    assert base is not None
+    size, stride, offset = tuple(source.shape), source.stride(), source.storage_offset() - base.storage_offset()
+    return lambda tensor: _relative_as_strided(tensor, size, stride, offset)
+
+
+def _relative_as_strided(tensor: Any, size: Any, stride: Any, offset: int) -> Tensor:
+    return tensor.as_strided(size, stride, offset + tensor.storage_offset())  # type: ignore[no-any-return]
+
+
+def view_edge(view: Tensor, info: ViewInfo, edge_of: EdgeOf) -> Edge | None:
+    """The view's edge, made anew if the shared memory was modified since."""
+    version = view._counter.value if view._counter is not None else 0
+    if info.attr_version == version or not info.base._requires_grad:
+        return info.edge
+    if info.creation != DEFAULT:
+        raise forbidden_modification(view, info)
+    node = AsStridedBackward0(info.base, view, info.replay)
+    node.next_edges = (edge_of(info.base),)
+    info.edge = (node, 0)
+    info.attr_version = version
+    view._requires_grad = True
+    return info.edge
+
+
+def check_view_modification(view: Tensor, info: ViewInfo, *, records: bool) -> None:
+    """Refuse a recorded in-place operation on a view that cannot be followed."""
+    if not records:
+        return
+    if info.creation != DEFAULT:
+        raise forbidden_modification(view, info)
+    base = info.base
+    if base._requires_grad and base._edge is None:
+        raise LeafModificationError(
+            "a view of a leaf Variable that requires grad is being used in an in-place operation. Modify it under "
+            "pullback.no_grad(), or work on a clone()."
+        )
+
+
+def forbidden_modification(view: Tensor, info: ViewInfo) -> ViewModificationError:
+    """Why this view may not be modified in place."""
+    if info.creation == NO_GRAD:
+        return ViewModificationError(
+            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. It is unclear "
+            "whether its base should be recorded: make the view with grad mode enabled, or modify it in no_grad mode."
+        )
+    if info.creation == INFERENCE:
+        return ViewModificationError(
+            "A view was created in inference mode and is being modified inplace in normal mode. Make the view outside "
+            "of inference mode, or modify it inside."
+        )
+    origin = ""
+    if info.edge is not None:
+        origin = f"Output {info.edge[1]} of {forward_name(info.edge[0].name())} is a view and is being modified inplace. "
+    if info.creation == MULTI_OUTPUT:
+        return ViewModificationError(
+            f"{origin}This view is the output of a function that returns multiple views. Such functions do not allow "
+            "the output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
+        )
+    assert info.creation == CUSTOM_FUNCTION
+    return ViewModificationError(
+        f"{origin}This view was created inside a custom Function (or because an input was returned as-is) and the "
+        "autograd logic to handle view+inplace would override the custom backward associated with the custom Function, "
+        "leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the "
+        "custom Function."
+    )
+
+
+def rebase_view(view: Tensor, info: ViewInfo, node: Node, edge_of: EdgeOf) -> None:
+    """Record an in-place operation on a view: its base gets a CopySlices, the view's own edge becomes stale."""
+    base = info.base
+    copy_slices = CopySlices(base, view, node, info.replay)
+    former_view_edge = info.edge
+    copy_slices.next_edges = (edge_of(base), *node.next_edges[1:])
+    former = base._edge
+    base._edge = (copy_slices, 0)
+    if not base._requires_grad:
+        base._requires_grad = True
+        for other in view._counter.live_views() if view._counter is not None else ():
+            other._requires_grad = True
+    view._requires_grad = True
+    retained_base = base._extra is not None and base._extra.retains_grad and former is not None
+    if retained_base and former is not None:
+        _move_retain(former, base._edge)
+    info.attr_version = -1
+    if view._extra is not None and view._extra.retains_grad and former_view_edge is not None:
+        current = view_edge(view, info, edge_of)
+        if current is not None:
+            _move_retain(former_view_edge, current)
+
+
+def _move_retain(former: Edge, current: Edge) -> None:
+    old: NodeExtra | None = former[0].extra
+    if old is not None and former[1] in old.retain_hooks:
+        current[0].require_extra().retain_hooks[current[1]] = old.retain_hooks.pop(former[1])
+
+
+class CopySlices(Node):
+    """The history of a base after an in-place operation on a view of it. See Note [Views and in-place]."""
+
+    def __init__(self, base: Tensor, view: Tensor, inner: Node, replay: Any) -> None:
+        self.sequence_nr = next_sequence_nr()
+        self.shape, self.dtype = base._array.shape, base._array.dtype
+        self.base_geometry: Geometry = geometry_of(base._array)
+        self.view_geometry: Geometry = geometry_of(view._array, base._array)
+        self.inner = inner
+        self.replay = replay or _strided_replay(view)
+
+    def name(self) -> str:
+        return "torch::autograd::CopySlices"
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if grads[0] is None:
+            return (None,) * len(self.next_edges)
+        grad_slice = gather_strided(grads[0], self.base_geometry, self.view_geometry)
+        self._connect_inner()
+        inner_grads = self.inner.apply((grad_slice,))
+        result = overwrite_strided(grads[0], self.base_geometry, self.view_geometry, inner_grads[0])
+        return (result, *inner_grads[1:])
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if grads[0] is None:
+            return (None,) * len(self.next_edges)
+        result = grads[0].clone()
+        if result.stride() != self.base_geometry.element_strides():
+            result = result.new_empty_strided(self.shape, self.base_geometry.element_strides()).copy_(result)
+        part = self.replay(result)
+        self._connect_inner()
+        inner_grads = self.inner.apply_differentiable((part.clone(),))
+        if inner_grads[0] is None:
+            part.zero_()
+        else:
+            part.copy_(inner_grads[0])
+        return (result, *inner_grads[1:])
+
+    def _connect_inner(self) -> None:
+        """The operation on the view must compute the gradient of its first input, which leads to our first edge."""
+        self.inner.next_edges = self.next_edges
+
+    def release_saved_tensors(self) -> None:
+        self.inner.release_saved_tensors()
+
+
+class AsStridedBackward0(Node):
+    """Gradient of a strided view of its base: the way back from a view whose base was modified."""
+
+    fresh = (True,)
+
+    def __init__(self, base: Tensor, view: Tensor, replay: Any) -> None:
+        self.sequence_nr = next_sequence_nr()
+        self.shape, self.dtype = view._array.shape, view._array.dtype
+        self.base_geometry: Geometry = geometry_of(base._array)
+        self.view_geometry: Geometry = geometry_of(view._array, base._array)
+        self.replay = replay or _strided_replay(view)
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if grads[0] is None:
+            return (None,)
+        return (scatter_strided(grads[0], self.base_geometry, self.view_geometry),)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        if grad is None:
+            return (None,)
+        base = grad.new_zeros(self.base_geometry.shape, dtype=self.base_geometry.public_dtype())
+        if base.stride() != self.base_geometry.element_strides():
+            base = base.new_empty_strided(base.shape, self.base_geometry.element_strides()).zero_()
+        self.replay(base).copy_(grad)
+        return (base,)
+
+
+def _view_edge_of_property(view: Tensor, info: ViewInfo) -> Edge | None:
+    from pullback.graph.history import gradient_edge  # lazy: history builds on this module
+
+    return view_edge(view, info, gradient_edge)
+
+
+_Graph.view_edge = staticmethod(_view_edge_of_property)  # type: ignore[method-assign]  # the hook tensor.py declares

@@ -1,0 +1,40 @@
+"""Shapes under broadcasting, and undoing it: the only place where a gradient is summed to its input's shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.backend.array_module import cast_array
+from pullback.typing import Array, DType, Shape
+
+
+def is_expandable_to(shape: Shape, desired: Shape) -> bool:
+    """Whether a tensor of `shape` broadcasts to `desired`."""
+    if len(shape) > len(desired):
+        return False
+    return all(a in (b, 1) for a, b in zip(reversed(shape), reversed(desired), strict=False))
+
+
+def sum_to(grad: Any, shape: Shape) -> Any:
+    """Sum a gradient over the dimensions along which an input of `shape` was broadcast."""
+    if grad.shape == shape:
+        return grad
+    extra = grad.ndim - len(shape)
+    axes = tuple(range(extra)) + tuple(
+        extra + i for i, size in enumerate(shape) if size == 1 and grad.shape[extra + i] != 1
+    )
+    if axes:
+        grad = grad.sum(axes, dtype=grad.dtype)
+    return grad.reshape(shape)
+
+
+def sum_to_like(grad: Any, shape: Shape, dtype: DType) -> Any:
+    """As `sum_to`, then cast to the input's dtype; a complex gradient of a real input keeps its real part."""
+    summed = sum_to(grad, shape)
+    return summed if summed.dtype == dtype else cast_array(summed, dtype)
+
+
+def broadcast_to(input: Array, size: Shape) -> Array:
+    return np.broadcast_to(input, size)

@@ -1,0 +1,228 @@
+"""The common special functions: error functions, the normal distribution, and guarded logarithms.
+
+Errors are an ulp or two over the whole range unless a function says otherwise. The families of the gamma, Bessel and
+Airy functions and the orthogonal polynomials have files of their own.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pullback.kernels import special_coefficients as table
+from pullback.kernels.special_evaluation import (
+    _branch,
+    _elementwise,
+    _exp_square,
+    _natively,
+    _polynomial,
+    _rational,
+    _sin_pi,
+)
+from pullback.typing import Array
+
+_SQRT_HALF = math.sqrt(0.5)
+
+
+def erf(input: Array) -> Array:
+    """Compute the error function."""
+    return _natively(_erf_float32, input) if input.dtype == np.float32 else _elementwise(_erf, input)
+
+
+def erfc(input: Array) -> Array:
+    """Compute 1 - erf(input), accurate where that is tiny."""
+    return _elementwise(_erfc, input)
+
+
+def erfcx(input: Array) -> Array:
+    """Compute exp(input**2) * erfc(input)."""
+    return _elementwise(_erfcx, input)
+
+
+def erfinv(input: Array) -> Array:
+    """Compute the inverse of erf; nan outside [-1, 1]."""
+    return _elementwise(_erfinv, input)
+
+
+def ndtr(input: Array) -> Array:
+    """Compute the standard normal distribution function."""
+    return _elementwise(_ndtr, input)
+
+
+def log_ndtr(input: Array) -> Array:
+    """Compute the logarithm of the standard normal distribution function."""
+    return _elementwise(_log_ndtr, input)
+
+
+def ndtri(input: Array) -> Array:
+    """Compute the standard normal quantile; nan outside [0, 1]."""
+    return _elementwise(_ndtri, input)
+
+
+def sinc(input: Array) -> Array:
+    """Compute sin(pi x) / (pi x), and 1 at zero."""
+    if np.iscomplexobj(input):
+        angle = np.pi * input
+        return np.where(input == 0, 1.0, np.sin(angle) / np.where(input == 0, 1.0, angle)).astype(input.dtype)
+    return _elementwise(_sinc, input)
+
+
+def xlogy(input: Array, other: Array) -> Array:
+    """Compute input * log(other), and 0 where input is 0 unless other is nan."""
+    return np.where((input == 0) & ~np.isnan(other), np.zeros_like(input), input * np.log(other))
+
+
+def xlog1py(input: Array, other: Array) -> Array:
+    """Compute input * log1p(other), and 0 where input is 0 unless other is nan."""
+    return np.where((input == 0) & ~np.isnan(other), np.zeros_like(input), input * np.log1p(other))
+
+
+def entr(input: Array) -> Array:
+    """Compute -input * log(input): 0 at zero, -inf below."""
+    return np.where(input > 0, -input * np.log(input), np.where(input == 0, 0 * input, input * np.inf))
+
+
+def expit(input: Array) -> Array:
+    """Compute 1 / (1 + exp(-input)) without overflow."""
+    if np.iscomplexobj(input):
+        return 1 / (1 + np.exp(-input))
+    return _natively(_expit, input) if input.dtype == np.float32 else _elementwise(_expit, input)
+
+
+def logit(input: Array, eps: float | None = None) -> Array:
+    """Compute log(input / (1 - input)), first clamping the input to [eps, 1 - eps] if eps is given."""
+    clamped = input if eps is None else np.clip(input, np.asarray(eps, input.dtype), np.asarray(1 - eps, input.dtype))
+    return _elementwise(_logit, clamped)
+
+
+def exp2(input: Array) -> Array:
+    """Compute 2**input."""
+    return np.exp2(input)
+
+
+def _erf_float32(x: Array) -> Array:
+    # One branch for every x: erf(x) = 1 - exp(-h(x)), and h(x) / x is a polynomial; at 3.95 the result rounds to 1.
+    magnitude = np.minimum(np.abs(x), np.float32(3.95))
+    exponent = _polynomial(table.ERF_FLOAT32, magnitude)
+    exponent *= magnitude
+    np.negative(exponent, out=exponent)
+    np.expm1(exponent, out=exponent)
+    return np.copysign(exponent, x, out=exponent)
+
+
+def _erf(x: Array) -> Array:
+    return _branch(np.abs(x) <= 1.0, _erf_small, _erf_large, x)
+
+
+def _erf_small(x: Array) -> Array:
+    return x * _polynomial(table.ERF_SMALL, x * x)
+
+
+def _erf_large(x: Array) -> Array:
+    exponent = _polynomial(table.ERF_LARGE, np.minimum(np.abs(x), 5.95) - 2.0)
+    return np.copysign(1.0 - np.exp(-exponent), x) + 0.0 * x
+
+
+def _erfcx_positive(x: Array) -> Array:
+    """Return erfcx(|x|)."""
+    magnitude = np.abs(x)
+    finite = np.minimum(magnitude, 1e300)
+    return _polynomial(table.ERFCX, (finite - 4.0) / (finite + 4.0)) / (1.0 + 2.0 * magnitude)
+
+
+def _erfc(x: Array) -> Array:
+    return _branch(np.abs(x) < 0.5, lambda x: 1.0 - _erf_small(x), _erfc_large, x)
+
+
+def _erfc_large(x: Array) -> Array:
+    tail = _exp_square(x, -1.0) * _erfcx_positive(x)
+    return np.where(x < 0, 2.0 - tail, tail)
+
+
+def _erfcx(x: Array) -> Array:
+    return _branch(x < 0, lambda x: 2.0 * _exp_square(x, 1.0) - _erfcx_positive(x), _erfcx_positive, x)
+
+
+def _ndtr(x: Array) -> Array:
+    return _branch(np.abs(x) < 0.7, lambda x: 0.5 + 0.5 * _erf_small(x * _SQRT_HALF), _ndtr_large, x)
+
+
+def _normal_tail(x: Array) -> Array:
+    """Return ndtr(-|x|)."""
+    return 0.5 * _exp_square(x, -0.5) * _erfcx_positive(x * _SQRT_HALF)
+
+
+def _ndtr_large(x: Array) -> Array:
+    tail = _normal_tail(x)
+    return np.where(x > 0, 1.0 - tail, tail)
+
+
+def _log_ndtr(x: Array) -> Array:
+    return _branch(x < -1.0, _log_ndtr_negative, _log_ndtr_positive, x)
+
+
+def _log_ndtr_negative(x: Array) -> Array:
+    return np.log(0.5 * _erfcx_positive(x * _SQRT_HALF)) - 0.5 * x * x
+
+
+def _log_ndtr_positive(x: Array) -> Array:
+    return np.log1p(-_ndtr(-x))
+
+
+def _ndtri(p: Array) -> Array:
+    offset = p - 0.5
+    return _branch(np.abs(offset) <= 0.425, _ndtri_centre, _ndtri_tail, offset, p)
+
+
+def _ndtri_centre(offset: Array, p: Array) -> Array:
+    return offset * _rational(table.NDTRI_CENTRE_P, table.NDTRI_CENTRE_Q, offset * offset - 0.180625)
+
+
+def _ndtri_tail(offset: Array, p: Array) -> Array:
+    return np.copysign(_normal_quantile_tail(np.where(offset < 0, p, 1.0 - p)), offset)
+
+
+def _normal_quantile_tail(p: Array) -> Array:
+    """Return -ndtri(p) for p up to 0.075; inf at 0, nan below."""
+    root = np.sqrt(-np.log(p))
+    near = _branch(root < 5.0, _quantile_near, _quantile_far, root)
+    return np.where(p == 0, np.inf, near)
+
+
+def _quantile_near(root: Array) -> Array:
+    return _rational(table.NDTRI_TAIL_P, table.NDTRI_TAIL_Q, root - 1.6)
+
+
+def _quantile_far(root: Array) -> Array:
+    return _rational(table.NDTRI_FAR_P, table.NDTRI_FAR_Q, root - 5.0)
+
+
+def _erfinv(y: Array) -> Array:
+    return _branch(np.abs(y) <= 0.85, _erfinv_centre, _erfinv_tail, y)
+
+
+def _erfinv_centre(y: Array) -> Array:
+    half = 0.5 * y
+    return _SQRT_HALF * (half * _rational(table.NDTRI_CENTRE_P, table.NDTRI_CENTRE_Q, half * half - 0.180625))
+
+
+def _erfinv_tail(y: Array) -> Array:
+    return np.copysign(_SQRT_HALF * _normal_quantile_tail(0.5 * (1.0 - np.abs(y))), y)
+
+
+def _expit(x: Array) -> Array:
+    # exp(min(x, 0)) / (1 + exp(-|x|)): neither exponential can overflow.
+    result = np.exp(np.minimum(x, 0.0))
+    decay = np.exp(-np.abs(x))
+    decay += 1.0
+    result /= decay
+    return result
+
+
+def _sinc(x: Array) -> Array:
+    return np.where(x == 0, 1.0, _sin_pi(x) / (np.pi * x))
+
+
+def _logit(x: Array) -> Array:
+    return _branch(np.abs(x - 0.5) < 0.2, lambda x: 2.0 * np.arctanh(2.0 * x - 1.0), lambda x: np.log(x / (1.0 - x)), x)

@@ -1,0 +1,91 @@
+"""Geometry of views in bytes, and moving gradients between a base and a strided view of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pullback.backend.dtype import dtype, from_numpy_dtype
+from pullback.typing import Array, DType, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """Where an array's elements lie, relative to the first element of its base."""
+
+    shape: Shape
+    strides: tuple[int, ...]
+    offset: int
+    dtype: DType
+
+    def span(self) -> int:
+        """Bytes from the base's start to the end of the last element."""
+        if 0 in self.shape:
+            return self.offset
+        steps = sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
+        return self.offset + steps + self.dtype.itemsize
+
+    def overlaps(self) -> bool:
+        """Whether two elements may lie at one address."""
+        reach = self.dtype.itemsize
+        pairs = zip(self.strides, self.shape, strict=True)
+        for stride, size in sorted((abs(s), n) for s, n in pairs if n > 1):
+            if stride < reach:
+                return True
+            reach = stride * (size - 1) + reach
+        return False
+
+    def view_of(self, buffer: Array) -> Array:
+        """The array of this geometry in a buffer of bytes."""
+        return np.ndarray(self.shape, self.dtype, buffer.data, self.offset, self.strides)
+
+    def element_strides(self) -> tuple[int, ...]:
+        return tuple(stride // self.dtype.itemsize for stride in self.strides)
+
+    def public_dtype(self) -> dtype:
+        return from_numpy_dtype(self.dtype)
+
+
+def geometry_of(array: Array, base: Array | None = None) -> Geometry:
+    """The geometry of `array` relative to `base` (itself by default)."""
+    offset = 0
+    if base is not None and array.size and base.size:
+        offset = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    return Geometry(array.shape, array.strides, offset, array.dtype)
+
+
+def _buffer_with(base: Geometry, view: Geometry, values: Any | None) -> Array:
+    """Fresh bytes that hold base and view; zeros, with `values` written at the base's elements."""
+    buffer: Array = np.zeros(max(base.span(), view.span()), np.uint8)
+    if values is not None:
+        base.view_of(buffer)[...] = values
+    return buffer
+
+
+def gather_strided(grad: Array, base: Geometry, view: Geometry) -> Array:
+    """The part of the base's gradient that lies at the view's elements, as a fresh array."""
+    return view.view_of(_buffer_with(base, view, grad)).copy()
+
+
+def overwrite_strided(grad: Array, base: Geometry, view: Geometry, part: Any | None) -> Array:
+    """The base's gradient with the view's elements replaced by `part` (zeros if None)."""
+    buffer = _buffer_with(base, view, grad)
+    view.view_of(buffer)[...] = 0 if part is None else part
+    return base.view_of(buffer)
+
+
+def scatter_strided(grad: Any, base: Geometry, view: Geometry) -> Array:
+    """The gradient of the base of which `grad` is the gradient of a view: elements seen twice are summed."""
+    buffer = _buffer_with(base, view, None)
+    if not view.overlaps():
+        view.view_of(buffer)[...] = grad
+    else:
+        whole = buffer[: buffer.size // view.dtype.itemsize * view.dtype.itemsize].view(view.dtype)
+        steps = zip(view.shape, view.strides, strict=True)
+        index = np.full((), view.offset // view.dtype.itemsize)
+        for size, stride in steps:
+            index = index[..., None] + np.arange(size) * (stride // view.dtype.itemsize)
+        np.add.at(whole, index, grad)
+    return base.view_of(buffer)

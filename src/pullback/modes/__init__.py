@@ -1,0 +1,1 @@
+"""The thread-local switches that change how an operation is recorded."""

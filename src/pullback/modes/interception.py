@@ -1,0 +1,69 @@
+"""The one place where an operation can be taken over: vmap, autocast, tracing, overriding subclasses, the profiler.
+
+# Note [Interception]
+A generated function calls `intercept` before it computes anything, and only when this thread has interceptors or some
+Tensor subclass overrides operations. An interceptor is called with (function, args, kwargs), answers NotImplemented to
+let the operation go on, and is itself switched off while it runs, so that what it calls is not intercepted again by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pullback.modes.switches import close_fast_road, set_switch, switches
+
+Interceptor = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
+
+
+class Overrides:
+    """Tensor subclasses that override operations, and the function that asks them."""
+
+    def __init__(self) -> None:
+        self.types: set[type] = set()
+        self.ask: Interceptor | None = None
+
+
+overrides = Overrides()
+
+
+def register_overriding_type(cls: type) -> None:
+    """Ask `cls` about every operation on its instances."""
+    overrides.types.add(cls)
+    close_fast_road()
+
+
+def set_override_handler(ask: Interceptor) -> None:
+    """Set the function that calls `__torch_function__`; autograd's front end does this once."""
+    overrides.ask = ask
+
+
+def has_overrides() -> bool:
+    return bool(overrides.types)
+
+
+def intercept(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
+    """Offer the call to the innermost interceptor, then to overriding argument types; NotImplemented if none takes it."""
+    kwargs = kwargs or {}
+    stack = switches.interceptors
+    for depth in range(len(stack) - 1, -1, -1):
+        set_switch("interceptors", stack[:depth])
+        try:
+            result = stack[depth](function, args, kwargs)
+        finally:
+            set_switch("interceptors", stack)
+        if result is not NotImplemented:
+            return result
+    if overrides.types and overrides.ask is not None:
+        return overrides.ask(function, args, kwargs)
+    return NotImplemented
+
+
+def push_interceptor(interceptor: Interceptor) -> None:
+    """Offer operations of this thread to `interceptor` first."""
+    set_switch("interceptors", (*switches.interceptors, interceptor))
+
+
+def pop_interceptor() -> None:
+    """Drop the innermost interceptor."""
+    set_switch("interceptors", switches.interceptors[:-1])

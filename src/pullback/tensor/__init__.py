@@ -1,0 +1,1 @@
+"""The value: Tensor, its version counter, its size and how it prints."""

@@ -1,0 +1,118 @@
+"""Normalising what users pass to operations: tensors, numbers, dimensions, shapes, dtypes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from pullback.backend.array_module import is_array, is_number
+from pullback.backend.dtype import (
+    default_float, dtype, is_float_or_complex, result_dtype, to_dtype,
+)  # fmt: skip
+from pullback.errors import not_a_tensor
+from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
+from pullback.typing import Array, DType, Dims, Shape
+
+
+def as_tensor_argument(function: str, name: str, position: int, value: Any) -> Tensor:
+    """A tensor argument that is something else: always an error, with PyTorch's words."""
+    raise not_a_tensor(function, name, position, value)
+
+
+def as_number_argument(function: str, name: str, value: Any) -> Any:
+    """A number argument as a Python number; foreign objects are refused."""
+    if isinstance(value, (bool, int, float, complex)):
+        return value
+    if is_number(value):
+        return value.item()
+    raise not_a_tensor(function, name, 2, value)
+
+
+def as_tensor_list(function: str, name: str, position: int, values: Any) -> Sequence[Tensor]:
+    """A tuple or list of tensors."""
+    if isinstance(values, TensorBase) or not isinstance(values, (list, tuple)):
+        raise TypeError(
+            f"{function}(): argument '{name}' (position {position}) must be tuple of Tensors, not {type(values).__name__}"
+        )
+    if not values:
+        raise RuntimeError(f"{function}(): expected a non-empty list of Tensors")
+    for index, value in enumerate(values):
+        if not isinstance(value, TensorBase):
+            raise TypeError(
+                f"expected Tensor as element {index} in argument {position - 1}, but got {type(value).__name__}"
+            )
+    return values
+
+
+def wrap_dims(dims: Any, ndim: int) -> Dims:
+    """Dimensions as a tuple counted from the front, or None for all; each may be named once."""
+    if dims is None:
+        return None
+    if not isinstance(dims, (tuple, list)):
+        return (wrap_dim(as_int(dims), ndim),)
+    wrapped = tuple([wrap_dim(as_int(d), ndim) for d in dims])
+    if len(set(wrapped)) != len(wrapped):
+        repeated = next(d for d in wrapped if wrapped.count(d) > 1)
+        raise RuntimeError(f"dim {repeated} appears multiple times in the list of dims")
+    return wrapped
+
+
+def as_int(value: Any) -> int:
+    """A Python int from anything that is an integer."""
+    if type(value) is int:
+        return value
+    if isinstance(value, TensorBase) and value._array.ndim == 0:
+        return int(value._array)
+    return operator.index(value)
+
+
+def as_shape(size: Any) -> Shape:
+    """A tuple of ints from an int, a tuple, a list or a Size."""
+    if isinstance(size, (tuple, list)):
+        return tuple([as_int(n) for n in size])
+    return (as_int(size),)
+
+
+def as_numpy_dtype(value: Any) -> Any:
+    """The NumPy dtype of a public dtype; None stays None."""
+    if value is None:
+        return None
+    if isinstance(value, dtype):
+        return value.numpy_dtype
+    if value is float:
+        return default_float()
+    if value in (int, bool, complex):
+        from pullback.backend.dtype import number_dtype  # rarely needed
+
+        return number_dtype(value(0))
+    if hasattr(value, "kind") and hasattr(value, "itemsize"):
+        return value
+    raise TypeError(f"argument 'dtype' must be a dtype, not {type(value).__name__}")
+
+
+def promote_list(arrays: Sequence[Array]) -> list[Array]:
+    """Arrays of one list argument in their common dtype."""
+    first = arrays[0].dtype
+    if all(a.dtype is first for a in arrays):
+        return list(arrays)
+    common = result_dtype(arrays)
+    return [to_dtype(a, common) for a in arrays]
+
+
+def promote_many(*operands: Any) -> tuple[list[Any], bool]:
+    """Operands (arrays, numbers or None) in their common dtype, and whether one was changed."""
+    present = [o for o in operands if o is not None]
+    common = result_dtype(present)
+    return _cast_all(operands, common)
+
+
+def promote_many_to_float(*operands: Any) -> tuple[list[Any], bool]:
+    """As promote_many, then integers become the default floating dtype."""
+    common = result_dtype([o for o in operands if o is not None])
+    return _cast_all(operands, common if is_float_or_complex(common) else default_float())
+
+
+def _cast_all(operands: Sequence[Any], common: DType) -> tuple[list[Any], bool]:
+    changed = any(is_array(o) and o.dtype != common for o in operands)
+    return [None if o is None else to_dtype(o, common) for o in operands], changed

@@ -1,0 +1,49 @@
+"""What few tensors have: view information, hooks, a tangent, inference status. Made on first use."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pullback.tensor.tensor import Tensor
+
+# How a view came to be decides whether it may be modified in place; see graph/views.py.
+DEFAULT, MULTI_OUTPUT, NO_GRAD, INFERENCE, CUSTOM_FUNCTION = range(5)
+
+
+class ViewInfo:
+    """The base a view shares its memory with, and the view's own edge while that is up to date.
+
+    `attr_version` is the version at which `edge` was made: an in-place operation on the base, or on another view of
+    it, makes the edge stale, and it is made anew on the next access.
+    """
+
+    __slots__ = ("attr_version", "base", "creation", "edge", "replay")
+
+    def __init__(
+        self, base: Tensor, creation: int, attr_version: int, replay: Callable[[Tensor], Tensor] | None
+    ) -> None:
+        self.base = base
+        self.creation = creation
+        self.attr_version = attr_version
+        self.edge: tuple[Any, int] | None = None
+        self.replay = replay
+
+
+class AutogradExtra:
+    """The rare part of a tensor's autograd state."""
+
+    __slots__ = ("grad_dtype", "hooks", "inference", "post_accumulate_hooks", "retains_grad", "tangents", "view")
+
+    UNSET = object()
+
+    def __init__(self) -> None:
+        self.view: ViewInfo | None = None
+        self.hooks: OrderedDict[int, Callable[..., Any]] | None = None
+        self.post_accumulate_hooks: OrderedDict[int, Callable[..., Any]] | None = None
+        self.retains_grad = False
+        self.inference = False
+        self.tangents: dict[int, Tensor] | None = None
+        self.grad_dtype: Any = AutogradExtra.UNSET

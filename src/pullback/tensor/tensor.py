@@ -1,0 +1,424 @@
+"""Tensor: a strided array with its place in the graph.
+
+The class holds state and what users read of it. Operations are functions of the layers above; they become methods once,
+visibly, at the end of this file's life: `pullback.functions.methods` calls `attach_methods`.
+Note [Lazy version counters] in version_counter.py explains `_counter`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pullback.backend.array_module import element_strides, storage_offset
+from pullback.backend.device import CPU, device
+from pullback.backend.dtype import dtype as Dtype
+from pullback.backend.dtype import from_numpy_dtype, is_float_or_complex, type_name
+from pullback.modes.interception import register_overriding_type
+from pullback.modes.switches import process, switches
+from pullback.tensor.autograd_extra import AutogradExtra
+from pullback.tensor.size import Size
+from pullback.tensor.version_counter import VersionCounter
+from pullback.typing import Array
+
+if TYPE_CHECKING:
+    from pullback.graph.node import Node
+
+
+class DetachedVersion(VersionCounter):
+    """The counter of a tensor after `detach_()`: counts as before, but equals no version saved before."""
+
+    __slots__ = ("_counter",)
+
+    def __init__(self, counter: VersionCounter) -> None:
+        self._counter = counter
+
+    @property
+    def value(self) -> float:
+        return self._counter.value + 0.5
+
+    @value.setter
+    def value(self, value: float) -> None:
+        self._counter.value = int(value - 0.5)
+
+
+class TensorBase:
+    """The state of a tensor; `Tensor` adds what users may extend."""
+
+    _array: Array
+    _requires_grad: bool = False
+    _edge: tuple[Any, int] | None = None
+    _counter: VersionCounter | None = None
+    _grad: Any = None
+    _accumulator: Any = None
+    _extra: AutogradExtra | None = None
+
+
+class Tensor(TensorBase):
+    """A multi-dimensional array that can record what is done to it.
+
+    >>> import pullback
+    >>> x = pullback.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+
+    __hash__ = object.__hash__
+    __array_priority__ = 1000
+    _names: Any = None
+    _is_param: bool = False
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        return _LegacyConstructor.make(cls, *args, **kwargs)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if getattr(cls, "__torch_function__", None) is not _disabled_torch_function_impl:
+            register_overriding_type(cls)
+
+    # Geometry and type.
+
+    @property
+    def shape(self) -> Size:
+        """The sizes of the dimensions."""
+        return Size(self._array.shape)
+
+    @property
+    def dtype(self) -> Dtype:
+        """The type of the elements."""
+        return from_numpy_dtype(self._array.dtype)
+
+    @property
+    def device(self) -> device:
+        """Where the memory lies."""
+        return CPU
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._array.ndim
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return self._array.ndim
+
+    def size(self, dim: int | None = None) -> Any:
+        """The sizes, or the size of one dimension."""
+        if dim is None:
+            return Size(self._array.shape)
+        return self._array.shape[wrap_dim(dim, self._array.ndim)]
+
+    def stride(self, dim: int | None = None) -> Any:
+        """The steps between neighbours, in elements."""
+        strides = element_strides(self._array)
+        return strides if dim is None else strides[wrap_dim(dim, self._array.ndim)]
+
+    def storage_offset(self) -> int:
+        """The position of the first element in the storage."""
+        return storage_offset(self._array)
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return self._array.size
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """Bytes per element."""
+        return self._array.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        return self._array.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self._array.nbytes
+
+    # Autograd state.
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether operations on this tensor are recorded."""
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self._set_requires_grad(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Set `requires_grad` and return the tensor."""
+        self._set_requires_grad(requires_grad)
+        return self
+
+    def _set_requires_grad(self, value: bool) -> None:
+        if self.grad_fn is not None:
+            if value:
+                return
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
+                "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+            )
+        if value and not is_float_or_complex(self._array.dtype):
+            raise RuntimeError("only Tensors of floating point dtype can require gradients: "
+                               f"this one is {self.dtype}")  # fmt: skip
+        if value and self._extra is not None and self._extra.inference and not switches.inference_mode:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed. "
+                               "Make a normal tensor of it with .clone() first.")  # fmt: skip
+        self._requires_grad = bool(value)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether this tensor was not made by a recorded operation."""
+        return not self._requires_grad or self.grad_fn is None
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node that made this tensor, None for a leaf."""
+        edge = self._gradient_edge()
+        return None if edge is None else edge[0]
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of `grad_fn` this tensor is."""
+        edge = self._gradient_edge()
+        return 0 if edge is None else edge[1]
+
+    def _gradient_edge(self) -> Any:
+        """The edge to the producing node; made anew for a view whose base was modified. None for leaves."""
+        extra = self._extra
+        if extra is None or extra.view is None:
+            return self._edge
+        return _Graph.view_edge(self, extra.view)
+
+    @property
+    def grad(self) -> Any:
+        """The accumulated gradient, None before the first backward."""
+        if self._grad is None and self._requires_grad and not self.is_leaf:
+            extra = self._extra
+            if extra is None or not extra.retains_grad:
+                warnings.warn(
+                    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
+                    "won't be populated during autograd.backward(). Call .retain_grad() on it before backward() to "
+                    "keep its gradient, or read the .grad of the leaf it was computed from.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None:
+            _check_assigned_grad(self, value)
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def grad_dtype(self) -> Dtype | None:
+        """The dtype that `.grad` must have; the tensor's own unless set, None for any."""
+        if not self.is_leaf:
+            raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+        extra = self._extra
+        if extra is None or extra.grad_dtype is AutogradExtra.UNSET:
+            return self.dtype
+        return extra.grad_dtype  # type: ignore[no-any-return]  # UNSET or a dtype
+
+    @grad_dtype.setter
+    def grad_dtype(self, value: Dtype | None) -> None:
+        if not self.is_leaf:
+            raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+        if value is not None and self._grad is not None and self._grad.dtype is not value:
+            raise RuntimeError(f"Cannot set grad_dtype to {value} because there is already a gradient of dtype "
+                               f"{self._grad.dtype}: set .grad to None first")  # fmt: skip
+        self._require_extra().grad_dtype = value
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether this non-leaf keeps its gradient."""
+        return self._extra is not None and self._extra.retains_grad
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of this non-leaf in `.grad`."""
+        if not self._requires_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if self.is_leaf or self.retains_grad:
+            return
+        _Graph.retain_grad(self)
+
+    @property
+    def _version(self) -> int:
+        if self._extra is not None and self._extra.inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return int(self._counter.value) if self._counter is not None else 0
+
+    @property
+    def _base(self) -> Tensor | None:
+        extra = self._extra
+        return extra.view.base if extra is not None and extra.view is not None else None
+
+    def _is_view(self) -> bool:
+        return self._base is not None
+
+    def is_inference(self) -> bool:
+        """Whether this tensor was made in inference mode."""
+        return self._extra is not None and self._extra.inference
+
+    def _require_extra(self) -> AutogradExtra:
+        if self._extra is None:
+            self._extra = AutogradExtra()
+        return self._extra
+
+    # Leaving the graph.
+
+    def detach(self) -> Tensor:
+        """An alias that shares memory and version counter but has no history."""
+        alias = new_tensor(self._array)
+        if self._counter is None:
+            self._counter = VersionCounter()
+        alias._counter = self._counter
+        if process.changed:
+            alias._note_inference(self)
+        return alias
+
+    def detach_(self) -> Tensor:
+        """Cut this tensor off its history, in place."""
+        if self._is_view():
+            raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on these gradients.")  # noqa: E501  (one searchable phrase)
+        if self._edge is not None:
+            self._counter = DetachedVersion(self._counter or VersionCounter())
+        self._edge = None
+        self._requires_grad = False
+        return self
+
+    @property
+    def data(self) -> Tensor:
+        """An alias with its own version counter: changes through it are not noticed by backward."""
+        return new_tensor(self._array)
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if self._requires_grad and not is_float_or_complex(value._array.dtype):
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        self._array = value._array
+
+    def _note_inference(self, source: Tensor | None = None) -> None:
+        """Mark a new tensor as an inference tensor where it is one."""
+        if switches.inference_mode and (source is None or source.is_inference()):
+            self._require_extra().inference = True
+
+    # Hooks and backward: the engine is above this layer.
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> Any:
+        """Call `hook(grad)` when this tensor's gradient is computed; a returned tensor replaces it."""
+        if not self._requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        return _Graph.register_hook(self, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
+        """Call `hook(tensor)` after `.grad` of this leaf was updated."""
+        if not self._requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if self.grad_fn is not None:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        extra = self._require_extra()
+        if extra.post_accumulate_hooks is None:
+            extra.post_accumulate_hooks = OrderedDict()
+        return _Graph.add_hook(extra.post_accumulate_hooks, hook)
+
+    @property
+    def _backward_hooks(self) -> Any:
+        return self._extra.hooks if self._extra is not None else None
+
+    @_backward_hooks.setter
+    def _backward_hooks(self, value: Any) -> None:
+        if value is not None:
+            self._require_extra().hooks = value
+
+    @property
+    def is_cuda(self) -> bool:
+        return False
+
+
+class _Graph:
+    """What the graph layer lends to Tensor's properties; set once by pullback.graph.views and .tensor_hooks."""
+
+    view_edge: Callable[[Any, Any], Any]
+    retain_grad: Callable[[Any], None]
+    register_hook: Callable[[Any, Any], Any]
+    add_hook: Callable[[Any, Any], Any]
+
+
+class _LegacyConstructor:
+    """What `Tensor(2, 3)` and `Tensor([1.0])` do; set by pullback.creation."""
+
+    @staticmethod
+    def make(cls: type, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("import pullback before making tensors")
+
+
+def _disabled_torch_function_impl(function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """The `__torch_function__` of subclasses that want none: operations return plain tensors."""
+    return function(*args, **(kwargs or {}))
+
+
+def new_tensor(array: Array) -> Tensor:
+    """A Tensor around `array`, without history."""
+    tensor: Tensor = object.__new__(Tensor)
+    tensor._array = array
+    return tensor
+
+
+def wrap_dim(dim: int, ndim: int) -> int:
+    """`dim` counted from the front; PyTorch's IndexError if there is none such."""
+    limit = ndim or 1
+    if -limit <= dim < limit:
+        return dim + limit if dim < 0 else dim
+    _raise_dim(dim, ndim)
+
+
+def _raise_dim(dim: int, ndim: int) -> NoReturn:
+    from pullback.errors import dim_out_of_range
+
+    raise dim_out_of_range(dim, ndim)
+
+
+def _check_assigned_grad(tensor: Tensor, value: Any) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+    if value is tensor:
+        raise RuntimeError("can't assign Variable as its own grad")
+    extra = tensor._extra
+    free = extra is not None and extra.grad_dtype is not AutogradExtra.UNSET
+    wanted = extra.grad_dtype if extra is not None and free else tensor.dtype
+    if wanted is not None and value.dtype is not wanted:
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with grad_dtype '{wanted}'. "
+            "The gradient must match the tensor's grad_dtype."
+        )
+    if value._array.shape != tensor._array.shape:
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(value._array.shape)}' to a tensor of size "
+            f"'{list(tensor._array.shape)}'. Please ensure that the gradient and the tensor are the same size"
+        )
+
+
+def attach_methods(methods: Mapping[str, Any]) -> None:
+    """Make functions of the layers above methods of Tensor: the one sanctioned cycle of the layers, closed here."""
+    for name, function in methods.items():
+        setattr(Tensor, name, function)
+
+
+def describe_type(tensor: Tensor) -> str:
+    """PyTorch's name for the tensor's type, as in `torch.FloatTensor`."""
+    return type_name(tensor._array.dtype)

@@ -1,0 +1,36 @@
+"""The count of in-place modifications that a tensor shares with its views and detached aliases.
+
+# Note [Lazy version counters]
+Most tensors are never modified and never viewed, so `_counter` is None until one of these happens; None means version
+0, shared with nobody. What saves a tensor keeps the tensor itself (so it sees a counter made later) or makes the
+counter at once.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+
+class VersionCounter:
+    """A number that in-place operations increase, and the views to tell when their base begins to require grad."""
+
+    __slots__ = ("_prune_at", "value", "views")
+
+    def __init__(self, value: int = 0) -> None:
+        self.value = value
+        self.views: list[weakref.ref[Any]] | None = None
+        self._prune_at = 16
+
+    def add_view(self, view: Any) -> None:
+        """Remember `view` weakly; dead ones are dropped now and then, so that the list stays short."""
+        if self.views is None:
+            self.views = []
+        self.views.append(weakref.ref(view))
+        if len(self.views) > self._prune_at:
+            self.views = [ref for ref in self.views if ref() is not None]
+            self._prune_at = 16 + 2 * len(self.views)
+
+    def live_views(self) -> list[Any]:
+        """The views that still exist."""
+        return [view for ref in self.views or () if (view := ref()) is not None]

@@ -1,0 +1,74 @@
+"""Command line: write src/pullback/generated, or with --check say whether it is up to date."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+from tools.codegen.emit_kernel_namespace import emit_kernel_namespace
+from tools.codegen.emit_modules import emit_array_formulas, emit_family, emit_namespace, emit_registry
+from tools.codegen.model import Operation, Refusal
+from tools.codegen.read_kernels import read_kernels
+from tools.codegen.read_rules import read_rules
+from tools.codegen.render import Library
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "pullback"
+
+
+def generate(source: Path = SOURCE) -> dict[Path, str]:
+    """The text of every generated file."""
+    kernels = read_kernels(source / "kernels")
+    operations = read_rules(source / "derivatives", kernels)
+    modules = {name: kernel.module for name, kernel in kernels.items()}
+    formulas = [s.name for s in ast.parse((source / "formulas.py").read_text()).body if isinstance(s, ast.FunctionDef)]
+    formulas = [name for name in formulas if not name.startswith("_")]
+    library = Library(modules, {o.name: o.rule.module for o in operations}, set(formulas))
+    families: dict[str, list[Operation]] = {}
+    for operation in operations:
+        families.setdefault(operation.rule.module, []).append(operation)
+    folder = source / "generated"
+    files = {folder / f"{family}.py": emit_family(family, members, library) for family, members in families.items()}
+    files[folder / "__init__.py"] = emit_namespace(operations, formulas, families)
+    files[folder / "registry.py"] = emit_registry(operations)
+    files[folder / "array_formulas.py"] = emit_array_formulas(source / "formulas.py", modules)
+    files[source / "kernels" / "namespace.py"] = emit_kernel_namespace(modules)
+    return {path: _format(text, path) for path, text in files.items()}
+
+
+def _format(text: str, path: Path) -> str:
+    """Format with ruff where it is installed, so that generated code reads like the rest."""
+    for arguments in (["check", "--fix-only", "-q", "--select", "I,F401"], ["format", "-q"]):
+        command = [sys.executable, "-m", "ruff", *arguments, "--stdin-filename", str(path), "-"]
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        if done.returncode != 0 or not done.stdout:
+            raise RuntimeError(f"ruff could not format {path.name}: {done.stderr}")
+        text = done.stdout
+    return text
+
+
+def main(arguments: list[str]) -> int:
+    """Write or check; return the exit code."""
+    try:
+        files = generate()
+    except Refusal as refusal:
+        print(refusal, file=sys.stderr)
+        return 2
+    stale = [path for path, text in files.items() if not path.exists() or path.read_text() != text]
+    leftover = [p for p in (SOURCE / "generated").glob("*.py") if p not in files]
+    if "--check" in arguments:
+        for path in (*stale, *leftover):
+            print(f"{path.relative_to(ROOT)} is not up to date: run python -m tools.codegen", file=sys.stderr)
+        return 1 if stale or leftover else 0
+    for path in stale:
+        path.write_text(files[path])
+    for path in leftover:
+        path.unlink()
+    print(f"{len(stale)} files written, {len(files) - len(stale)} unchanged")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,174 @@
+"""Writes the node class of an operation: what it saved, and its rule on arrays and on Tensors."""
+
+from __future__ import annotations
+
+from tools.codegen.model import TENSOR_LIST, TENSOR_OR_NUMBER, Line, Operation
+from tools.codegen.render import Library, render
+from tools.codegen.saved_values import SavedValues, is_fresh
+
+# PyTorch's inspection attributes keep the name `self` for the first argument.
+_PUBLIC_NAMES = {"input": "self"}
+
+
+def emit_node(operation: Operation, library: Library) -> tuple[list[str], set[tuple[str, str]]]:
+    """The lines of the class, and the kernels it imports."""
+    rule = operation.rule
+    saved = SavedValues(operation)
+    imports: set[tuple[str, str]] = set()
+    out = [f"class {rule.node_name}(Node):", f'    """Gradient of {operation.name}."""', ""]
+    body: list[str] = []
+    names = saved.tensors() + saved.plain()
+    if names:
+        body.append(f"    saved_names = {tuple(names)!r}")
+        public = {n: str(_public_name(n)) for n in names if _public_name(n) != n}
+        if public:
+            body.append(f"    public_names = {public!r}")
+    fresh = tuple(is_fresh(line) for line in rule.lines)
+    if any(fresh) and not _has_list(operation):
+        body.append(f"    fresh = {fresh!r}")
+    if len(rule.output_names) > 1:
+        body.append(f"    output_count = {len(rule.output_names)}")
+    for name in saved.tensors():
+        body += [f"    saved_{name}: Any = None", f"    saved_{name}_version: int = -1"]
+    body += [f"    saved_{name}: Any = None" for name in saved.plain()]
+    body += [f"    saved_{name}_{attribute}: Any = None" for name, attribute in saved.attributes()]
+    if needs_broadcast(operation):
+        body.append("    broadcast: bool = False")
+        for p in operation.inputs:
+            body += [f"    {p.name}_shape: Any = None", f"    {p.name}_dtype: Any = None"]
+    if body:
+        out += [*body, ""]
+    for on_arrays in (True, False):
+        out += _emit_apply(operation, saved, library, imports, on_arrays=on_arrays)
+    if saved.tensors():
+        out += ["    def release_saved_tensors(self) -> None:", "        self.released = True"]
+        out += [f"        self.saved_{name} = None" for name in saved.tensors()]
+        out.append("")
+    return out, imports
+
+
+def _public_name(name: str) -> str:
+    return _PUBLIC_NAMES.get(name, name)
+
+
+def _has_list(operation: Operation) -> bool:
+    return any(p.role == TENSOR_LIST for p in operation.inputs)
+
+
+def needs_broadcast(operation: Operation) -> bool:
+    """Whether gradients may have to be summed to their input's shape or cast to its dtype."""
+    return operation.rule.kind == "elementwise" and len(operation.kernel.tensors) > 1
+
+
+def _emit_apply(
+    operation: Operation, saved: SavedValues, library: Library, imports: set[tuple[str, str]], *, on_arrays: bool
+) -> list[str]:
+    rule = operation.rule
+    method = "apply" if on_arrays else "apply_differentiable"
+    out = [f"    def {method}(self, grads: Sequence[Any]) -> Sequence[Any]:"]
+    if saved.tensors():
+        out += ["        if self.released:", "            raise graph_freed(self.name())"]
+    out += _emit_grads(operation, on_arrays=on_arrays)
+    out += [f"        {name} = self.saved_{name}" for name in saved.plain()]
+    out += [f"        {name}_{attribute} = self.saved_{name}_{attribute}" for name, attribute in saved.attributes()]
+    if on_arrays and rule.lines:
+        out.append("        edges = self.next_edges")
+    elif rule.lines:
+        out.append("        edges = self.next_edges")
+    if len(rule.lines) == 1 and rule.lines[0].not_implemented is None:
+        block = _line_block(operation, rule.lines[0], saved, library, imports, on_arrays=on_arrays, shared=[])
+        test = "if not edges or all(e is None for e in edges):" if _has_list(operation) else "if edges[0] is None:"
+        out += [f"        {test}", f"            return {'(None,) * len(edges)' if _has_list(operation) else '(None,)'}"]
+        out += ["        " + text for text in block]
+        result = f"grad_of_{rule.lines[0].parameter}"
+        out.append(f"        return {result}" if _has_list(operation) else f"        return ({result},)")
+        return [*out, ""]
+    shared = _shared_assignments(operation, saved)
+    unpacked: set[str] = set()
+    for name in shared:
+        expression = dict(rule.assignments)[name]
+        for tensor in sorted(saved.uses(expression).values & set(saved.tensors())):
+            if tensor not in unpacked:
+                out += ["        " + text for text in _unpack(tensor, operation, on_arrays=on_arrays)]
+                unpacked.add(tensor)
+        text, used = render(expression, operation, library, on_arrays=on_arrays)
+        imports |= used
+        out.append(f"        {name} = {text}")
+    for line in rule.lines:
+        out.append(f"        grad_of_{line.parameter} = None")
+    for index, line in enumerate(rule.lines):
+        out.append(f"        if edges[{index}] is not None:")
+        block = _line_block(
+            operation, line, saved, library, imports, on_arrays=on_arrays, shared=shared, unpacked=frozenset(unpacked)
+        )
+        out += ["            " + text for text in block]
+    out.append(f"        return ({', '.join(f'grad_of_{line.parameter}' for line in rule.lines)},)")
+    return [*out, ""]
+
+
+def _emit_grads(operation: Operation, *, on_arrays: bool) -> list[str]:
+    rule = operation.rule
+    if rule.grads in ((), ("grads",)):
+        return []
+    out = []
+    names = rule.output_names
+    for grad in rule.grads:
+        index = 0 if grad == "grad" else names.index(grad.removeprefix("grad_"))
+        out.append(f"        {grad} = grads[{index}]")
+        if len(rule.grads) > 1:
+            zeros = f"zero_grad_array(self, {index})" if on_arrays else f"zero_grad_tensor(self, {index})"
+            out += [f"        if {grad} is None:", f"            {grad} = {zeros}"]
+    return out
+
+
+def _shared_assignments(operation: Operation, saved: SavedValues) -> list[str]:
+    """Assigned names that more than one line reads, in order."""
+    counts = {name: 0 for name, _ in operation.rule.assignments}
+    for uses in saved.of_line.values():
+        for name in uses.assignments:
+            counts[name] += 1
+    return [name for name, _ in operation.rule.assignments if counts[name] > 1]
+
+
+def _line_block(
+    operation: Operation, line: Line, saved: SavedValues, library: Library, imports: set[tuple[str, str]], *,
+    on_arrays: bool, shared: list[str], unpacked: frozenset[str] = frozenset(),
+) -> list[str]:  # fmt: skip
+    if line.not_implemented is not None:
+        return [f"raise derivative_not_implemented({line.not_implemented!r})"]
+    uses = saved.of_line[line.parameter]
+    out: list[str] = []
+    for name in saved.tensors():
+        if name in uses.values and name not in unpacked:
+            out += _unpack(name, operation, on_arrays=on_arrays)
+    assigned = dict(operation.rule.assignments)
+    for name, _ in operation.rule.assignments:
+        if name in uses.assignments and name not in shared:
+            text, used = render(assigned[name], operation, library, on_arrays=on_arrays)
+            imports |= used
+            out.append(f"{name} = {text}")
+    text, used = render(line.expression, operation, library, on_arrays=on_arrays)
+    imports |= used
+    target = f"grad_of_{line.parameter}"
+    out.append(f"{target} = {text}")
+    if needs_broadcast(operation):
+        p = line.parameter
+        function = "sum_to_like" if on_arrays else "F.sum_to_like"
+        out += ["if self.broadcast:", f"    {target} = {function}({target}, self.{p}_shape, self.{p}_dtype)"]
+    return out
+
+
+def _unpack(name: str, operation: Operation, *, on_arrays: bool) -> list[str]:
+    if not on_arrays:
+        return [f'{name} = self.unpack("{name}")']
+    parameter = operation.kernel.parameter(name)
+    checked = [
+        f"if {name}._counter is not None and {name}._counter.value != self.saved_{name}_version:",
+        f'    raise_stale(self, "{name}")',
+        f"{name} = {name}._array",
+    ]
+    if parameter is not None and parameter.role in (TENSOR_OR_NUMBER, "optional tensor"):
+        return [f"{name} = self.saved_{name}", f"if self.saved_{name}_version >= 0:", *["    " + c for c in checked]]
+    if parameter is not None and parameter.role == TENSOR_LIST:
+        return [f"{name} = unpack_list(self, {name!r})"]
+    return [f"{name} = self.saved_{name}", *checked]

@@ -1,0 +1,101 @@
+"""Writes the forward-mode function of an operation, which its kind gives."""
+
+from __future__ import annotations
+
+import ast
+
+from tools.codegen.model import TENSOR_LIST, Operation
+from tools.codegen.render import Library, render
+from tools.codegen.saved_values import SavedValues
+
+
+def emit_tangent(operation: Operation, library: Library) -> list[str]:
+    """The lines of `<name>_tangent(result, <parameters>, <tangents>)`."""
+    parameters = [p.name for p in operation.kernel.parameters]
+    tangents = [f"{p.name}_tangent" for p in operation.inputs]
+    names = ", ".join(f"{n}: Any" for n in ["result", *parameters, *tangents])
+    out = [f"def {operation.name}_tangent({names}) -> Any:", f'    """Tangent of {operation.name}."""']
+    rule = operation.rule
+    if rule.tangent is not None:
+        return [*out, *_explicit(operation, library), ""]
+    if any(line.not_implemented for line in rule.lines):
+        return [*out, f'    raise forward_not_implemented("{operation.name}")', ""]
+    writer = {"elementwise": _lines, "self_adjoint": _lines, "linear": _linear, "multilinear": _multilinear}.get(rule.kind)
+    return [*out, *(writer(operation, library) if writer else _double_pullback(operation)), ""]
+
+
+def _outputs(operation: Operation, names: tuple[str, ...]) -> list[str]:
+    outputs = operation.rule.output_names
+    if len(outputs) == 1:
+        return []
+    return [f"    {name} = result[{outputs.index(name)}]" for name in names]
+
+
+def _explicit(operation: Operation, library: Library) -> list[str]:
+    tangent = operation.rule.tangent
+    assert tangent is not None
+    out = _outputs(operation, tangent.outputs)
+    for p in operation.inputs:
+        out += [f"    if {p.name}_tangent is None:", f"        {p.name}_tangent = zeros_like_input({p.name})"]
+    for name, expression in tangent.assignments:
+        out.append(f"    {name} = {_text(expression, operation, library)}")
+    out.append(f"    return {_text(tangent.expression, operation, library)}")
+    return out
+
+
+def _text(expression: ast.expr, operation: Operation, library: Library) -> str:
+    return render(expression, operation, library, on_arrays=False, saved=False)[0]
+
+
+def _lines(operation: Operation, library: Library) -> list[str]:
+    """The sum of the lines with the tangent for the gradient; conjugated twice, since a line is the adjoint."""
+    saved = SavedValues(operation)
+    out = ["    terms = []"]
+    assigned = dict(operation.rule.assignments)
+    for line in operation.rule.lines:
+        tangent = f"{line.parameter}_tangent"
+        out += [f"    if {tangent} is not None:", f"        grad = conjugate({tangent})"]
+        for name, _ in operation.rule.assignments:
+            if name in saved.of_line[line.parameter].assignments:
+                out.append(f"        {name} = {_text(assigned[name], operation, library)}")
+        out.append(f"        terms.append(conjugate({_text(line.expression, operation, library)}))")
+    out.append("    return sum_of_terms(terms, result)")
+    return out
+
+
+def _call(operation: Operation, replaced: dict[str, str]) -> str:
+    arguments = []
+    for p in operation.kernel.parameters:
+        value = replaced.get(p.name, p.name)
+        arguments.append(f"{p.name}={value}" if p.keyword_only else value)
+    return f"{operation.name}({', '.join(arguments)})"
+
+
+def _linear(operation: Operation, library: Library) -> list[str]:
+    out = []
+    for p in operation.inputs:
+        if p.role == TENSOR_LIST:
+            out.append(f"    {p.name}_tangent = [zeros_like_input(x) if t is None else t "
+                       f"for x, t in zip({p.name}, {p.name}_tangent, strict=True)]")  # fmt: skip
+        else:
+            out += [f"    if {p.name}_tangent is None:", f"        {p.name}_tangent = zeros_like_input({p.name})"]
+    replaced = {p.name: f"{p.name}_tangent" for p in operation.inputs}
+    return [*out, f"    return {_call(operation, replaced)}"]
+
+
+def _multilinear(operation: Operation, library: Library) -> list[str]:
+    out = ["    terms = []"]
+    for p in operation.inputs:
+        out += [
+            f"    if {p.name}_tangent is not None:",
+            f"        terms.append({_call(operation, {p.name: f'{p.name}_tangent'})})",
+        ]
+    return [*out, "    return sum_of_terms(terms, result)"]
+
+
+def _double_pullback(operation: Operation) -> list[str]:
+    tensors = ", ".join(p.name for p in operation.inputs)
+    tangents = ", ".join(f"{p.name}_tangent" for p in operation.inputs)
+    names = [p.name for p in operation.inputs]
+    replaced = {name: f"xs[{index}]" for index, name in enumerate(names)}
+    return [f"    return double_pullback(lambda xs: {_call(operation, replaced)}, ({tensors},), ({tangents},))"]

@@ -1,0 +1,152 @@
+"""What the generator knows of an operation: typed, and independent of how it was read or will be written."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+class Refusal(Exception):
+    """A rule or kernel that the generator cannot take, with the place and the remedy."""
+
+    def __init__(self, path: Path, line: int, message: str) -> None:
+        super().__init__(f"{path}:{line}: {message}")
+
+
+TENSOR, OPTIONAL_TENSOR, TENSOR_OR_NUMBER, TENSOR_LIST = "tensor", "optional tensor", "tensor or number", "tensor list"
+DIM, DIMS, PLAIN = "dim", "dims", "plain"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a kernel."""
+
+    name: str
+    role: str
+    annotation: str
+    default: str | None = None
+    keyword_only: bool = False
+
+    @property
+    def is_tensor(self) -> bool:
+        return self.role in (TENSOR, OPTIONAL_TENSOR, TENSOR_OR_NUMBER, TENSOR_LIST)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel function: its signature is the operation's schema."""
+
+    name: str
+    module: str
+    parameters: tuple[Parameter, ...]
+    returns_tuple: bool
+    doc: str
+    path: Path
+    line: int
+
+    def parameter(self, name: str) -> Parameter | None:
+        return next((p for p in self.parameters if p.name == name), None)
+
+    @property
+    def tensors(self) -> tuple[Parameter, ...]:
+        return tuple(p for p in self.parameters if p.is_tensor)
+
+
+@dataclass
+class Line:
+    """The gradient of one input: its expression, or why there is none."""
+
+    parameter: str
+    expression: ast.expr
+    not_implemented: str | None = None
+
+
+@dataclass
+class Rule:
+    """One rule of derivatives/: kind, options, lines."""
+
+    name: str
+    kind: str
+    module: str
+    path: Path
+    line: int
+    parameters: tuple[str, ...]
+    outputs: tuple[str, ...]
+    grads: tuple[str, ...]
+    assignments: list[tuple[str, ast.expr]] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
+    options: dict[str, object] = field(default_factory=dict)
+    tangent: TangentRule | None = None
+
+    @property
+    def view(self) -> bool:
+        return bool(self.options.get("view"))
+
+    @property
+    def in_place(self) -> bool:
+        return bool(self.options.get("in_place"))
+
+    @property
+    def promote(self) -> str:
+        """How operands are promoted: "common", "float" (integers become the default float) or "none"."""
+        given = self.options.get("promote")
+        return str(given) if given else ("common" if self.kind == "elementwise" else "none")
+
+    @property
+    def node_name(self) -> str:
+        given = self.options.get("node")
+        return str(given) if given else "".join(part[:1].upper() + part[1:] for part in self.name.split("_")) + "Backward0"
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """The names of the results; a single one is `result`."""
+        given = self.options.get("outputs")
+        return tuple(str(n) for n in given) if isinstance(given, tuple) else ("result",)
+
+    @property
+    def differentiable_outputs(self) -> tuple[bool, ...]:
+        given = self.options.get("differentiable")
+        if isinstance(given, tuple):
+            return tuple(bool(d) for d in given)
+        return (True,) * len(self.output_names)
+
+
+@dataclass
+class TangentRule:
+    """An explicit forward-mode rule: an expression over inputs, their tangents and the outputs."""
+
+    path: Path
+    line: int
+    parameters: tuple[str, ...]
+    tangents: tuple[str, ...]
+    outputs: tuple[str, ...]
+    assignments: list[tuple[str, ast.expr]]
+    expression: ast.expr
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A kernel with its rule."""
+
+    kernel: Kernel
+    rule: Rule
+
+    @property
+    def name(self) -> str:
+        return self.rule.name
+
+    @property
+    def differentiable(self) -> bool:
+        return self.rule.kind != "non_differentiable"
+
+    @property
+    def inputs(self) -> tuple[Parameter, ...]:
+        """The tensor parameters that have a line, in the kernel's order: the node's edges."""
+        named = {line.parameter for line in self.rule.lines}
+        return tuple(p for p in self.kernel.tensors if p.name in named)
+
+    @property
+    def edges(self) -> tuple[Parameter, ...]:
+        """The tensor parameters that get an edge: those with a line; the others would only ever be None."""
+        return self.inputs

@@ -1,0 +1,56 @@
+"""Reads kernels' signatures with `ast`: names, annotations and defaults are the operations' schemas."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from tools.codegen.model import (
+    DIM, DIMS, OPTIONAL_TENSOR, PLAIN, TENSOR, TENSOR_LIST, TENSOR_OR_NUMBER, Kernel, Parameter, Refusal,
+)  # fmt: skip
+
+_ROLES = {
+    "Array": TENSOR,
+    "Array | None": OPTIONAL_TENSOR,
+    "Array | Scalar": TENSOR_OR_NUMBER,
+    "Arrays": TENSOR_LIST,
+    "Sequence[Array]": TENSOR_LIST,
+    "Dim": DIM,
+    "Dims": DIMS,
+}
+
+
+def read_kernels(folder: Path) -> dict[str, Kernel]:
+    """Every public function of the kernel files, by name."""
+    kernels: dict[str, Kernel] = {}
+    for path in sorted(folder.glob("*.py")):
+        if path.name == "__init__.py":
+            continue
+        tree = ast.parse(path.read_text(), str(path))
+        for statement in tree.body:
+            if isinstance(statement, ast.FunctionDef) and not statement.name.startswith("_"):
+                kernel = _read_function(statement, path)
+                other = kernels.get(kernel.name)
+                if other is not None:
+                    raise Refusal(path, statement.lineno, f"kernel {kernel.name} is already defined in {other.path}")
+                kernels[kernel.name] = kernel
+    return kernels
+
+
+def _read_function(function: ast.FunctionDef, path: Path) -> Kernel:
+    arguments = function.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
+    parameters = [_parameter(a, d, False) for a, d in zip(positional, defaults, strict=True)]
+    parameters += [_parameter(a, d, True) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
+    returns = ast.unparse(function.returns) if function.returns else ""
+    doc = (ast.get_docstring(function) or "").strip()
+    return Kernel(
+        function.name, path.stem, tuple(parameters), returns.startswith(("tuple", "list")), doc, path, function.lineno
+    )
+
+
+def _parameter(argument: ast.arg, default: ast.expr | None, keyword_only: bool) -> Parameter:
+    annotation = ast.unparse(argument.annotation) if argument.annotation else "Any"
+    role = _ROLES.get(annotation, PLAIN)
+    return Parameter(argument.arg, role, annotation, ast.unparse(default) if default else None, keyword_only)

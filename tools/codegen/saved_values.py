@@ -1,0 +1,96 @@
+"""Finds, from the syntax tree, what each line of a rule reads: that is what the node must save."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from tools.codegen.model import Line, Operation
+
+_FRESH_CALLS = {
+    "matmul_grad_input", "matmul_grad_other", "mm", "bmm", "where", "outer", "scatter_strided", "zeros_of_shape",
+}  # fmt: skip
+
+
+@dataclass
+class Uses:
+    """What an expression reads of the operation's inputs and outputs."""
+
+    values: set[str] = field(default_factory=set)
+    attributes: set[tuple[str, str]] = field(default_factory=set)
+    assignments: list[str] = field(default_factory=list)
+
+    def merge(self, other: Uses) -> None:
+        self.values |= other.values
+        self.attributes |= other.attributes
+        self.assignments += [a for a in other.assignments if a not in self.assignments]
+
+
+class SavedValues:
+    """The saved values of one operation, per line and in all."""
+
+    def __init__(self, operation: Operation) -> None:
+        self.operation = operation
+        rule = operation.rule
+        self._tensors = {p.name for p in operation.kernel.tensors} | set(rule.outputs)
+        self._plain = {p.name for p in operation.kernel.parameters if not p.is_tensor}
+        self._assigned = dict(rule.assignments)
+        self.of_line = {line.parameter: self.uses(line.expression) for line in rule.lines if not line.not_implemented}
+        total = Uses()
+        for uses in self.of_line.values():
+            total.merge(uses)
+        self.total = total
+
+    def uses(self, expression: ast.expr) -> Uses:
+        """What `expression` reads, through assigned names."""
+        uses = Uses()
+        attribute_bases: set[int] = set()
+        for node in ast.walk(expression):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in self._tensors:
+                attribute_bases.add(id(node.value))
+                uses.attributes.add((node.value.id, node.attr))
+        for node in ast.walk(expression):
+            if not isinstance(node, ast.Name) or id(node) in attribute_bases:
+                continue
+            if node.id in self._assigned:
+                uses.merge(self.uses(self._assigned[node.id]))
+                if node.id not in uses.assignments:
+                    uses.assignments.append(node.id)
+            elif node.id in self._tensors or node.id in self._plain:
+                uses.values.add(node.id)
+        return uses
+
+    def tensors(self) -> list[str]:
+        """Tensor inputs and outputs whose values are saved, in the order of the signature."""
+        names = [p.name for p in self.operation.kernel.tensors] + list(self.operation.rule.outputs)
+        return [n for n in names if n in self.total.values]
+
+    def plain(self) -> list[str]:
+        """Other parameters that are saved."""
+        return [p.name for p in self.operation.kernel.parameters if p.name in self.total.values and not p.is_tensor]
+
+    def attributes(self) -> list[tuple[str, str]]:
+        """(tensor, attribute) pairs that are saved; ndim follows from shape."""
+        pairs = {(name, "shape" if attr == "ndim" else attr) for name, attr in self.total.attributes if attr != "device"}
+        return sorted(pairs)
+
+    def readers(self, name: str) -> list[str]:
+        """The inputs whose gradient needs the saved tensor `name`."""
+        return [parameter for parameter, uses in self.of_line.items() if name in uses.values]
+
+
+def is_fresh(line: Line) -> bool:
+    """Whether the line's array is surely a new one that nobody else holds. See Note [Owned gradients]."""
+    return line.not_implemented is None and _fresh(line.expression)
+
+
+def _fresh(expression: ast.expr) -> bool:
+    if isinstance(expression, ast.IfExp):
+        return _fresh(expression.body) and _fresh(expression.orelse)
+    if isinstance(expression, ast.BinOp):
+        return True
+    if isinstance(expression, ast.UnaryOp):
+        return isinstance(expression.op, ast.USub)
+    if isinstance(expression, ast.Call) and isinstance(expression.func, ast.Attribute):
+        return expression.func.attr in _FRESH_CALLS
+    return False
