@@ -15,7 +15,14 @@ import pytest
 
 from pullback.backend.device import device
 from pullback.backend.dtype import ALL, dtype
-from pullback.serialization import get_unsafe_globals_in_checkpoint, load, save
+from pullback.serialization import (
+    LoadEndianness,
+    get_unsafe_globals_in_checkpoint,
+    load,
+    save,
+    set_crc32_options,
+    set_default_load_endianness,
+)
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, new_tensor
 from tests.serialization.crafted import SIX_FLOATS, archive, tensor_pickle
@@ -172,6 +179,27 @@ def test_the_other_byte_order_is_undone() -> None:
     swapped = np.arange(6, dtype=">f4").tobytes()
     actual = load(archive(tensor_pickle(), {"data/0": swapped, "byteorder": b"big"}))
     assert actual._array.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_the_byte_order_of_a_silent_file_can_be_chosen() -> None:
+    file = archive(tensor_pickle(), {"data/0": np.arange(6, dtype=">f4").tobytes()})
+    set_default_load_endianness(LoadEndianness.BIG)
+    try:
+        assert load(file)._array.tolist() == [[0, 1, 2], [3, 4, 5]]
+    finally:
+        set_default_load_endianness(None)
+
+
+def test_checksums_can_be_left_out() -> None:
+    file = io.BytesIO()
+    set_crc32_options(False)
+    try:
+        save(tensor([1.0]), file)
+    finally:
+        set_crc32_options(True)
+    assert {entry.CRC for entry in zipfile.ZipFile(file).infolist()} == {0}
+    file.seek(0)
+    assert load(file)._array.tolist() == [1.0]
 
 
 def test_a_file_without_byte_order_is_little_endian() -> None:

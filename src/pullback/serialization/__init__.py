@@ -9,6 +9,12 @@ from pullback.serialization.checkpoint import load as load
 from pullback.serialization.checkpoint import save as save
 from pullback.serialization.legacy import MAGIC_NUMBER as MAGIC_NUMBER
 from pullback.serialization.legacy import PROTOCOL_VERSION as PROTOCOL_VERSION
+from pullback.serialization.options import LoadEndianness as LoadEndianness
+from pullback.serialization.options import SourceChangeWarning as SourceChangeWarning
+from pullback.serialization.options import get_crc32_options as get_crc32_options
+from pullback.serialization.options import get_default_load_endianness as get_default_load_endianness
+from pullback.serialization.options import set_crc32_options as set_crc32_options
+from pullback.serialization.options import set_default_load_endianness as set_default_load_endianness
 from pullback.serialization.storage import default_restore_location as default_restore_location
 from pullback.serialization.storage import location_tag as location_tag
 from pullback.serialization.storage import register_package as register_package

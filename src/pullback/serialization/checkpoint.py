@@ -15,6 +15,7 @@ from pullback.backend.naming import display_namespace
 from pullback.backend.storage import memory_of, native_byte_order
 from pullback.serialization.full_unpickler import make_unpickler
 from pullback.serialization.legacy import LegacyReader, save_legacy
+from pullback.serialization.options import assumed_byte_order, get_crc32_options
 from pullback.serialization.pickler import StorageTable, dump
 from pullback.serialization.pullback_tensors import PullbackTensors
 from pullback.serialization.restricted_unpickler import RestrictedUnpickler
@@ -88,7 +89,7 @@ def save_with(
 def _write_archive(
     output: IO[bytes], archive_name: str, pickled: bytes, storages: StorageTable, with_byte_order: bool
 ) -> None:
-    writer = ZipWriter(output, archive_name)
+    writer = ZipWriter(output, archive_name, with_checksums=get_crc32_options())
     writer.write_record("data.pkl", pickled)
     writer.write_record(".format_version", b"1")
     writer.write_record(".storage_alignment", str(ALIGNMENT).encode())
@@ -247,16 +248,11 @@ def _check_version(reader: ZipReader) -> None:
 
 def _byte_order(reader: ZipReader) -> str:
     if not reader.has_record("byteorder"):
-        return default_byte_order()
+        return assumed_byte_order()
     text = reader.read_record("byteorder")[:20]
     if text not in (b"little", b"big"):
         raise ValueError(f"Unknown endianness type: {text.decode('ascii', 'replace')}")
     return text.decode()
-
-
-def default_byte_order() -> str:
-    """The byte order of files that do not say theirs: before 2.1 PyTorch wrote none, on little-endian machines."""
-    return "little"
 
 
 def get_unsafe_globals_in_checkpoint(f: FileLike) -> list[str]:

@@ -29,8 +29,9 @@ class Writable(Protocol):
 class ZipWriter:
     """An archive whose records lie under one folder, as PyTorch's reader expects."""
 
-    def __init__(self, output: Writable, archive_name: str) -> None:
+    def __init__(self, output: Writable, archive_name: str, with_checksums: bool = True) -> None:
         self._output = output
+        self._with_checksums = with_checksums
         self._archive_name = archive_name
         self._position = 0
         self._directory: list[bytes] = []
@@ -40,7 +41,7 @@ class ZipWriter:
         """Append one record."""
         encoded = f"{self._archive_name}/{name}".encode()
         size = len(data)
-        checksum = zlib.crc32(data)
+        checksum = zlib.crc32(data) if self._with_checksums else 0
         self._fingerprint.update(struct.pack("<IQ", checksum, size) + name.encode())
         start = self._position
         self._write(_local_header(encoded, size, checksum, start))
