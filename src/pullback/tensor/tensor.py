@@ -7,6 +7,7 @@ Note [Lazy version counters] in version_counter.py explains `_counter`.
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -345,6 +346,18 @@ class Tensor(TensorBase):
         if value is not None:
             self._require_extra().hooks = value
 
+    # Copies and pickles.
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        from pullback.serialization.pullback_tensors import reduce_tensor  # lazy: files are above this layer
+
+        return reduce_tensor(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        from pullback.serialization.pullback_tensors import deepcopy_tensor  # lazy: files are above this layer
+
+        return deepcopy_tensor(self, memo)
+
     @property
     def is_cuda(self) -> bool:
         return False
@@ -382,6 +395,8 @@ def new_tensor(array: Array) -> Tensor:
 def wrap_dim(dim: int, ndim: int) -> int:
     """`dim` counted from the front; PyTorch's IndexError if there is none such."""
     limit = ndim or 1
+    if type(dim) is not int:
+        dim = operator.index(dim)
     if -limit <= dim < limit:
         return dim + limit if dim < 0 else dim
     _raise_dim(dim, ndim)
