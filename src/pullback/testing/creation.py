@@ -41,10 +41,11 @@ def make_tensor(
     """
     sizes = _read_shape(shape)
     _check_options(dtype, requires_grad, noncontiguous, memory_format)
-    result = _draw(sizes, dtype, device, low, high)
-    if noncontiguous and result.numel() > 1:
-        result = result.repeat_interleave(2, dim=-1)[..., 1::2]
-    elif memory_format is not None:
+    if noncontiguous and math.prod(sizes) > 1:
+        result = _draw((*sizes[:-1], 2 * sizes[-1]), dtype, device, low, high)[..., 1::2]
+    else:
+        result = _draw(sizes, dtype, device, low, high)
+    if memory_format is not None:
         result = result.clone(memory_format=memory_format)
     if exclude_zero:
         result[result == 0] = _smallest_above_zero(dtype)

@@ -185,10 +185,11 @@ def broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: IsLeaf =
     """
     if tree_is_leaf(tree, is_leaf):
         return [tree] * treespec.num_leaves
-    if treespec.is_leaf() or node_type(tree) != treespec.type:
+    if treespec.is_leaf():
         return None
-    children, context = SUPPORTED_NODES[node_type(tree)].flatten_fn(tree)
-    if len(children) != treespec.num_children or context != treespec.context:
+    try:
+        children = treespec.match_children(tree)
+    except ValueError:
         return None
     leaves: list[Any] = []
     for child, spec in zip(children, treespec.children(), strict=True):

@@ -73,10 +73,11 @@ class TreeSpec:
         if self.type is None:
             subtrees.append(tree)
             return
-        for spec, child in zip(self._children, self._matching_children(tree), strict=True):
+        for spec, child in zip(self._children, self.match_children(tree), strict=True):
             spec._collect(child, subtrees)
 
-    def _matching_children(self, tree: PyTree) -> list[PyTree]:
+    def match_children(self, tree: PyTree) -> list[PyTree]:
+        """Return the children of `tree` in the order of this structure's, or raise if its root is another node."""
         actual_type = node_type(tree)
         both_dicts = self.type in DICT_TYPES and actual_type in DICT_TYPES
         if actual_type != self.type and not both_dicts:

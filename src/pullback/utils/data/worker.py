@@ -13,7 +13,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import pullback
@@ -194,9 +193,9 @@ class _Outbox:
     def put(self, number: int, answer: Any, where: str) -> None:
         """Send an answer; one that cannot be pickled is replaced by the error that says so."""
         try:
-            message = ForkingPickler.dumps((number, answer))
+            message = pickle.dumps((number, answer), pickle.HIGHEST_PROTOCOL)
         except Exception as error:
-            message = ForkingPickler.dumps((number, _unpicklable(answer, error, where)))
+            message = pickle.dumps((number, _unpicklable(answer, error, where)), pickle.HIGHEST_PROTOCOL)
         self._messages.put(message)
 
     def flush(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing.connection
 import os
+import pickle
 import signal
 import sys
 import time
@@ -105,12 +106,13 @@ class WorkerPool:
         worker_id = sources[ready[0]]
         results = self._workers[worker_id].results
         try:
-            if results.poll():
-                number, answer = results.recv()
-                return worker_id, number, answer
+            message = results.recv_bytes() if results.poll() else None
         except (EOFError, OSError):
-            pass
-        raise self._explain_death(worker_id)
+            message = None
+        if message is None:
+            raise self._explain_death(worker_id)
+        number, answer = pickle.loads(message)
+        return worker_id, number, answer
 
     def _explain_death(self, worker_id: int) -> RuntimeError:
         process = self._workers[worker_id].process
