@@ -23,7 +23,7 @@ _LOG = (
 )  # fmt: skip
 _SIN = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
 _COS = (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
-_MINUS_LN2 = (2.12194440e-4, -0.693359375)  # -ln 2 in two parts, the small one first
+_LN2 = (0.693359375, -2.12194440e-4)  # in two parts
 _MINUS_QUARTER_PI = (-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8)
 
 
@@ -32,7 +32,7 @@ def _single(value: float) -> float:
 
 
 _LOG_TERMS, _SIN_TERMS, _COS_TERMS = (tuple(map(_single, terms)) for terms in (_LOG, _SIN, _COS))
-_LN2_LOW, _LN2_HIGH = (-_single(part) for part in _MINUS_LN2)
+_LN2_HIGH, _LN2_LOW = map(_single, _LN2)
 _QUARTER_PI_PARTS = tuple(map(_single, _MINUS_QUARTER_PI))
 _FOUR_OVER_PI = _single(4 / math.pi)
 _SQRT_HALF = np.float32(math.sqrt(0.5))

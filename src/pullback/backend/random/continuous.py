@@ -45,13 +45,13 @@ def uniform_(input: Array, low: float = 0.0, high: float = 1.0, generator: Maybe
         return input
     require_uniform_bounds(input.dtype, low, high)
     computed = _FLOAT64 if input.dtype == _FLOAT64 else _FLOAT32
-    from_, to = computed.type(low), computed.type(high)
+    from_, to = float(computed.type(low)), float(computed.type(high))
     source = chosen(generator)
     with source.lock:
         values = source.uniform64(input.size) if computed == _FLOAT64 else source.uniform32(input.size)
     if (low, high) != (0.0, 1.0):
-        values = libm.multiply_add(values, to - from_, from_)
-    values = values.astype(input.dtype, copy=False)
+        values = libm.multiply_add(values, float(computed.type(to - from_)), from_)
+    values = libm.narrow(values, input.dtype)
     if input.dtype != computed or (low, high) != (0.0, 1.0):
         values[values == input.dtype.type(to)] = input.dtype.type(from_)  # rounding up must not reach the open end
     return fill(input, values)
@@ -107,8 +107,8 @@ def normal_(
             values = libm.multiply_add(_normal_many(source, input.size, _FLOAT64, redraw_all=True), std, mean)
         else:
             values = _normal_many(source, input.size, _FLOAT32, redraw_all=input.dtype == _FLOAT32)
-            values = libm.multiply_add(values, np.float32(std), np.float32(mean))
-    return fill(input, values.astype(input.dtype, copy=False))
+            values = libm.multiply_add(values, float(np.float32(std)), float(np.float32(mean)))
+    return fill(input, libm.narrow(values, input.dtype))
 
 
 def normal_pairs(source: Generator, count: int, dtype: DType) -> Array:
@@ -117,9 +117,8 @@ def normal_pairs(source: Generator, count: int, dtype: DType) -> Array:
     if not count:
         return np.empty(0)
     pairs = (count + 1) // 2 if kept is None else count // 2
-    angle, height = 2 * math.pi, source.uniform64(2 * pairs).reshape(pairs, 2)
-    angle = angle * height[:, 0]
-    radius = np.sqrt(-2 * libm.log1p(-height[:, 1], dtype))
+    numbers = source.uniform64(2 * pairs)
+    angle, radius = 2 * math.pi * numbers[::2], np.sqrt(-2 * libm.log1p(-numbers[1::2], dtype))
     values = np.empty((pairs, 2))
     np.multiply(radius, np.cos(angle), out=values[:, 0])
     np.multiply(radius, np.sin(angle), out=values[:, 1])
@@ -157,7 +156,7 @@ def exponential_(input: Array, lambd: float = 1.0, generator: MaybeGenerator = N
     with source.lock:
         values = source.uniform64(input.size)
     values = -1.0 / lambd * libm.log1p(-values, input.dtype)
-    return fill(input, values.astype(input.dtype, copy=False))
+    return fill(input, libm.narrow(values, input.dtype))
 
 
 def cauchy(
@@ -175,7 +174,7 @@ def cauchy_(input: Array, median: float = 0.0, sigma: float = 1.0, generator: Ma
     with source.lock:
         values = source.uniform64(input.size)
     values = libm.multiply_add(libm.tan(math.pi * (values - 0.5), input.dtype), sigma, median)
-    return fill(input, values.astype(input.dtype, copy=False))
+    return fill(input, libm.narrow(values, input.dtype))
 
 
 def log_normal(
@@ -193,4 +192,4 @@ def log_normal_(input: Array, mean: float = 1.0, std: float = 2.0, generator: Ma
     with source.lock:
         values = normal_pairs(source, input.size, input.dtype)
     values = libm.exp(libm.multiply_add(values, std, mean), input.dtype)
-    return fill(input, values.astype(input.dtype, copy=False))
+    return fill(input, libm.narrow(values, input.dtype))

@@ -118,11 +118,11 @@ class Generator:
         """The state's bytes. See Note [Layout of a generator's state]."""
         record = np.zeros((), _STATE)
         with self.lock:
-            _, words, position, _, _ = self._engine.get_state(legacy=True)
+            engine = self._engine.get_state(legacy=False)["state"]
             record["initial_seed"] = self._initial_seed
-            record["left"] = _WORDS + 1 - position
-            record["next"] = position if self._was_read else 0
-            record["words"] = words
+            record["left"] = _WORDS + 1 - engine["pos"]
+            record["next"] = engine["pos"] if self._was_read else 0
+            record["words"] = engine["key"]
             if self.next_normal is not None:
                 record["normal_y"], record["normal_is_valid"] = self.next_normal, 1
         record["seeded"] = 1
@@ -145,7 +145,7 @@ class Generator:
             raise RuntimeError("Invalid mt19937 state: these bytes were not made by get_state()")
         with self.lock:
             self._initial_seed = int(record["initial_seed"])
-            self._engine.set_state(("MT19937", record["words"].astype(np.uint32), _WORDS + 1 - left))
+            self._engine.set_state(("MT19937", record["words"].astype(np.uint32), _WORDS + 1 - left, 0, 0.0))
             self._was_read = bool(record["next"])
             self.next_normal = float(record["normal_y"]) if record["normal_is_valid"] else None
 

@@ -27,14 +27,17 @@ def log(values: Array, dtype: DType) -> Array:
 
 
 def log1p(values: Array, dtype: DType) -> Array:
+    """The logarithm of 1 + values, as `log`."""
     return _through_libm(math.log1p, values) if dtype == _FLOAT64 else np.log1p(values)
 
 
 def exp(values: Array, dtype: DType) -> Array:
+    """The exponential, as `log`."""
     return _through_libm(_exp, values) if dtype == _FLOAT64 else np.exp(values)
 
 
 def tan(values: Array, dtype: DType) -> Array:
+    """The tangent, as `log`."""
     return _through_libm(math.tan, values) if dtype == _FLOAT64 else np.tan(values)
 
 
@@ -45,12 +48,19 @@ def _exp(value: float) -> float:
         return math.inf
 
 
+def narrow(values: Array, dtype: DType) -> Array:
+    """Round float64 to `dtype`, to one of 16 bits by way of float32 as PyTorch does."""
+    if dtype.itemsize == 2 and dtype.kind not in "iu":
+        values = values.astype(np.float32)
+    return values.astype(dtype, copy=False)
+
+
 def multiply_add(a: Array, b: float, c: float) -> Array:
     """a * b + c, rounded once, for float32 or float64."""
-    if c == 0:
-        return a * a.dtype.type(b) + a.dtype.type(0)
-    if b == 1:
-        return a + a.dtype.type(c)
+    result: Array
+    if c == 0 or b == 1:
+        result = a * a.dtype.type(b) + a.dtype.type(c)
+        return result
     if a.dtype == np.float32:
         # The product is exact in float64; that the sum is rounded twice matters once in 2**29.
         return (a.astype(np.float64) * b + c).astype(np.float32)

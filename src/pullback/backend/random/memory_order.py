@@ -6,29 +6,27 @@ transposed numbers of `x.uniform_()`.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from pullback.typing import Array, Scalar
+from pullback.typing import Array
 
 
-def in_memory_order(input: Array) -> Array:
-    """View `input` with its dimensions sorted by stride, the widest first."""
-    return input.transpose(sorted(range(input.ndim), key=lambda axis: -input.strides[axis]))
+def _walk(input: Array) -> list[int]:
+    """The dimensions of `input` sorted by stride, the widest first."""
+    return sorted(range(input.ndim), key=lambda axis: -input.strides[axis])
 
 
 def fill(input: Array, values: Array) -> Array:
     """Write a flat stream of values into `input` and return it."""
-    target = input if input.flags.c_contiguous else in_memory_order(input)
+    target = input if input.flags.c_contiguous else input.transpose(_walk(input))
     target[...] = values.reshape(target.shape)
     return input
 
 
-def paired(input: Array, other: Array | Scalar) -> Any:
+def paired(input: Array, other: Array) -> Array:
     """The elements of `other`, broadcast to `input`, in the order in which `input` is filled."""
-    order = sorted(range(input.ndim), key=lambda axis: -input.strides[axis])
-    return np.broadcast_to(other, input.shape).transpose(range(input.ndim) if input.flags.c_contiguous else order).ravel()
+    broadcast = np.broadcast_to(other, input.shape)
+    return (broadcast if input.flags.c_contiguous else broadcast.transpose(_walk(input))).ravel()
 
 
 def real_view(input: Array) -> Array:
