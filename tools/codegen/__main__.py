@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tools.codegen.emit_function_namespace import emit_function_namespace
 from tools.codegen.emit_kernel_namespace import emit_kernel_namespace
 from tools.codegen.emit_modules import emit_array_formulas, emit_family, emit_namespace, emit_registry
 from tools.codegen.model import Operation, Refusal
@@ -35,6 +36,7 @@ def generate(source: Path = SOURCE) -> dict[Path, str]:
     files[folder / "registry.py"] = emit_registry(operations)
     files[folder / "array_formulas.py"] = emit_array_formulas(source / "formulas.py", modules)
     files[source / "kernels" / "namespace.py"] = emit_kernel_namespace(modules)
+    files[source / "functions" / "namespace.py"] = emit_function_namespace(source / "functions")
     return {path: _format(text, path) for path, text in files.items()}
 
 

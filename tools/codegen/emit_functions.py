@@ -21,6 +21,8 @@ def emit_function(operation: Operation) -> list[str]:
     out = [_signature(operation, bool(takes_out))]
     if operation.kernel.doc:
         out.append(f'    """{operation.kernel.doc.splitlines()[0]}"""')
+    for p, alias in _aliases(operation):
+        out += [f"    if {alias} is not None:", f"        {p.name} = {alias}"]
     out += _interception(operation, bool(takes_out))
     if takes_out:
         arguments = ", ".join(_forwarded(p) for p in operation.kernel.parameters)
@@ -56,13 +58,27 @@ def _signature(operation: Operation, takes_out: bool) -> str:
             star = True
         kind = _TYPES.get(p.role, "Any" if p.role in (DIM, DIMS) else _plain_type(p.annotation))
         default = "" if p.default is None else f" = {p.default}"
+        if _has_axis(p) and p.default is None and not any(q.default for q in operation.kernel.parameters):
+            default = " = None"
         parts.append(f"{p.name}: {kind}{default}")
-    if takes_out:
-        parts += ["out: Any = None"] if star else ["*", "out: Any = None"]
+    extras = ["out: Any = None"] if takes_out else []
+    extras += [f"{alias}: Any = None" for p, alias in _aliases(operation)]
+    if extras:
+        parts += extras if star else ["*", *extras]
     returns = "Tensor" if len(operation.rule.output_names) == 1 else "Any"
     if operation.rule.options.get("multi_view"):
         returns = "Any"
     return f"def {operation.name}({', '.join(parts)}) -> {returns}:"
+
+
+def _has_axis(p: Parameter) -> bool:
+    return p.name == "dim" and p.role in (DIM, DIMS)
+
+
+def _aliases(operation: Operation) -> list[tuple[Parameter, str]]:
+    """NumPy's words that PyTorch accepts as well: axis for dim, keepdims for keepdim."""
+    pairs = [(p, "axis") for p in operation.kernel.parameters if _has_axis(p)]
+    return pairs + [(p, "keepdims") for p in operation.kernel.parameters if pairs and p.name == "keepdim"]
 
 
 def _plain_type(annotation: str) -> str:

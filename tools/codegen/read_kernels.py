@@ -16,6 +16,7 @@ _ROLES = {
     "Arrays": TENSOR_LIST,
     "Sequence[Array]": TENSOR_LIST,
     "Dim": DIM,
+    "Dim | None": DIM,
     "Dims": DIMS,
 }
 

@@ -328,3 +328,54 @@ def can_cast(from_: DType, to: DType) -> bool:
     if a == _FLOAT and b < _FLOAT:
         return False
     return not (a != _BOOL and b == _BOOL)
+
+
+class iinfo:
+    """The limits of an integer dtype.
+
+    >>> import pullback
+    >>> pullback.iinfo(pullback.int8).max
+    127
+    """
+
+    def __init__(self, type: dtype) -> None:
+        if type.category != _INT:
+            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
+        info = np.iinfo(type.numpy_dtype)
+        self.bits, self.min, self.max = info.bits, int(info.min), int(info.max)
+        self.dtype = type.name
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+
+
+class finfo:
+    """The limits of a floating-point dtype.
+
+    >>> import pullback
+    >>> pullback.finfo(pullback.float32).eps
+    1.1920928955078125e-07
+    """
+
+    def __init__(self, type: dtype | None = None) -> None:
+        type = get_default_dtype() if type is None else type
+        if type.category < _FLOAT:
+            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{type!r}'")
+        real = real_of(type.numpy_dtype)
+        if real == _BFLOAT16:
+            from ml_dtypes import finfo as describe
+
+            info: Any = describe(real)
+        else:
+            info = np.finfo(real)
+        self.bits = real.itemsize * 8
+        self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
+        self.tiny = self.smallest_normal = float(info.smallest_normal)
+        self.resolution = float(info.resolution)
+        self.dtype = from_numpy_dtype(real).name
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.rules import Dim, DType, F, Pullback, Shape, Tensor, linear, wrt
+from pullback.rules import Dim, DType, F, Pullback, Shape, Tensor, linear, non_differentiable, wrt
 
 
 @linear
@@ -23,3 +23,7 @@ def expand(grad: Tensor, input: Tensor, size: Shape) -> Pullback:
 @linear(view=True)
 def transpose(grad: Tensor, input: Tensor, dim0: Dim, dim1: Dim) -> Pullback:
     return wrt(input=F.transpose(grad, dim0, dim1))
+
+
+@non_differentiable
+def to_integer(input: Tensor, dtype: DType) -> None: ...

@@ -49,6 +49,7 @@ _FAMILIES = {
         transpose
         TransposeBackward0
         transpose_tangent
+        to_integer
     """,
 }
 _FORMULAS = ["expand_reduced", "sum_to", "sum_to_like", "reshape"]

@@ -57,8 +57,21 @@ class SumBackward0(Node):
         return (grad_of_input,)
 
 
-def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+def sum(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+    axis: Any = None,
+    keepdims: Any = None,
+) -> Tensor:
     """Sum over `dim`, or over everything."""
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:

@@ -32,5 +32,6 @@ OPERATIONS: dict[str, Operation] = {
     'sub': Operation('sub', 'elementwise', 'arithmetic', (('input', 'tensor', False), ('other', 'tensor or number', False), ('alpha', 'plain', True)), ('input', 'other'), ('input', 'other'), (), False, True, 1),
     'sum': Operation('sum', 'linear', 'reductions', (('input', 'tensor', False), ('dim', 'dims', False), ('keepdim', 'plain', False), ('dtype', 'plain', True)), ('input',), ('input',), (), False, False, 1),
     'to_dtype': Operation('to_dtype', 'linear', 'shape', (('input', 'tensor', False), ('dtype', 'plain', False)), ('input',), ('input',), (), False, False, 1),
+    'to_integer': Operation('to_integer', 'non_differentiable', 'shape', (('input', 'tensor', False), ('dtype', 'plain', False)), ('input',), (), (), False, False, 1),
     'transpose': Operation('transpose', 'linear', 'shape', (('input', 'tensor', False), ('dim0', 'dim', False), ('dim1', 'dim', False)), ('input',), ('input',), (), True, False, 1),
 }

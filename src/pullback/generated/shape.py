@@ -17,6 +17,7 @@ from pullback.kernels.broadcasting import sum_to as sum_to_kernel
 from pullback.kernels.shape import clone as clone_kernel
 from pullback.kernels.shape import expand as expand_kernel
 from pullback.kernels.shape import to_dtype as to_dtype_kernel
+from pullback.kernels.shape import to_integer as to_integer_kernel
 from pullback.kernels.shape import transpose as transpose_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
@@ -321,3 +322,26 @@ def transpose_tangent(result: Any, input: Any, dim0: Any, dim1: Any, input_tange
     if input_tangent is None:
         input_tangent = zeros_like_input(input)
     return transpose(input_tangent, dim0, dim1)
+
+
+def to_integer(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
+    """The same values in an integer or bool dtype."""
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(to_integer, (input, dtype), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+    if out is not None:
+        return write_out("to_integer", out, to_integer(input, dtype))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("to_integer", "input", 1, input)
+    dtype = as_numpy_dtype(dtype)
+    input_array = input._array
+    value: Any = to_integer_kernel(input_array, dtype)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if process.changed:
+        note_inference(result)
+    return result

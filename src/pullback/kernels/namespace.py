@@ -6,10 +6,12 @@ from __future__ import annotations
 FILES = {
     "arithmetic": "add sub mul div neg conj",
     "broadcasting": "is_expandable_to sum_to sum_to_like broadcast_to",
+    "creation": "array_from_values arange_array linspace_array eye_array strided_array",
     "printing": "corners widen magnitude_range",
     "reductions": "sum expand_reduced",
-    "shape": "clone to_dtype expand transpose",
+    "shape": "clone to_dtype expand transpose to_integer",
     "special": "erf erfc erfcx erfinv ndtr log_ndtr ndtri sinc xlogy xlog1py entr expit logit exp2",
+    "special_gamma": "lgamma digamma polygamma mvlgamma zeta",
     "strided": "geometry_of gather_strided overwrite_strided scatter_strided",
 }
 # fmt: on

@@ -30,3 +30,8 @@ def expand(input: Array, size: Shape) -> Array:
 def transpose(input: Array, dim0: Dim, dim1: Dim) -> Array:
     """A view with two dimensions exchanged."""
     return np.swapaxes(input, dim0, dim1) if input.ndim else input
+
+
+def to_integer(input: Array, dtype: DType) -> Array:
+    """The same values in an integer or bool dtype."""
+    return cast_array(input, dtype)

@@ -1,0 +1,124 @@
+"""pullback: PyTorch's tensors and autograd in Python on NumPy.
+
+    import pullback as torch
+
+The public names are PyTorch's. Functions are found in `pullback.functions`, submodules are imported when first used.
+"""
+
+from __future__ import annotations
+
+import warnings as _warnings
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
+
+# PyTorch's floating-point arithmetic is silent: so are NumPy's loops where they run for pullback.
+_warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pullback\.")
+
+from pullback import creation as _creation  # noqa: E402
+from pullback import functions as _functions  # noqa: E402
+from pullback.autograd.grad_mode import (  # noqa: E402
+    enable_grad,
+    inference_mode,
+    no_grad,
+    set_grad_enabled,
+)
+from pullback.backend.device import device  # noqa: E402
+from pullback.backend.dtype import (  # noqa: E402
+    bfloat16,
+    complex64,
+    complex128,
+    dtype,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    int8,
+    int16,
+    int32,
+    int64,
+    set_default_dtype,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from pullback.backend.dtype import bool_ as bool  # noqa: E402
+from pullback.functions.methods import attach_all as _attach_all  # noqa: E402
+from pullback.modes.grad_mode import is_grad_enabled, is_inference_mode_enabled  # noqa: E402
+from pullback.tensor.formatting import set_printoptions  # noqa: E402
+from pullback.tensor.size import Size  # noqa: E402
+from pullback.tensor.tensor import Tensor  # noqa: E402
+from pullback.version import __version__  # noqa: E402
+
+# The function takes the name of the folder it is in part defined in: this import stands below all others.
+from pullback.creation import tensor  # noqa: E402  isort: skip
+
+if TYPE_CHECKING:
+    from pullback.creation import arange, as_tensor, empty, eye, from_numpy, full, linspace, ones, zeros
+
+half, float, double = float16, float32, float64
+short, int, long = int16, int32, int64
+cfloat, cdouble = complex64, complex128
+
+_MODULES = set(
+    "amp autograd backends cuda distributions distributed fft func functional jit library linalg masked "
+    "multiprocessing mps nn optim overrides profiler random serialization signal sparse special testing types utils "
+    "version xpu onnx cpu compiler hub package export fx quantization _C _dynamo _tensor _utils accelerator nested".split()
+)
+# Names that are found in neither functions/ nor creation.py.
+_ELSEWHERE = {
+    "Generator": "pullback.random",
+    "default_generator": "pullback.random",
+    "manual_seed": "pullback.random",
+    "seed": "pullback.random",
+    "initial_seed": "pullback.random",
+    "get_rng_state": "pullback.random",
+    "set_rng_state": "pullback.random",
+    "save": "pullback.serialization",
+    "load": "pullback.serialization",
+    "install_as_torch": "pullback.as_torch",
+    "vmap": "pullback.func",
+    "autocast": "pullback.amp",
+    "GradScaler": "pullback.amp",
+}
+
+
+def __getattr__(name: str) -> _Any:
+    """Find a public name where it is defined, on first use."""
+    if name in _ELSEWHERE:
+        value = getattr(_import_module(_ELSEWHERE[name]), name)
+    elif not name.startswith("_") and hasattr(_creation, name):
+        value = getattr(_creation, name)
+    elif _functions.module_of(name) is not None:
+        value = getattr(_functions, name)
+    elif name in _MODULES:
+        try:
+            return _import_module(f"pullback.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"pullback.{name}":
+                raise
+            raise AttributeError(f"module 'pullback' has no attribute '{name}'") from None
+    else:
+        found = _find_environment(name)
+        if found is _MISSING:
+            raise AttributeError(f"module 'pullback' has no attribute '{name}'")
+        value = found
+    globals()[name] = value
+    return value
+
+
+_MISSING = object()
+
+
+def _find_environment(name: str) -> _Any:
+    """Names about the process rather than about tensors: threads, determinism, types."""
+    environment = _import_module("pullback.environment")
+    return getattr(environment, name, _MISSING)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES, *_ELSEWHERE, *_functions.MODULES, *vars(_creation)})
+
+
+_attach_all()

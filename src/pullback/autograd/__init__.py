@@ -1,0 +1,43 @@
+"""Automatic differentiation: what users call. The work is done by `pullback.engine` and `pullback.graph`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from pullback.autograd import grad_mode
+from pullback.autograd.differentiation import backward, grad
+from pullback.autograd.grad_mode import (
+    enable_grad,
+    enforce_grad_layout_policy,
+    inference_mode,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
+from pullback.graph import tensor_hooks as _tensor_hooks
+
+__all__ = [
+    "Function", "NestedIOFunction", "Variable", "backward", "detect_anomaly", "enable_grad", "enforce_grad_layout_policy",
+    "grad", "grad_mode", "gradcheck", "gradgradcheck", "inference_mode", "no_grad", "set_detect_anomaly",
+    "set_grad_enabled", "set_multithreading_enabled", "variable",
+]  # fmt: skip
+
+_LAZY = {
+    "Function": "function", "NestedIOFunction": "function", "Variable": "variable", "detect_anomaly": "anomaly_mode",
+    "set_detect_anomaly": "anomaly_mode", "gradcheck": "gradcheck", "gradgradcheck": "gradcheck",
+}  # fmt: skip
+_SUBMODULES = {"function", "functional", "forward_ad", "anomaly_mode", "graph", "profiler", "profiler_util", "variable"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        value = getattr(import_module(f"pullback.autograd.{_LAZY[name]}"), name)
+        globals()[name] = value
+        return value
+    if name in _SUBMODULES:
+        return import_module(f"pullback.autograd.{name}")
+    raise AttributeError(f"module 'pullback.autograd' has no attribute '{name}'")
+
+
+del _tensor_hooks

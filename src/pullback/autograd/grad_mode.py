@@ -1,0 +1,230 @@
+"""Context managers and decorators that switch recording on and off."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from pullback.modes.grad_mode import is_grad_enabled, restore_inference_mode, set_grad_mode, set_inference_mode
+from pullback.modes.switches import switches
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+__all__ = [
+    "enable_grad",
+    "enforce_grad_layout_policy",
+    "inference_mode",
+    "no_grad",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]
+
+
+class _ContextDecorator:
+    """A context manager that also decorates functions, generators and (with a warning) classes."""
+
+    def clone(self) -> Any:
+        """A fresh manager for one call of a decorated function."""
+        return type(self)()
+
+    def __enter__(self) -> Any:
+        raise NotImplementedError
+
+    def __exit__(self, *exception: object) -> None:
+        raise NotImplementedError
+
+    def __call__(self, function: _F) -> _F:
+        return decorate(self.clone, function)
+
+
+def decorate(make: Callable[[], Any], function: Any) -> Any:
+    """Run `function` inside of a manager that `make` makes for each call."""
+    if inspect.isclass(function):
+        warnings.warn(
+            "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions "
+            f"or methods. To preserve the current behavior of class decoration, decorate the `__init__` method of "
+            f"{function.__name__} instead.",
+            FutureWarning,
+            stacklevel=3,
+        )
+        function.__init__ = decorate(make, function.__init__)
+        return function
+    if inspect.isgeneratorfunction(function):
+        return _decorate_generator(make, function)
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        with make():
+            return function(*args, **kwargs)
+
+    return wrapped
+
+
+def _decorate_generator(make: Callable[[], Any], function: Any) -> Any:
+    """The mode holds while the generator runs, not while it waits."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        generator = function(*args, **kwargs)
+        try:
+            with make():
+                response = generator.send(None)
+            while True:
+                try:
+                    request = yield response
+                except GeneratorExit:
+                    with make():
+                        generator.close()
+                    raise
+                except BaseException as error:
+                    with make():
+                        response = generator.throw(error)
+                else:
+                    with make():
+                        response = generator.send(request)
+        except StopIteration as stop:
+            return stop.value
+
+    return wrapped
+
+
+class no_grad(_ContextDecorator):
+    """Switch recording off.
+
+    >>> import pullback
+    >>> x = pullback.ones(2, requires_grad=True)
+    >>> with no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    def __new__(cls, orig_func: Any = None) -> Any:
+        if orig_func is None:
+            return super().__new__(cls)
+        return cls()(orig_func)
+
+    def __enter__(self) -> None:
+        self._former = set_grad_mode(False)
+
+    def __exit__(self, *exception: object) -> None:
+        set_grad_mode(self._former)
+
+
+class enable_grad(_ContextDecorator):
+    """Switch recording on, inside of no_grad.
+
+    >>> import pullback
+    >>> with no_grad(), enable_grad():
+    ...     pullback.is_grad_enabled()
+    True
+    """
+
+    def __new__(cls, orig_func: Any = None) -> Any:
+        if orig_func is None:
+            return super().__new__(cls)
+        return cls()(orig_func)
+
+    def __enter__(self) -> None:
+        self._former = set_grad_mode(not switches.inference_mode)
+
+    def __exit__(self, *exception: object) -> None:
+        set_grad_mode(self._former)
+
+
+class set_grad_enabled(_ContextDecorator):
+    """Switch recording on or off: at once, until the end of a `with` block, or for a decorated function.
+
+    >>> import pullback
+    >>> with set_grad_enabled(False):
+    ...     pullback.is_grad_enabled()
+    False
+    """
+
+    def __init__(self, mode: bool) -> None:
+        self._former = is_grad_enabled()
+        self.mode = mode
+        set_grad_mode(mode)
+
+    def __call__(self, function: _F) -> _F:
+        set_grad_mode(self._former)
+        return super().__call__(function)
+
+    def __enter__(self) -> None:
+        set_grad_mode(self.mode)
+
+    def __exit__(self, *exception: object) -> None:
+        set_grad_mode(self._former)
+
+    def clone(self) -> set_grad_enabled:
+        return type(self)(self.mode)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(mode={self.mode})"
+
+
+class inference_mode(_ContextDecorator):
+    """Switch off recording, views and version counters: tensors made here can never take part in autograd.
+
+    >>> import pullback
+    >>> with inference_mode():
+    ...     y = pullback.ones(2)
+    >>> y.is_inference()
+    True
+    """
+
+    def __new__(cls, mode: Any = True) -> Any:
+        if isinstance(mode, bool):
+            return super().__new__(cls)
+        return cls()(mode)
+
+    def __init__(self, mode: bool = True) -> None:
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        self._former = set_inference_mode(self.mode)
+
+    def __exit__(self, *exception: object) -> None:
+        restore_inference_mode(self._former)
+
+    def clone(self) -> inference_mode:
+        return type(self)(self.mode)  # type: ignore[no-any-return]  # __new__ may return a decorated function
+
+
+class set_multithreading_enabled(_ContextDecorator):
+    """Whether backward may use threads of its own; CPU work never does."""
+
+    def __init__(self, mode: bool) -> None:
+        self._former = switches.multithreading
+        switches.multithreading = mode
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        switches.multithreading = self._former
+
+    def clone(self) -> set_multithreading_enabled:
+        return type(self)(self.mode)
+
+
+class enforce_grad_layout_policy(_ContextDecorator):
+    """Whether a leaf's `.grad` must have the leaf's memory order."""
+
+    def __init__(self, mode: bool) -> None:
+        self._former = switches.layout_policy
+        switches.layout_policy = mode
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        switches.layout_policy = self._former
+
+    def clone(self) -> enforce_grad_layout_policy:
+        return type(self)(self.mode)

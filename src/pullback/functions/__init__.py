@@ -1,0 +1,28 @@
+"""The public functions: generated operations re-exported, composite ones written here, a file per family.
+
+`pullback.functions.name` finds a composite function in its family's file, else the generated operation.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from pullback import generated
+from pullback.functions.namespace import FILES
+
+MODULES = {name: f"pullback.functions.{module}" for module, names in FILES.items() for name in names.split()}
+
+
+def module_of(name: str) -> str | None:
+    """The module that defines the public function `name`."""
+    return MODULES.get(name) or generated.MODULES.get(name)
+
+
+def __getattr__(name: str) -> Any:
+    module = module_of(name)
+    if module is None:
+        raise AttributeError(f"module 'pullback.functions' has no attribute '{name}'")
+    value = getattr(import_module(module), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,182 @@
+"""Out of a tensor and into other types: numbers, lists, arrays, dtypes, devices."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import pullback.generated as G
+from pullback.backend.device import device, usable_device
+from pullback.backend.dtype import (
+    TYPE_NAME_TO_DTYPE, bfloat16, bool_, complex64, complex128, dtype, float16, float32, float64, int8, int16, int32,
+    int64, type_name, uint8,
+)  # fmt: skip
+from pullback.tensor.tensor import Tensor
+
+
+def item(input: Tensor) -> Any:
+    """The value of a tensor with one element, as a Python number."""
+    if input._array.size != 1:
+        raise RuntimeError(f"a Tensor with {input._array.size} elements cannot be converted to Scalar")
+    return input._array.item()
+
+
+def tolist(input: Tensor) -> Any:
+    """The values as nested lists of Python numbers."""
+    return input._array.tolist()
+
+
+def numpy(input: Tensor, *, force: builtins.bool = False) -> Any:
+    """The array that shares this tensor's memory."""
+    if input._requires_grad and not force:
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        )
+    return input._array
+
+
+def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """The tensor in another dtype or on another device: itself if nothing changes.
+
+    >>> import pullback
+    >>> pullback.tensor([1.9]).to(pullback.int64)
+    tensor([1])
+    """
+    wanted, copy = _parse_to(args, kwargs)
+    if wanted is None or wanted is input.dtype:
+        return G.clone(input) if copy else input  # type: ignore[no-any-return]
+    return convert(input, wanted)
+
+
+def convert(input: Tensor, wanted: dtype) -> Tensor:
+    """The tensor in another dtype, recorded only where the result can require grad."""
+    if wanted.is_floating_point or wanted.is_complex:
+        return G.to_dtype(input, wanted.numpy_dtype)  # type: ignore[no-any-return]
+    return G.to_integer(input, wanted.numpy_dtype)  # type: ignore[no-any-return]
+
+
+def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | None, builtins.bool]:
+    wanted = kwargs.get("dtype")
+    copy = builtins.bool(kwargs.get("copy", False))
+    place = kwargs.get("device")
+    flags: list[builtins.bool] = []
+    for value in (*args, kwargs.get("other")):
+        if isinstance(value, dtype):
+            wanted = value
+        elif isinstance(value, Tensor):
+            wanted = value.dtype
+        elif isinstance(value, builtins.bool):
+            flags.append(value)
+        elif isinstance(value, (str, device, builtins.int)):
+            place = value
+        elif value is not None:
+            raise TypeError(f"to() received an invalid combination of arguments - got ({value.__class__.__name__})")
+    if place is not None:
+        usable_device(place)
+    return wanted, copy or (len(flags) > 1 and flags[1])
+
+
+def type(input: Tensor, dtype: Any = None, non_blocking: builtins.bool = False) -> Any:
+    """The name of the tensor's type, or the tensor in another type."""
+    if dtype is None:
+        return type_name(input._array.dtype)
+    if isinstance(dtype, str):
+        dtype = TYPE_NAME_TO_DTYPE[dtype.rpartition(".")[2]]
+    return to(input, getattr(dtype, "dtype", dtype))
+
+
+def type_as(input: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the dtype of `other`."""
+    return to(input, other.dtype)
+
+
+def cpu(input: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor on the CPU."""
+    return input
+
+
+def cuda(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """The tensor on a GPU, of which this build has none."""
+    usable_device("cuda")
+    return input
+
+
+def double(input: Tensor) -> Tensor:
+    """The tensor as float64."""
+    return to(input, float64)
+
+
+def float(input: Tensor) -> Tensor:
+    """The tensor as float32."""
+    return to(input, float32)
+
+
+def half(input: Tensor) -> Tensor:
+    """The tensor as float16."""
+    return to(input, float16)
+
+
+def method_bfloat16(input: Tensor) -> Tensor:
+    """The tensor as bfloat16."""
+    return to(input, bfloat16)
+
+
+def long(input: Tensor) -> Tensor:
+    """The tensor as int64."""
+    return to(input, int64)
+
+
+def int(input: Tensor) -> Tensor:
+    """The tensor as int32."""
+    return to(input, int32)
+
+
+def short(input: Tensor) -> Tensor:
+    """The tensor as int16."""
+    return to(input, int16)
+
+
+def char(input: Tensor) -> Tensor:
+    """The tensor as int8."""
+    return to(input, int8)
+
+
+def byte(input: Tensor) -> Tensor:
+    """The tensor as uint8."""
+    return to(input, uint8)
+
+
+def bool(input: Tensor) -> Tensor:
+    """The tensor as bool."""
+    return to(input, bool_)
+
+
+def cfloat(input: Tensor) -> Tensor:
+    """The tensor as complex64."""
+    return to(input, complex64)
+
+
+def cdouble(input: Tensor) -> Tensor:
+    """The tensor as complex128."""
+    return to(input, complex128)
+
+
+def get_device(input: Tensor) -> Any:
+    """The number of the device, -1 on the CPU."""
+    return -1
+
+
+def is_complex(input: Tensor) -> Any:
+    """Whether the elements are complex."""
+    return input.dtype.is_complex
+
+
+def is_floating_point(input: Tensor) -> Any:
+    """Whether the elements are floating-point numbers."""
+    return input.dtype.is_floating_point
+
+
+def is_signed(input: Tensor) -> Any:
+    """Whether the dtype has negative numbers."""
+    return input.dtype.is_signed
+

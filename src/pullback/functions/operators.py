@@ -1,0 +1,85 @@
+"""Python's operators on tensors. A foreign operand gives NotImplemented, so that its own method gets its turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pullback.functions as F
+from pullback.tensor.tensor import Tensor
+
+
+def _operator(function_name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
+    """An operator method that calls the function, and leaves operands that it refuses to the other side."""
+    cache: list[Callable[..., Any]] = []
+
+    def method(self: Any, other: Any) -> Any:
+        function = cache[0] if cache else _load(function_name, cache)
+        try:
+            return function(other, self) if reflected else function(self, other)
+        except TypeError:
+            if isinstance(other, (Tensor, bool, int, float, complex)):
+                raise
+            return NotImplemented
+
+    return method
+
+
+def _load(name: str, cache: list[Callable[..., Any]]) -> Callable[..., Any]:
+    function: Callable[..., Any] = getattr(F, name)
+    cache.append(function)
+    return function
+
+
+OPERATORS: dict[str, Any] = {}
+for _method, _name in {
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
+    "pow": "pow", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
+    "eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
+}.items():  # fmt: skip
+    OPERATORS[f"__{_method}__"] = _operator(_name)
+for _method, _name in {
+    "radd": "reflected_add", "rmul": "reflected_mul", "rsub": "rsub", "rtruediv": "reflected_div",
+    "rfloordiv": "reflected_floor_divide", "rmod": "reflected_remainder", "rpow": "reflected_pow",
+    "rmatmul": "reflected_matmul", "rand": "reflected_and", "ror": "reflected_or", "rxor": "reflected_xor",
+    "rlshift": "reflected_left_shift", "rrshift": "reflected_right_shift",
+}.items():  # fmt: skip
+    OPERATORS[f"__{_method}__"] = _operator(_name)
+for _method, _name in {
+    "iadd": "add_", "isub": "sub_", "imul": "mul_", "itruediv": "div_", "ifloordiv": "floor_divide_",
+    "imod": "remainder_", "iand": "bitwise_and_", "ior": "bitwise_or_", "ixor": "bitwise_xor_", "ipow": "pow_",
+    "ilshift": "bitwise_left_shift_", "irshift": "bitwise_right_shift_",
+}.items():  # fmt: skip
+    OPERATORS[f"__{_method}__"] = _operator(_name)
+
+
+def _unary(function_name: str) -> Callable[[Any], Any]:
+    return lambda self: getattr(F, function_name)(self)
+
+
+for _method, _name in {
+    "neg": "neg", "pos": "positive", "abs": "abs", "invert": "bitwise_not", "getitem": "getitem", "setitem": "setitem",
+}.items():  # fmt: skip
+    OPERATORS[f"__{_method}__"] = _unary(_name)
+
+
+def _getitem(self: Any, index: Any) -> Any:
+    return F.getitem(self, index)
+
+
+def _setitem(self: Any, index: Any, value: Any) -> None:
+    F.setitem(self, index, value)
+
+
+OPERATORS["__getitem__"] = _getitem
+OPERATORS["__setitem__"] = _setitem
+
+PROPERTIES: dict[str, Any] = {
+    "T": property(lambda self: F.tensor_T(self)),
+    "mT": property(lambda self: F.transpose(self, -2, -1)),
+    "H": property(lambda self: F.tensor_H(self)),
+    "mH": property(lambda self: F.transpose(F.conj(self), -2, -1)),
+    "real": property(lambda self: F.real(self), lambda self, value: self.real.copy_(value)),
+    "imag": property(lambda self: F.imag(self), lambda self, value: self.imag.copy_(value)),
+}

@@ -1,0 +1,180 @@
+"""What Python and NumPy ask of a tensor: length, truth, numbers, iteration, arrays, text, copies."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pullback.functions as F
+from pullback.backend.array_module import as_array
+from pullback.backend.dtype import default_float, from_numpy_dtype
+from pullback.tensor.formatting import format_parameter, format_spec, format_tensor
+from pullback.tensor.tensor import Tensor, new_tensor
+
+
+def _item(self: Tensor) -> Any:
+    if self._array.size != 1:
+        raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
+    return self._array.item()
+
+
+def _warn_scalar(self: Tensor) -> None:
+    if self._requires_grad:
+        warnings.warn(
+            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+            "Consider using tensor.detach() first.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _bool(self: Tensor) -> bool:
+    if self._array.size == 1:
+        return bool(self._array.item())
+    if self._array.size == 0:
+        raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+    raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+
+
+def _float(self: Tensor) -> float:
+    _warn_scalar(self)
+    return float(_item(self))
+
+
+def _int(self: Tensor) -> int:
+    _warn_scalar(self)
+    return int(_item(self))
+
+
+def _complex(self: Tensor) -> complex:
+    _warn_scalar(self)
+    return complex(_item(self))
+
+
+def _index(self: Tensor) -> int:
+    if self._array.dtype.kind not in "iub" or self._array.size != 1:
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return int(self._array.item())
+
+
+def _len(self: Tensor) -> int:
+    if self._array.ndim == 0:
+        raise TypeError("len() of a 0-d tensor")
+    return self._array.shape[0]
+
+
+def _iter(self: Tensor) -> Iterator[Tensor]:
+    if self._array.ndim == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(F.unbind(self, 0))
+
+
+def _contains(self: Tensor, element: Any) -> bool:
+    if isinstance(element, (Tensor, int, float, complex)):
+        return bool((self == element).any())
+    raise RuntimeError(
+        f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+    )
+
+
+def _reversed(self: Tensor) -> Tensor:
+    return self if self._array.ndim == 0 else F.flip(self, tuple(range(self._array.ndim)))  # type: ignore[no-any-return]
+
+
+def _array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
+    array = F.numpy(self)
+    if dtype is not None and array.dtype != dtype:
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+def _array_wrap(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
+    array = as_array(array)
+    if array.dtype == bool:
+        return new_tensor(array)
+    return new_tensor(array)
+
+
+def _repr(self: Tensor, *, tensor_contents: str | None = None) -> str:
+    tangent = _shown_tangent(self)
+    try:
+        node = self.grad_fn
+        invalid = False
+    except RuntimeError:
+        node, invalid = None, True
+    text = format_tensor(
+        self._array,
+        dtype_name=self.dtype.name,
+        default_dtype_name=from_numpy_dtype(default_float()).name,
+        requires_grad=self._requires_grad,
+        grad_fn_name=None if node is None else node.name().rpartition("::")[2],
+        invalid_grad_fn=invalid,
+        tangent=tangent,
+        class_name="tensor" if type(self) is Tensor or type(self)._is_param else type(self).__name__,
+        contents=tensor_contents,
+    )
+    return format_parameter(text) if type(self)._is_param else text
+
+
+def _shown_tangent(self: Tensor) -> str | None:
+    from pullback.graph.tangents import tangent_at
+    from pullback.modes.dual_level import current_dual_level
+
+    tangent = tangent_at(self, current_dual_level())
+    return None if tangent is None else f"{tangent}"
+
+
+def _format(self: Tensor, spec: str) -> str:
+    if self._array.ndim == 0 and type(self) is Tensor:
+        return format(self._array.item(), spec)
+    return format_spec(self._array, spec, str(self), type(self).__name__)
+
+
+def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    if id(self) in memo:
+        return memo[id(self)]  # type: ignore[no-any-return]
+    if not self.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
+            "Copy a non-leaf with .clone(), or with .detach() to leave the graph."
+        )
+    import copy
+
+    made: Tensor = object.__new__(type(self))
+    memo[id(self)] = made
+    made._array = _copied_storage(self._array, memo)
+    made._requires_grad = self._requires_grad
+    if self._grad is not None:
+        made._grad = copy.deepcopy(self._grad, memo)
+    own = {k: v for k, v in self.__dict__.items() if k not in _STATE}
+    for name, value in own.items():
+        setattr(made, name, copy.deepcopy(value, memo))
+    return made
+
+
+_STATE = {"_array", "_requires_grad", "_edge", "_counter", "_grad", "_accumulator", "_extra"}
+
+
+def _copied_storage(array: Any, memo: dict[int, Any]) -> Any:
+    """A copy of the whole storage, shared again by tensors that shared it, seen with the same geometry."""
+    from pullback.backend.array_module import as_strided, copy_array, element_strides, storage_of, storage_offset
+
+    storage = storage_of(array)
+    key = ("storage", id(storage))
+    copied = memo.get(key)  # type: ignore[call-overload]
+    if copied is None:
+        copied = copy_array(storage)
+        memo[key] = copied  # type: ignore[index]
+        memo.setdefault(id(memo), []).append(storage)
+    if storage.dtype != array.dtype or not storage.flags.c_contiguous:
+        return copy_array(array)
+    return as_strided(copied.reshape(-1), array.shape, element_strides(array), storage_offset(array))
+
+
+PROTOCOLS: dict[str, Any] = {
+    "__bool__": _bool, "__float__": _float, "__int__": _int, "__complex__": _complex, "__index__": _index,
+    "__len__": _len, "__iter__": _iter, "__contains__": _contains, "__reversed__": _reversed, "__array__": _array,
+    "__array_wrap__": _array_wrap, "__repr__": _repr, "__format__": _format, "__deepcopy__": _deepcopy,
+    "__nonzero__": _bool, "__long__": _int,
+}  # fmt: skip
