@@ -48,6 +48,14 @@ def test_written_files_are_read(tmp_path: Path, weights_only: bool) -> None:
     assert actual[1] == {"a": 1}
 
 
+def test_several_objects_are_read_from_one_stream() -> None:
+    file = io.BytesIO()
+    for value in (1.0, 2.0):
+        save(new_tensor(np.array([value])), file, _use_new_zipfile_serialization=False)
+    file.seek(0)
+    assert [load(file)._array.tolist(), load(file, weights_only=False)._array.tolist()] == [[1.0], [2.0]]
+
+
 def test_a_partial_storage_is_a_view_of_the_whole() -> None:
     view = b"(" + text("part") + integer(1) + integer(2) + b"t"
     assert load(legacy_file(tensor_with_view(view), {"k": FOUR}))._array.tolist() == [2, 3]

@@ -162,7 +162,11 @@ def load_with(
             )
         if kind == "tar":
             return TarReader(source, vocabulary, map_location).load(unpickling, pickle_load_args)
-        return LegacyReader(_rest_of(source), vocabulary, map_location).load(unpickling, pickle_load_args)
+        start = source.tell()
+        reader = LegacyReader(_rest_of(source), vocabulary, map_location)
+        result = reader.load(unpickling, pickle_load_args)
+        source.seek(start + reader.position)
+        return result
 
 
 @contextmanager

@@ -16,6 +16,7 @@ _MOVED = {
     "torch._C": "torch",
     "torch._tensor": "torch",
     "torch._C._autograd": "torch.autograd",
+    "torch._C._nn": "torch.nn.functional",
 }
 """Where names of PyTorch's private modules are public."""
 

@@ -46,13 +46,13 @@ def save_legacy(value: object, output: IO[bytes], access: TensorAccess, pickle_m
 
 
 class LegacyReader:
-    """One file of the old format, held as a buffer."""
+    """One file of the old format, held as a buffer. `position` is where it ended: another one may follow."""
 
     def __init__(self, data: bytes | mmap.mmap, vocabulary: Vocabulary, map_location: MapLocation) -> None:
         self._data = data
         self._vocabulary = vocabulary
         self._map_location = map_location
-        self._position = 0
+        self.position = 0
         self._storages: dict[str, Storage] = {}
         self._types: dict[str, StorageType] = {}
         self._in_foreign_order = False
@@ -67,16 +67,16 @@ class LegacyReader:
             result = self._restricted()
         else:
             stream = io.BytesIO(self._data) if isinstance(self._data, bytes) else self._data
-            stream.seek(self._position)
+            stream.seek(self.position)
             result = make_unpickler(pickle_module, stream, self._vocabulary, self._persistent_load, **options).load()
-            self._position = stream.tell()
+            self.position = stream.tell()
         self._read_storages(self._restricted())
         return result
 
     def _restricted(self) -> Any:
-        machine = RestrictedUnpickler(self._data, self._vocabulary, self._persistent_load, self._position)
+        machine = RestrictedUnpickler(self._data, self._vocabulary, self._persistent_load, self.position)
         result = machine.load()
-        self._position = machine.position
+        self.position = machine.position
         return result
 
     def _read_header(self) -> None:
@@ -107,8 +107,8 @@ class LegacyReader:
         """Make the storage now, to be filled when its bytes come: they follow the pickle that needs it."""
         itemsize = 1 if storage_type.dtype is None else storage_type.dtype.itemsize
         self._claimed += count * itemsize
-        if self._claimed > len(self._data) - self._position:
-            raise record_size_error(key, len(self._data) - self._position, count, storage_type)
+        if self._claimed > len(self._data) - self.position:
+            raise record_size_error(key, len(self._data) - self.position, count, storage_type)
         storage = Storage(allocate_bytes(count * itemsize), storage_type.dtype, location)
         return restore_location(storage, location, self._map_location)
 
@@ -120,8 +120,8 @@ class LegacyReader:
 
     def _read_storage(self, key: str, storage_type: StorageType) -> None:
         storage = self._storages[key]
-        start = self._position + 8
-        count = struct.unpack("<q", self._data[self._position : start])[0] if start <= len(self._data) else -1
+        start = self.position + 8
+        count = struct.unpack("<q", self._data[self.position : start])[0] if start <= len(self._data) else -1
         itemsize = 1 if storage_type.dtype is None else storage_type.dtype.itemsize
         end = start + storage.nbytes()
         if count * itemsize != storage.nbytes() or end > len(self._data):
@@ -130,7 +130,7 @@ class LegacyReader:
                 f"storage {key[:40]!r} is not as long as the object says"
             )
         storage.fill(bytes_over(self._data, start, storage.nbytes()), self._in_foreign_order)
-        self._position = end
+        self.position = end
 
 
 def _part_of(storage: Storage, storage_type: StorageType, view: Any) -> Storage:

@@ -18,6 +18,8 @@ from pullback.serialization.storage import Storage, location_tag
 from pullback.serialization.tensor_access import TensorAccess, TensorDescription
 from pullback.serialization.torch_names import TorchGlobal
 
+_PLAIN_TYPES = frozenset({type(None), bool, int, float, str, bytes, tuple, list, dict, OrderedDict, TorchGlobal, dtype})
+
 
 @dataclass(frozen=True, slots=True)
 class _StorageReference:
@@ -111,22 +113,19 @@ def make_pickler(
         )
 
     class CheckpointPickler(base):  # type: ignore[misc,valid-type]  # the base is the caller's choice
-        dispatch = {**base.dispatch, TorchGlobal: _save_torch_global}
+        dispatch = {**base.dispatch, TorchGlobal: _save_torch_global, dtype: _save_dtype}
 
         def persistent_id(self, value: object) -> Any:
             return storages.persistent_id(value) if isinstance(value, _StorageReference) else None
 
         def reducer_override(self, value: object) -> Any:
+            if type(value) in _PLAIN_TYPES:
+                return NotImplemented
             reduced = _reduce(access, value)
             if reduced is not NotImplemented:
                 return reduced
             inherited = getattr(super(), "reducer_override", None)
             return NotImplemented if inherited is None else inherited(value)
-
-        def save(self, value: Any, save_persistent_id: bool = True) -> Any:
-            if isinstance(value, dtype):
-                value = torch_names.DTYPE_NAMES[value.name]
-            return super().save(value, save_persistent_id)
 
     pickler: pickle.Pickler = CheckpointPickler(output, protocol=protocol)
     return pickler
@@ -143,6 +142,10 @@ def _reduce(access: TensorAccess, value: object) -> Any:
         raise TypeError("a storage cannot be saved by itself: save a tensor over it")
     tensor = access.describe_tensor(value)
     return NotImplemented if tensor is None else reduce_tensor(access, tensor)
+
+
+def _save_dtype(pickler: Any, value: dtype) -> None:
+    pickler.save(torch_names.DTYPE_NAMES[value.name])
 
 
 def _save_torch_global(pickler: Any, value: TorchGlobal) -> None:

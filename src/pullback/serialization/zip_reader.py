@@ -18,6 +18,7 @@ from pullback.backend.storage import allocate_bytes, bytes_over, memory_of
 from pullback.typing import Array
 
 _LOCAL_HEADER = struct.Struct("<4sHHHHHIIIHH")
+_MAPPED_ALIGNMENT = 16  # that of the widest element: what lies otherwise is copied
 _FREE_EXPANSION = 1 << 20
 _LARGEST_RATIO = 200
 _CHUNK = 1 << 20
@@ -61,7 +62,7 @@ class ZipReader:
         start = self._data_start(entry)
         if entry.compress_type == zipfile.ZIP_DEFLATED:
             return self._inflate(entry, start)
-        if self._mapping is not None:
+        if self._mapping is not None and start % _MAPPED_ALIGNMENT == 0:
             return bytes_over(self._mapping, start, entry.file_size)
         data = allocate_bytes(entry.file_size)
         self._source.seek(start)

@@ -61,7 +61,11 @@ class ZipWriter:
         self._write(_end_of_directory(len(self._directory), self._position - start, start))
 
     def _write(self, data: bytes | memoryview) -> None:
-        self._output.write(data)
+        remaining = memoryview(data)
+        while remaining:
+            # An unbuffered file may take less than it is given, and says how much.
+            written = self._output.write(remaining)
+            remaining = remaining[written if isinstance(written, int) else len(remaining) :]
         self._position += len(data)
 
 
