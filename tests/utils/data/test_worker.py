@@ -364,3 +364,29 @@ def test_an_abandoned_iterator_does_not_hold_up_the_end_of_the_program() -> None
     process = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True)
     assert (process.returncode, process.stderr) == (0, "")
     assert time.monotonic() - start < 5
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="interrupts a group of processes")
+def test_interrupting_the_whole_program_shows_one_traceback() -> None:
+    program = """
+        import time
+        from pullback.utils.data import DataLoader
+        class Slow:
+            def __getitem__(self, index):
+                time.sleep(60 if index > 1 else 0)
+                return index
+            def __len__(self):
+                return 9
+        for batch in DataLoader(Slow(), num_workers=2):
+            print(batch, flush=True)
+    """
+    arguments = [sys.executable, "-c", textwrap.dedent(program)]
+    with subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        first_lines = [process.stdout.readline() for _ in range(2)]
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=10)
+    assert all(first_lines)
+    assert (process.returncode, errors.count("Traceback"), errors.count("KeyboardInterrupt")) == (-signal.SIGINT, 1, 1)

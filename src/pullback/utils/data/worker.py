@@ -96,10 +96,10 @@ def run_worker(setup: WorkerSetup, tasks: Connection, results: Connection, inher
     try:
         _serve(setup, inbox, outbox)
     except KeyboardInterrupt:
-        return  # The interrupt goes to the whole process group; the parent is the one that reports it.
-    finally:
-        if not inbox.stopped.is_set():
-            outbox.flush()
+        pass  # The interrupt goes to the whole process group; the parent is the one that reports it.
+    except BaseException:
+        outbox.flush()
+        raise
 
 
 def _serve(setup: WorkerSetup, inbox: _Inbox, outbox: _Outbox) -> None:

@@ -136,7 +136,8 @@ def _describe_exit(code: int | None) -> str:
         return "."
     if code > 0:
         return f" with exit code {code}."
-    return f": it was killed by signal: {signal.Signals(-code).name}. (Out of memory, perhaps.)"
+    name = next((known.name for known in signal.Signals if known == -code), str(-code))
+    return f": it was killed by signal: {name}.{' (Out of memory, perhaps.)' if name == 'SIGKILL' else ''}"
 
 
 def _start(context: BaseContext, setup: WorkerSetup, earlier: Sequence[_Worker]) -> _Worker:
