@@ -166,6 +166,16 @@ def test_parameters_cross_over() -> None:
     assert back["a"] is back["tied"]
 
 
+def test_generators_and_layouts_cross_over() -> None:
+    generator = torch.Generator().manual_seed(5)
+    torch.randn(3, generator=generator)
+    ours = load(by_torch([generator, torch.strided]), weights_only=False)
+    theirs = torch.load(by_pullback(ours), weights_only=False)
+    assert theirs[1] is torch.strided
+    assert torch.equal(theirs[0].get_state(), generator.get_state())
+    assert theirs[0].initial_seed() == ours[0].initial_seed() == 5
+
+
 def test_training_state_crosses_over() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
     optimizer = torch.optim.Adam(model.parameters(), amsgrad=True)

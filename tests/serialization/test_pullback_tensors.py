@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pullback.serialization.pullback_tensors import deepcopy_tensor, reduce_tensor
+from pullback.serialization.pullback_tensors import reduce_tensor
 from pullback.tensor.tensor import Tensor, new_tensor
 
 
@@ -50,8 +50,7 @@ def test_requires_grad_and_attributes_survive_a_plain_pickle() -> None:
     assert actual.note == "kept"
 
 
-def test_a_deep_copy_has_its_own_memory_and_keeps_what_was_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Tensor, "__deepcopy__", deepcopy_tensor, raising=False)
+def test_a_deep_copy_has_its_own_memory_and_keeps_what_was_shared() -> None:
     values = np.arange(4.0)
     original = new_tensor(values).requires_grad_()
     original._grad = new_tensor(np.ones(4))

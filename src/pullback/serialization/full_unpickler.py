@@ -10,6 +10,7 @@ import pickle
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from pullback.backend.random.generator import Generator
 from pullback.serialization.vocabulary import Vocabulary
 
 _MOVED = {
@@ -35,6 +36,8 @@ def make_unpickler(
         def find_class(self, module: str, name: str) -> Any:
             if module.partition(".")[0] != "torch":
                 return super().find_class(module, name)
+            if name == "Generator":
+                return _StoredGenerator
             found = vocabulary.find(module, name)
             return resolve_torch_name(module, name) if found is None else found
 
@@ -43,6 +46,14 @@ def make_unpickler(
 
     unpickler: pickle.Unpickler = CheckpointUnpickler(source, **options)
     return unpickler
+
+
+class _StoredGenerator(Generator):
+    """A Generator until it has its state: PyTorch's files hold the seed, an offset and the state as a tensor."""
+
+    def __setstate__(self, state: Any) -> None:
+        self.__class__ = Generator  # type: ignore[assignment]  # it differs only in this method
+        self.unpack_state(state[2]._array)
 
 
 def _no_persistent_ids(identifier: object) -> NoReturn:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pullback.backend.dtype import dtype, from_numpy_dtype
+from pullback.backend.random.generator import Generator
 from pullback.backend.storage import StorageView, view_of_storage
 from pullback.serialization import torch_names
 from pullback.serialization.storage import Storage, location_tag
@@ -138,6 +139,12 @@ def _reduce(access: TensorAccess, value: object) -> Any:
         return torch_names.SIZE, (tuple(value),)  # type: ignore[arg-type]  # a Size is a tuple
     if isinstance(value, access.device_type):
         return torch_names.DEVICE, value.__reduce__()[1]
+    if isinstance(value, Generator):
+        state = (value.initial_seed(), None, access.tensor_from_array(value.pack_state(), False, None))
+        return torch_names.GENERATOR, (value.device,), state
+    layout = access.layout_name(value)
+    if layout is not None:
+        return torch_names.LAYOUT, (layout,)
     if isinstance(value, Storage):
         raise TypeError("a storage cannot be saved by itself: save a tensor over it")
     tensor = access.describe_tensor(value)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import copy
+import pickle
 import sys
 import warnings
 from typing import Any
 
 from pullback.backend.device import device
 from pullback.backend.dtype import from_numpy_dtype
-from pullback.backend.storage import copied, strided_view, view_of_storage
+from pullback.backend.storage import strided_view, view_of_storage
 from pullback.serialization.rebuild import belongs_to_pullback, set_tensor_state
 from pullback.serialization.tensor_access import TensorDescription
 from pullback.serialization.torch_names import DTYPES
@@ -62,6 +62,21 @@ class PullbackTensors:
         if hooks:
             parameter._backward_hooks = hooks
         return parameter
+
+    def layout_name(self, value: object) -> str | None:
+        """PyTorch's name of `value` if it is a layout."""
+        from pullback.environment import layout  # lazy: about the process, above this layer
+
+        return f"torch.{value.name}" if isinstance(value, layout) else None
+
+    def layout_from_name(self, name: str) -> object:
+        """The layout that PyTorch calls `name`."""
+        from pullback import environment  # lazy: about the process, above this layer
+
+        found = getattr(environment, name.removeprefix("torch."), None)
+        if not isinstance(found, environment.layout):
+            raise pickle.UnpicklingError("a layout that pullback does not have")
+        return found
 
     def as_type(self, tensor: Tensor, type: type) -> Tensor:
         """`tensor` as an instance of a subclass of Tensor."""
@@ -125,32 +140,3 @@ def _rebuild_tensor(
     if state is not None:
         set_tensor_state(tensor, state)
     return tensor
-
-
-def deepcopy_tensor(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
-    """What `Tensor.__deepcopy__` returns: a leaf; memory is shared among the copies as it was among the originals."""
-    if id(tensor) in memo:
-        known: Tensor = memo[id(tensor)]
-        return known
-    if not tensor.is_leaf:
-        raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
-            f"This one was computed by {tensor.grad_fn}: copy it with .detach().clone(), or copy the leaves it was "
-            "computed from."
-        )
-    view = view_of_storage(tensor._array)
-    if id(view.owner) not in memo:
-        memo[id(view.owner)] = copied(view.data)
-        memo.setdefault(id(memo), []).append(view.owner)  # deepcopy keeps alive what is listed here
-    array = tensor._array
-    kind = type(tensor)
-    result: Tensor = object.__new__(kind)
-    result._array = strided_view(memo[id(view.owner)], array.dtype, view.offset, array.shape, view.stride)
-    memo[id(tensor)] = result
-    if tensor.requires_grad:
-        result.requires_grad_()
-    if tensor._grad is not None:
-        result._grad = copy.deepcopy(tensor._grad, memo)
-    for name, value in user_state(tensor).items():
-        setattr(result, name, copy.deepcopy(value, memo))
-    return result

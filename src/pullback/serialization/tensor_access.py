@@ -54,5 +54,11 @@ class TensorAccess(Protocol):
     def parameter_from_tensor(self, data: Any, requires_grad: bool, hooks: object) -> Any:
         """Make a parameter of a tensor, sharing its memory."""
 
+    def layout_name(self, value: object) -> str | None:
+        """PyTorch's name of `value` if it is a layout, such as `torch.strided`."""
+
+    def layout_from_name(self, name: str) -> object:
+        """The layout that PyTorch calls `name`."""
+
     def as_type(self, tensor: Any, type: type) -> Any:
         """`tensor` as an instance of a subclass of Tensor."""

@@ -80,6 +80,7 @@ class Vocabulary:
     def __init__(self, access: TensorAccess) -> None:
         self._access = access
         self.rebuilder = Rebuilder(access)
+        self._get_layout: Callable[[object], object] = lambda name: access.layout_from_name(str(name))
         self._objects = self._known_objects()
         self._calls: dict[int, Callable[..., object]] = {
             id(OrderedDict): _ordered_dict,
@@ -92,6 +93,7 @@ class Vocabulary:
             id(access.size_type): lambda *sizes: access.size_type(checked_size(*sizes)),
             id(access.device_type): access.device_type,
         }
+        self._calls[id(self._get_layout)] = self._get_layout
         self._calls.update((id(function), function) for function in self.rebuilder.functions.values())
         self.user_objects = {
             name: entry[0] if isinstance(entry, tuple) else entry for name, entry in _safe_globals.items()
@@ -110,6 +112,7 @@ class Vocabulary:
             "torch.Size": self._access.size_type,
             "torch.device": self._access.device_type,
             "torch.Tensor": self._access.tensor_type,
+            "torch.serialization._get_layout": self._get_layout,
             "torch._tensor.Tensor": self._access.tensor_type,
             "torch.UntypedStorage": UNTYPED_STORAGE,
             "torch.storage.UntypedStorage": UNTYPED_STORAGE,

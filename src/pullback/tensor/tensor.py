@@ -346,17 +346,10 @@ class Tensor(TensorBase):
         if value is not None:
             self._require_extra().hooks = value
 
-    # Copies and pickles.
-
     def __reduce_ex__(self, protocol: Any) -> Any:
         from pullback.serialization.pullback_tensors import reduce_tensor  # lazy: files are above this layer
 
         return reduce_tensor(self)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        from pullback.serialization.pullback_tensors import deepcopy_tensor  # lazy: files are above this layer
-
-        return deepcopy_tensor(self, memo)
 
     @property
     def is_cuda(self) -> bool:
