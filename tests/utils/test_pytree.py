@@ -14,6 +14,8 @@ import pullback
 from pullback.utils import _pytree as pytree
 
 Point = namedtuple("Point", "x y")
+OtherPoint = namedtuple("OtherPoint", "x y")
+MAKE_LIST: Any = list  # untyped, so that a dict of lists may hold numbers
 
 
 class Box:
@@ -30,14 +32,14 @@ class Pair:
 pytree.register_pytree_node(Box, lambda box: ([box.content], "label"), lambda values, context: Box(next(iter(values))))
 pytree.register_dataclass(Pair)
 
-TREES = [
+TREES: list[tuple[Any, list[Any], str]] = [
     (1, [1], "*"),
     (None, [None], "*"),
     ((), [], "TreeSpec(tuple, None, [])"),
     ((1, [2, 3]), [1, 2, 3], "TreeSpec(tuple, None, [*,\n  TreeSpec(list, None, [*,\n    *])])"),
     ({"b": 1, "a": 2}, [1, 2], "TreeSpec(dict, ['b', 'a'], [*,\n  *])"),
     (OrderedDict(b=1), [1], "TreeSpec(OrderedDict, ['b'], [*])"),
-    (defaultdict(list, b=1), [1], "TreeSpec(defaultdict, [<class 'list'>, ['b']], [*])"),
+    (defaultdict(MAKE_LIST, b=1), [1], "TreeSpec(defaultdict, [<class 'list'>, ['b']], [*])"),
     (deque([1, 2], maxlen=3), [1, 2], "TreeSpec(deque, 3, [*,\n  *])"),
 ]
 
@@ -68,7 +70,7 @@ def test_subclasses_of_containers_are_leaves() -> None:
 
 
 def test_a_deque_keeps_its_maxlen_and_a_defaultdict_its_factory() -> None:
-    doubled = pytree.tree_map(lambda x: 2 * x, (deque([1], maxlen=3), defaultdict(list, a=1)))
+    doubled = pytree.tree_map(lambda x: 2 * x, (deque([1], maxlen=3), defaultdict(MAKE_LIST, a=1)))
     assert (doubled[0].maxlen, doubled[1].default_factory) == (3, list)
 
 
@@ -130,7 +132,7 @@ def test_map_takes_further_trees() -> None:
         ((1, 2), [1, 2], r"Node type mismatch; expected <class 'tuple'>, but got <class 'list'>"),
         ({"a": 1}, {"b": 1}, r"Node keys mismatch; missing key\(s\): {'a'}; extra key\(s\): {'b'}"),
         (((1, 2), 3), (1, 2), r"Node type mismatch; expected <class 'tuple'>, but got <class 'int'>"),
-        (Point(1, 2), namedtuple("Other", "x y")(1, 2), r"Node context mismatch"),
+        (Point(1, 2), OtherPoint(1, 2), r"Node context mismatch"),
     ],
 )
 def test_map_refuses_trees_that_differ(tree: Any, other: Any, message: str) -> None:

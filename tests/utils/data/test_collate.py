@@ -71,9 +71,9 @@ def test_a_read_only_mapping_is_rebuilt() -> None:
     ],
 )
 def test_sequences_are_transposed(batch: list[Any], kind: type) -> None:
-    collated = default_collate(batch)
-    assert type(collated) is kind
-    assert [column.tolist() for column in collated] == [[batch[0][0], batch[1][0]], [batch[0][1], batch[1][1]]]
+    collated: Any = default_collate(batch)
+    columns = [column.tolist() for column in collated]
+    assert (type(collated), columns) == (kind, [[batch[0][0], batch[1][0]], [batch[0][1], batch[1][1]]])
 
 
 def test_collating_does_not_change_the_samples() -> None:

@@ -28,8 +28,12 @@ class Stream(IterableDataset[int]):
         return self.claimed
 
 
+def make(dataset: Any, *args: Any, **kwargs: Any) -> DataLoader[Any]:
+    return DataLoader(dataset, *args, **kwargs)
+
+
 def batches(*args: Any, **kwargs: Any) -> list[Any]:
-    return [batch.tolist() for batch in DataLoader(*args, **kwargs)]
+    return [batch.tolist() for batch in make(*args, **kwargs)]
 
 
 def test_batches_come_in_order() -> None:
@@ -49,12 +53,12 @@ def test_shuffling_is_repeatable_and_complete() -> None:
 
 
 def test_every_epoch_has_another_order() -> None:
-    loader = DataLoader(range(20), shuffle=True)  # type: ignore[arg-type]
+    loader = make(range(20), shuffle=True)
     assert [batch.item() for batch in loader] != [batch.item() for batch in loader]
 
 
 def test_no_batch_size_gives_single_converted_samples() -> None:
-    assert list(DataLoader([1, "a"], batch_size=None)) == [1, "a"]  # type: ignore[arg-type]
+    assert list(make([1, "a"], batch_size=None)) == [1, "a"]
 
 
 def test_a_sampler_decides_the_order() -> None:
@@ -66,7 +70,7 @@ def test_a_batch_sampler_decides_the_batches() -> None:
 
 
 def test_a_collate_function_replaces_the_default() -> None:
-    assert list(DataLoader(range(3), batch_size=2, collate_fn=sum)) == [1, 2]  # type: ignore[arg-type]
+    assert list(make(range(3), batch_size=2, collate_fn=sum)) == [1, 2]
 
 
 def test_samples_of_tensors_and_labels() -> None:
@@ -101,7 +105,7 @@ def test_a_stream_without_batches() -> None:
     [({}, 5), ({"batch_size": 2}, 3), ({"batch_size": 2, "drop_last": True}, 2), ({"batch_size": None}, 5)],
 )
 def test_length_counts_batches(options: dict[str, Any], length: int) -> None:
-    assert len(DataLoader(range(5), **options)) == length  # type: ignore[arg-type]
+    assert len(make(range(5), **options)) == length
     assert len(DataLoader(Stream(5, claimed=5), **options)) == length
 
 
@@ -114,7 +118,7 @@ def test_a_stream_longer_than_it_claims_is_warned_of() -> None:
 
 def test_an_error_in_the_dataset_reaches_the_user_unchanged() -> None:
     with pytest.raises(ZeroDivisionError):
-        list(DataLoader(range(3), collate_fn=lambda batch: 1 / 0))  # type: ignore[arg-type]
+        list(make(range(3), collate_fn=lambda batch: 1 / 0))
 
 
 @pytest.mark.parametrize(
@@ -137,7 +141,7 @@ def test_an_error_in_the_dataset_reaches_the_user_unchanged() -> None:
 )
 def test_wrong_arguments_are_refused(options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        DataLoader(range(3), **options)  # type: ignore[arg-type]
+        make(range(3), **options)
 
 
 @pytest.mark.parametrize(
@@ -153,19 +157,19 @@ def test_a_stream_cannot_be_ordered(options: dict[str, Any], name: str) -> None:
     "name", ["batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"]
 )
 def test_what_shapes_the_batches_is_fixed(name: str) -> None:
-    loader = DataLoader(range(3))  # type: ignore[arg-type]
+    loader = make(range(3))
     with pytest.raises(ValueError, match=f"{name} attribute should not be set after DataLoader is initialized"):
         setattr(loader, name, 1)
 
 
 def test_a_timeout_needs_workers() -> None:
     with pytest.raises(AssertionError, match="requires timeout == 0"):
-        iter(DataLoader(range(3), timeout=1))  # type: ignore[arg-type]
+        iter(make(range(3), timeout=1))
 
 
 def test_more_workers_than_processors_are_warned_of() -> None:
     with pytest.warns(UserWarning, match="This DataLoader will create 100000 worker processes in total"):
-        DataLoader(range(3), num_workers=100000)  # type: ignore[arg-type]
+        make(range(3), num_workers=100000)
 
 
 def test_pinned_memory_is_accepted_and_explained() -> None:
@@ -176,7 +180,7 @@ def test_pinned_memory_is_accepted_and_explained() -> None:
 def test_a_generator_is_the_only_source_of_randomness() -> None:
     pullback.manual_seed(0)
     before = pullback.get_rng_state().tolist()
-    list(DataLoader(range(3), shuffle=True, generator=pullback.Generator()))  # type: ignore[arg-type]
+    list(make(range(3), shuffle=True, generator=pullback.Generator()))
     assert pullback.get_rng_state().tolist() == before
 
 
@@ -190,7 +194,7 @@ def test_a_loader_can_be_subclassed_and_subscripted() -> None:
 
 
 def test_a_loader_can_be_pickled_but_its_iterator_cannot() -> None:
-    loader = pickle.loads(pickle.dumps(DataLoader(range(3), batch_size=2)))  # type: ignore[arg-type]
+    loader = pickle.loads(pickle.dumps(make(range(3), batch_size=2)))
     assert [batch.tolist() for batch in loader] == [[0, 1], [2]]
     with pytest.raises(NotImplementedError, match="cannot be pickled"):
         pickle.dumps(iter(loader))

@@ -116,7 +116,8 @@ def test_stack_dataset_refuses(args: Any, kwargs: Any, message: str) -> None:
 
 @pytest.mark.parametrize(("index", "expected"), [(0, 1), (2, 3), (-1, 3), (-3, 1)])
 def test_concat_dataset_finds_the_part(index: int, expected: int) -> None:
-    assert ConcatDataset([[1, 2], [], [3]])[index] == expected  # type: ignore[list-item]
+    parts: Any = [[1, 2], [], [3]]
+    assert ConcatDataset(parts)[index] == expected
 
 
 def test_concat_dataset_refuses_an_index_below_its_length() -> None:

@@ -8,9 +8,7 @@ import os
 import pickle
 import random
 import signal
-import subprocess
 import sys
-import textwrap
 import threading
 import time
 from collections.abc import Iterator
@@ -319,74 +317,3 @@ def test_a_dataset_that_cannot_be_sent_fails_at_once_where_processes_are_spawned
 def test_prefetch_factor_zero_is_refused() -> None:
     with pytest.raises(AssertionError, match="prefetch_factor must be greater than 0"):
         load(Numbers(), prefetch_factor=0)
-
-
-def is_running(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks for processes in /proc")
-def test_workers_do_not_outlive_a_killed_parent() -> None:
-    program = """
-        import os, signal, sys, time
-        from pullback.utils.data import DataLoader
-        class Slow:
-            def __getitem__(self, index):
-                time.sleep(60 if index > 1 else 0)
-                return index
-            def __len__(self):
-                return 9
-        iterator = iter(DataLoader(Slow(), num_workers=2))
-        next(iterator)
-        print(*(worker.pid for worker in iterator._workers), flush=True)
-        os.kill(os.getpid(), signal.SIGKILL)
-    """
-    process = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True)
-    pids = [int(pid) for pid in process.stdout.split()]
-    deadline = time.monotonic() + 5
-    while any(is_running(pid) for pid in pids) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert (len(pids), [pid for pid in pids if is_running(pid)]) == (2, [])
-
-
-def test_an_abandoned_iterator_does_not_hold_up_the_end_of_the_program() -> None:
-    program = """
-        from pullback.utils.data import DataLoader
-        loader = DataLoader(range(100), num_workers=2, persistent_workers=True)
-        iterator = iter(loader)
-        next(iterator)
-    """
-    start = time.monotonic()
-    process = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True)
-    assert (process.returncode, process.stderr) == (0, "")
-    assert time.monotonic() - start < 5
-
-
-@pytest.mark.skipif(not hasattr(os, "killpg"), reason="interrupts a group of processes")
-def test_interrupting_the_whole_program_shows_one_traceback() -> None:
-    program = """
-        import time
-        from pullback.utils.data import DataLoader
-        class Slow:
-            def __getitem__(self, index):
-                time.sleep(60 if index > 1 else 0)
-                return index
-            def __len__(self):
-                return 9
-        for batch in DataLoader(Slow(), num_workers=2):
-            print(batch, flush=True)
-    """
-    arguments = [sys.executable, "-c", textwrap.dedent(program)]
-    with subprocess.Popen(
-        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
-        assert process.stdout is not None
-        first_lines = [process.stdout.readline() for _ in range(2)]
-        os.killpg(process.pid, signal.SIGINT)
-        _, errors = process.communicate(timeout=10)
-    assert all(first_lines)
-    assert (process.returncode, errors.count("Traceback"), errors.count("KeyboardInterrupt")) == (-signal.SIGINT, 1, 1)
