@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from pullback.backend.device import device
-from pullback.backend.dtype import ALL, dtype
+from pullback.backend.dtype import ALL, bfloat16, dtype
 from pullback.serialization import (
     LoadEndianness,
     get_unsafe_globals_in_checkpoint,
@@ -73,6 +73,12 @@ def test_containers_sizes_dtypes_and_devices_come_back(protocol: int) -> None:
     assert actual == value
     assert type(actual["size"]) is Size
     assert actual["dtype"] is ALL[0]
+
+
+def test_bfloat16_without_its_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bfloat16, "_numpy", None)
+    with pytest.raises(RuntimeError, match=r"bfloat16 needs .* install pullback\[bfloat16\]"):
+        load(archive(tensor_pickle("torch\nBFloat16Storage", count=12), {"data/0": SIX_FLOATS}))
 
 
 def test_geometry_is_kept() -> None:
