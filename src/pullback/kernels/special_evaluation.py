@@ -44,9 +44,7 @@ def _in_blocks(formula: Callable[..., Array], working: Any, inputs: tuple[Array,
     return result.reshape(first.shape)
 
 
-def _branch(
-    condition: Array, inside: Callable[..., Array], outside: Callable[..., Array], *arguments: Array
-) -> Array:
+def _branch(condition: Array, inside: Callable[..., Array], outside: Callable[..., Array], *arguments: Array) -> Array:
     """Evaluate `inside` where the condition holds and `outside` elsewhere, each only on the elements it is for."""
     count = np.count_nonzero(condition)
     if count == condition.size:
@@ -112,3 +110,24 @@ def _tan_pi(x: Array) -> Array:
     steep = np.abs(turn) > 0.25
     tangent = np.tan(np.pi * np.where(steep, np.copysign(0.5, turn) - turn, turn))
     return np.where(steep, 1.0 / tangent, tangent)
+
+
+def _product_remainder(a: Array, b: Array) -> tuple[Array, Array]:
+    """Return a * b rounded, and what the rounding lost (Dekker's product); both factors below 1e150."""
+    product = a * b
+    a_head, b_head = a * _SPLITTER, b * _SPLITTER
+    a_head -= a_head - a
+    b_head -= b_head - b
+    a_tail, b_tail = a - a_head, b - b_head
+    return product, ((a_head * b_head - product) + a_head * b_tail + a_tail * b_head) + a_tail * b_tail
+
+
+def _multiply_exactly(head: Array, tail: Array, factor: Array) -> tuple[Array, Array]:
+    """Multiply the unevaluated sum head + tail by a factor, keeping twice the digits."""
+    product, remainder = _product_remainder(head, factor)
+    remainder += tail * factor
+    total = product + remainder
+    return total, remainder - (total - product)
+
+
+_SPLITTER = 2.0**27 + 1.0

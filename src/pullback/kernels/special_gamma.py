@@ -1,0 +1,250 @@
+"""The gamma function's family: lgamma, digamma, polygamma, mvlgamma and the Hurwitz zeta function.
+
+Errors are an ulp or two for positive arguments. On the negative axis digamma and odd derivatives cross zero once
+between poles; the error there is an ulp or two of the reflection's larger term, not of the result.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pullback.kernels import special_coefficients as table
+from pullback.kernels.special_evaluation import (
+    _branch,
+    _elementwise,
+    _multiply_exactly,
+    _polynomial,
+    _rational,
+    _sin_pi,
+    _tan_pi,
+)
+from pullback.typing import Array
+
+_HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
+
+_BERNOULLI = (
+    1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330,
+)  # fmt: skip
+# B(2j) / (2j)!, the coefficients of the Euler-Maclaurin formula.
+_EULER_MACLAURIN = tuple(number / math.factorial(2 * j) for j, number in enumerate(_BERNOULLI, 1))
+
+
+def lgamma(input: Array) -> Array:
+    """Compute log(abs(gamma(input))); inf at the poles."""
+    return _elementwise(_lgamma, input)
+
+
+def digamma(input: Array) -> Array:
+    """Compute the derivative of lgamma; -inf at 0, inf at -0.0, nan at the negative integers."""
+    return _elementwise(_digamma, input)
+
+
+def polygamma(n: int, input: Array) -> Array:
+    """Compute the n-th derivative of digamma."""
+    if n < 0:
+        raise RuntimeError(
+            f"polygamma(n, x) does not support negative n, but n is {n}; differentiate digamma n >= 0 times"
+        )
+    if n == 0:
+        return digamma(input)
+    if n == 1:
+        return _elementwise(_trigamma, input)
+    return _elementwise(lambda x: _polygamma(n, x), input)
+
+
+def mvlgamma(input: Array, p: int) -> Array:
+    """Compute the logarithm of the multivariate gamma function of dimension p."""
+    if p < 1:
+        raise RuntimeError(f"p has to be greater than or equal to 1, but p is {p}")
+    return _elementwise(lambda x: _mvlgamma(x, p), input)
+
+
+def zeta(input: Array, other: Array) -> Array:
+    """Compute the Hurwitz zeta function, the sum over k of (other + k)**-input: inf at input 1, nan below."""
+    return _elementwise(_zeta, input, other)
+
+
+def _lgamma(x: Array) -> Array:
+    return _branch((x >= -0.5) & (x < 2.5), _lgamma_small, _lgamma_outside, x)
+
+
+def _lgamma_small(x: Array) -> Array:
+    # lgamma(x) = lgamma(1 + x) - log(x) near the pole at zero.
+    near_pole = x < 0.5
+    result = _lgamma_one_plus(np.where(near_pole, x, x - 1.0))
+    result -= np.log(np.where(near_pole, np.abs(x), 1.0))
+    return result
+
+
+def _lgamma_one_plus(y: Array) -> Array:
+    """Return lgamma(1 + y) for y in [-0.5, 1.5], accurate relative to y."""
+    return y * (y - 1.0) * _rational(table.LGAMMA_SMALL_P, table.LGAMMA_SMALL_Q, y + 0.5)
+
+
+def _lgamma_outside(x: Array) -> Array:
+    return _branch(x < 0.0, _lgamma_negative, _lgamma_positive, x)
+
+
+def _lgamma_positive(x: Array) -> Array:
+    return _branch(x < 8.0, _lgamma_middle, _lgamma_large, x)
+
+
+def _lgamma_middle(x: Array) -> Array:
+    return _rational(table.LGAMMA_MIDDLE_P, table.LGAMMA_MIDDLE_Q, x - 2.5)
+
+
+def _lgamma_large(x: Array) -> Array:
+    inverse = 1.0 / x
+    correction = inverse * _polynomial(table.STIRLING, inverse * inverse)
+    return (x - 0.5) * (np.log(x) - 1.0) + ((_HALF_LOG_TWO_PI - 0.5) + correction)
+
+
+def _lgamma_negative(x: Array) -> Array:
+    # gamma(x) gamma(-x) = -pi / (x sin(pi x)).
+    magnitude = -x
+    sine = np.abs(_sin_pi(x))
+    result = np.log(np.pi / (magnitude * sine)) - _lgamma(magnitude)
+    near_zero = (np.abs(result) < 0.5) & (x > -20.0) & (sine > 0.0)
+    positions = np.flatnonzero(near_zero)
+    if positions.size:
+        result[positions] = _lgamma_near_negative_zero(x.take(positions))
+    return np.where(x < -4.5e15, np.inf, result)
+
+
+def _lgamma_near_negative_zero(x: Array) -> Array:
+    """Return lgamma(x) where it is small, x in [-20, -2]: the product 1 / gamma(x) is formed with twice the digits.
+
+    1 / gamma(x) = x (x + 1) ... (x + n - 1) / gamma(x + n), where x + n lies in [1, 2].
+    """
+    shifts = 1.0 - np.floor(x)
+    offset = x + (shifts - 1.0)
+    head, tail = np.zeros_like(x), np.zeros_like(x)
+    for high, low in zip(table.RECIPROCAL_GAMMA_HIGH, table.RECIPROCAL_GAMMA_LOW, strict=True):
+        head, tail = _multiply_exactly(head, tail, offset)
+        total = head + high
+        part = total - head
+        tail = tail + low + ((head - (total - part)) + (high - part))
+        head = total
+    for step in range(int(shifts.max())):
+        head, tail = _multiply_exactly(head, tail, np.where(step < shifts, x + step, 1.0))
+    sign = np.copysign(1.0, head)
+    logarithm: Array = np.log1p((sign * head - 1.0) + sign * tail)
+    return -logarithm
+
+
+def _mvlgamma(x: Array, p: int) -> Array:
+    if np.any(x <= 0.5 * (p - 1)):
+        raise RuntimeError(
+            f"All elements must be greater than (p-1)/2 = {0.5 * (p - 1)}, but the smallest is {float(np.min(x))}"
+        )
+    result = _lgamma(x)
+    for step in range(1, p):
+        result += _lgamma(x - 0.5 * step)
+    return result + 0.25 * p * (p - 1) * math.log(math.pi)
+
+
+def _digamma(x: Array) -> Array:
+    return _branch((x > -0.5) & (x < 3.0), _digamma_small, _digamma_outside, x)
+
+
+def _digamma_small(x: Array) -> Array:
+    near_pole = x < 0.5
+    shifted = np.where(near_pole, x + 1.0, x)
+    head, tail = table.DIGAMMA_ROOT
+    result = ((shifted - head) - tail) * _rational(table.DIGAMMA_SMALL_P, table.DIGAMMA_SMALL_Q, shifted - 0.5)
+    result -= near_pole / np.where(near_pole, x, 1.0)
+    return result
+
+
+def _digamma_outside(x: Array) -> Array:
+    return _branch(x < 0.0, _digamma_negative, _digamma_positive, x)
+
+
+def _digamma_positive(x: Array) -> Array:
+    return _branch(x < 8.0, _digamma_middle, _digamma_large, x)
+
+
+def _digamma_middle(x: Array) -> Array:
+    return _rational(table.DIGAMMA_MIDDLE_P, table.DIGAMMA_MIDDLE_Q, x - 3.0)
+
+
+def _digamma_large(x: Array) -> Array:
+    inverse = 1.0 / x
+    square = inverse * inverse
+    return np.log(x) - (0.5 * inverse + square * _polynomial(table.DIGAMMA_LARGE, square))
+
+
+def _digamma_negative(x: Array) -> Array:
+    # digamma(x) = digamma(1 - x) - pi / tan(pi x), and digamma(1 - x) = digamma(-x) - 1 / x.
+    tangent = _tan_pi(x)
+    reflected = (_digamma(-x) - 1.0 / x) - np.pi / tangent
+    return np.where(tangent == 0.0, np.nan, reflected)
+
+
+def _trigamma(x: Array) -> Array:
+    return _branch(x < 0.0, _trigamma_negative, _trigamma_positive, x)
+
+
+def _trigamma_positive(x: Array) -> Array:
+    shifted = x + 8.0
+    inverse = 1.0 / shifted
+    square = inverse * inverse
+    result = square * (0.5 + inverse * _polynomial(table.TRIGAMMA_LARGE, square))
+    result += inverse
+    for step in range(7, -1, -1):
+        inverse = 1.0 / (x + step)
+        inverse *= inverse
+        result += inverse
+    return result
+
+
+def _trigamma_negative(x: Array) -> Array:
+    sine = _sin_pi(x) / np.pi
+    return 1.0 / (sine * sine) - _trigamma_positive(1.0 - x)
+
+
+def _polygamma(n: int, x: Array) -> Array:
+    # (-1)**(n + 1) n! zeta(n + 1, x); beyond 170 the factorial alone would overflow.
+    value = _zeta(np.full_like(x, n + 1.0), x)
+    sign = 1.0 if n % 2 else -1.0
+    if n <= 170:
+        return value * (sign * float(math.factorial(n)))
+    return sign * np.copysign(np.exp(np.log(np.abs(value)) + math.lgamma(n + 1)), value)
+
+
+def _zeta(s: Array, q: Array) -> Array:
+    value = _branch(q > 0.0, _zeta_positive, _zeta_negative, s, q)
+    # Infinite arguments are nan unless a single term decides, and the pole at s = 1 hides every other special case.
+    value = np.where((np.isposinf(q) & (s > 1.0)) | (np.isposinf(s) & (q > 1.0)), np.nan, value)
+    return np.where(s == 1.0, np.inf, np.where(s < 1.0, np.nan, value))
+
+
+def _zeta_positive(s: Array, q: Array) -> Array:
+    """Sum ten terms, and the rest by the Euler-Maclaurin formula."""
+    end = q + 10.0
+    inverse_square = 1.0 / (end * end)
+    tail = np.full_like(s, _EULER_MACLAURIN[-1])
+    for j in range(len(_EULER_MACLAURIN) - 1, 0, -1):
+        tail *= (s + (2.0 * j - 1.0)) * (s + 2.0 * j)
+        tail *= inverse_square
+        tail += _EULER_MACLAURIN[j - 1]
+    power = np.power(end, -s)
+    result = np.where(power == 0.0, 0.0, power * (end / (s - 1.0) + 0.5 + s / end * tail))
+    for step in range(9, -1, -1):
+        result += np.power(q + step, -s)
+    return result
+
+
+def _zeta_negative(s: Array, q: Array) -> Array:
+    """Inf at the poles; elsewhere by reflection of the finite part of the sum, for integral s."""
+    below, above = q - np.floor(q), np.ceil(q) - q
+    pole = q == np.floor(q)
+    parity = np.where(np.mod(s, 2.0) == 0.0, 1.0, -1.0)
+    one = np.where(pole, 1.0, above)
+    # zeta(s, q) = zeta(s, f) + (-1)**s (zeta(s, 1 - f) - zeta(s, 1 - q)), f the fraction of q.
+    finite = _zeta_positive(s, one) - _zeta_positive(s, 1.0 - q)
+    value = _zeta_positive(s, np.where(pole, 1.0, below)) + parity * finite
+    value = np.where((s == np.floor(s)) | np.isnan(q), value + 0.0 * q, np.nan)
+    return np.where(pole, np.inf, value)
