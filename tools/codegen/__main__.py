@@ -9,7 +9,9 @@ from pathlib import Path
 
 from tools.codegen.emit_function_namespace import emit_function_namespace
 from tools.codegen.emit_kernel_namespace import emit_kernel_namespace
-from tools.codegen.emit_modules import emit_array_formulas, emit_family, emit_namespace, emit_registry
+from tools.codegen.emit_modules import (
+    emit_array_formulas, emit_array_namespace, emit_family, emit_namespace, emit_registry,
+)  # fmt: skip
 from tools.codegen.model import Operation, Refusal
 from tools.codegen.read_kernels import read_kernels
 from tools.codegen.read_rules import read_rules
@@ -24,8 +26,7 @@ def generate(source: Path = SOURCE) -> dict[Path, str]:
     kernels = read_kernels(source / "kernels")
     operations = read_rules(source / "derivatives", kernels)
     modules = {name: kernel.module for name, kernel in kernels.items()}
-    formulas = [s.name for s in ast.parse((source / "formulas.py").read_text()).body if isinstance(s, ast.FunctionDef)]
-    formulas = [name for name in formulas if not name.startswith("_")]
+    formulas = read_formulas(source / "formulas")
     library = Library(modules, {o.name: o.rule.module for o in operations}, set(formulas))
     families: dict[str, list[Operation]] = {}
     for operation in operations:
@@ -34,10 +35,21 @@ def generate(source: Path = SOURCE) -> dict[Path, str]:
     files = {folder / f"{family}.py": emit_family(family, members, library) for family, members in families.items()}
     files[folder / "__init__.py"] = emit_namespace(operations, formulas, families)
     files[folder / "registry.py"] = emit_registry(operations)
-    files[folder / "array_formulas.py"] = emit_array_formulas(source / "formulas.py", modules)
+    files[folder / "array_formulas.py"] = emit_array_formulas(source / "formulas", modules)
+    files[folder / "array_namespace.py"] = emit_array_namespace()
     files[source / "kernels" / "namespace.py"] = emit_kernel_namespace(modules)
     files[source / "functions" / "namespace.py"] = emit_function_namespace(source / "functions")
     return {path: _format(text, path) for path, text in files.items()}
+
+
+def read_formulas(folder: Path) -> dict[str, str]:
+    """The public formulas by name, with the module each is in."""
+    found: dict[str, str] = {}
+    for path in sorted(folder.glob("*.py")):
+        for statement in ast.parse(path.read_text(), str(path)).body:
+            if isinstance(statement, ast.FunctionDef) and not statement.name.startswith("_"):
+                found[statement.name] = path.stem
+    return found
 
 
 def _format(text: str, path: Path) -> str:

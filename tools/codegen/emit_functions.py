@@ -250,11 +250,11 @@ def _record(operation: Operation) -> list[str]:
     out = [f"    if record and ({' or '.join(_requires(p) for p in inputs)}):"]
     lists = [p for p in inputs if p.role == TENSOR_LIST]
     if lists:
-        out.append(f"        node = {rule.node_name}()")
+        out.append(f"        node = {rule.class_name}()")
         out.append(f"        node.next_edges = tuple([gradient_edge(t) for t in {lists[0].name}])")
     else:
         edges = ", ".join(_edge(p) for p in inputs)
-        out += [f"        node = {rule.node_name}()", f"        node.next_edges = ({edges},)"]
+        out += [f"        node = {rule.class_name}()", f"        node.next_edges = ({edges},)"]
     out.append("        node.sequence_nr = next_sequence_nr()")
     out += _metadata(operation)
     if needs_broadcast(operation):

@@ -15,7 +15,7 @@ def emit_node(operation: Operation, library: Library) -> tuple[list[str], set[tu
     rule = operation.rule
     saved = SavedValues(operation)
     imports: set[tuple[str, str]] = set()
-    out = [f"class {rule.node_name}(Node):", f'    """Gradient of {operation.name}."""', ""]
+    out = [f"class {rule.class_name}(Node):", f'    """Gradient of {operation.name}."""', ""]
     body: list[str] = []
     names = saved.tensors() + saved.plain()
     if names:
@@ -44,6 +44,8 @@ def emit_node(operation: Operation, library: Library) -> tuple[list[str], set[tu
         out += ["    def release_saved_tensors(self) -> None:", "        self.released = True"]
         out += [f"        self.saved_{name} = None" for name in saved.tensors()]
         out.append("")
+    if rule.class_name != rule.node_name:
+        out += ["", f'{rule.class_name}.__name__ = {rule.class_name}.__qualname__ = "{rule.node_name}"', ""]
     return out, imports
 
 

@@ -99,6 +99,13 @@ class Rule:
         return str(given) if given else "".join(part[:1].upper() + part[1:] for part in self.name.split("_")) + "Backward0"
 
     @property
+    def class_name(self) -> str:
+        """The identifier of the node class: its own where another operation shows the same node name."""
+        if "node" not in self.options:
+            return self.node_name
+        return "".join(part[:1].upper() + part[1:] for part in self.name.split("_")) + "Node"
+
+    @property
     def output_names(self) -> tuple[str, ...]:
         """The names of the results; a single one is `result`."""
         given = self.options.get("outputs")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tools.codegen.model import Line, Operation
 
 _FRESH_CALLS = {
-    "matmul_grad_input", "matmul_grad_other", "mm", "bmm", "where", "outer", "scatter_strided", "zeros_of_shape",
+    "matmul_grad_input", "matmul_grad_other", "mm", "bmm", "mv", "where", "linear_grad_weight", "linear_grad_input",
 }  # fmt: skip
 
 

@@ -279,7 +279,7 @@ def _accumulate_recorded(node: AccumulateGrad, grad: Tensor) -> None:
 def _in_mode(task: GraphTask, node: Node | None, function: Callable[..., Any], *args: Any) -> Any:
     """Call user code or a recorded rule with grad mode as the pass wants it, and `node` as the current one."""
     former = set_grad_mode(task.create_graph)
-    former_node = getattr(switches, "current_node", None)
+    former_node = switches.current_node
     switches.current_node = node
     try:
         return function(*args)

@@ -31,6 +31,61 @@ _FAMILIES = {
         ConjBackward0
         conj_tangent
     """,
+    "matrix_products": """
+        mm
+        MmBackward0
+        mm_tangent
+        bmm
+        BmmBackward0
+        bmm_tangent
+        mv
+        MvBackward0
+        mv_tangent
+        dot
+        DotBackward0
+        dot_tangent
+        vdot
+        VdotBackward0
+        vdot_tangent
+        outer
+        OuterNode
+        outer_tangent
+        matmul_batched
+        MatmulBatchedNode
+        matmul_batched_tangent
+        addmm
+        addmm_
+        AddmmBackward0
+        addmm_tangent
+        addmv
+        addmv_
+        AddmvBackward0
+        addmv_tangent
+        addr
+        addr_
+        AddrBackward0
+        addr_tangent
+        baddbmm
+        baddbmm_
+        BaddbmmBackward0
+        baddbmm_tangent
+        addbmm
+        addbmm_
+        AddbmmBackward0
+        addbmm_tangent
+        linear_bias
+        LinearBiasNode
+        linear_bias_tangent
+        linear_bias_folded
+        LinearBiasFoldedNode
+        linear_bias_folded_tangent
+        linear_product
+        LinearProductNode
+        linear_product_tangent
+        linear_product_folded
+        LinearProductFoldedNode
+        linear_product_folded_tangent
+    """,
     "reductions": """
         sum
         SumBackward0
@@ -41,7 +96,7 @@ _FAMILIES = {
         CloneBackward0
         clone_tangent
         to_dtype
-        ToCopyBackward0
+        ToDtypeNode
         to_dtype_tangent
         expand
         ExpandBackward0
@@ -52,12 +107,22 @@ _FAMILIES = {
         to_integer
     """,
 }
-_FORMULAS = ["expand_reduced", "sum_to", "sum_to_like", "reshape"]
+_FORMULAS = {
+    "expand_reduced": "broadcasting",
+    "sum_to": "broadcasting",
+    "sum_to_like": "broadcasting",
+    "matmul_grad_input": "matrix_products",
+    "matmul_grad_other": "matrix_products",
+    "matmul": "matrix_products",
+    "linear_grad_input": "matrix_products",
+    "linear_grad_weight": "matrix_products",
+    "linear_grad_bias": "matrix_products",
+}
 
 MODULES: dict[str, str] = {
     name: f"pullback.generated.{family}" for family, names in _FAMILIES.items() for name in names.split()
 }
-MODULES.update(dict.fromkeys(_FORMULAS, "pullback.formulas"))
+MODULES.update({name: f"pullback.formulas.{module}" for name, module in _FORMULAS.items() if name not in MODULES})
 
 
 def __getattr__(name: str) -> Any:

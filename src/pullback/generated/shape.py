@@ -90,7 +90,7 @@ def clone_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return clone(input_tangent)
 
 
-class ToCopyBackward0(Node):
+class ToDtypeNode(Node):
     """Gradient of to_dtype."""
 
     saved_input_dtype: Any = None
@@ -114,6 +114,9 @@ class ToCopyBackward0(Node):
         return (grad_of_input,)
 
 
+ToDtypeNode.__name__ = ToDtypeNode.__qualname__ = "ToCopyBackward0"
+
+
 def to_dtype(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
     """The same values in another dtype; complex to real keeps the real part."""
     record = True
@@ -135,7 +138,7 @@ def to_dtype(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = value
     if record and (input._requires_grad):
-        node = ToCopyBackward0()
+        node = ToDtypeNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = value.shape

@@ -53,15 +53,9 @@ def adopt_switches(node: Node) -> None:
         node.require_extra().anomaly = AnomalyMetadata(current_node())
 
 
-class _Current:
-    """The node that the engine evaluates in this thread; a list per thread is kept by the engine."""
-
-    node: Any = None
-
-
 def current_node() -> Node | None:
     """The node being evaluated in this thread, if any."""
-    return getattr(switches, "current_node", None)
+    return switches.current_node  # type: ignore[no-any-return]
 
 
 def check_in_place(tensor: Tensor, *, records: bool) -> None:

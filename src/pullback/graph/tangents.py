@@ -25,7 +25,9 @@ def levels_of(value: Any) -> tuple[int, ...]:
     """The levels at which a tensor, or one of a list of tensors, has a tangent."""
     if isinstance(value, Tensor):
         extra = value._extra
-        return tuple(extra.tangents) if extra is not None and extra.tangents else ()
+        if extra is None or not extra.tangents:
+            return ()
+        return tuple([level for level, key in enumerate(switches.dual_ids) if key in extra.tangents])
     if isinstance(value, (list, tuple)):
         return tuple({level for item in value for level in levels_of(item)})
     return ()
@@ -35,7 +37,9 @@ def tangent_at(value: Any, level: int) -> Any:
     """The tangent at `level`, None without one; a list for a list."""
     if isinstance(value, Tensor):
         extra = value._extra
-        return extra.tangents.get(level) if extra is not None and extra.tangents else None
+        if extra is None or not extra.tangents or not 0 <= level < len(switches.dual_ids):
+            return None
+        return extra.tangents.get(switches.dual_ids[level])
     if isinstance(value, (list, tuple)):
         return [tangent_at(item, level) for item in value]
     return None
@@ -46,7 +50,7 @@ def set_tangent(tensor: Tensor, level: int, tangent: Tensor) -> None:
     extra = tensor._require_extra()
     if extra.tangents is None:
         extra.tangents = {}
-    extra.tangents[level] = tangent
+    extra.tangents[switches.dual_ids[level]] = tangent
 
 
 def without_tangents(value: Any, level: int) -> Any:

@@ -1,17 +1,17 @@
-"""The open forward-mode level of this thread, and what must be undone when it closes."""
+"""The open forward-mode levels of this thread.
+
+Each level has a process-wide id of its own, under which tensors keep their tangents: when a level is closed its tangents
+are unreachable, without anybody having to find the tensors.
+"""
 
 from __future__ import annotations
 
-import weakref
-from typing import Any
+import itertools
 
 from pullback.modes.switches import process, set_switch, switches
 
 
-class _Duals:
-    """Tensors that carry a tangent at the open level; weak, so that a dual can die before its level."""
-
-    tensors: weakref.WeakSet[Any] = weakref.WeakSet()
+_next_id = itertools.count(1).__next__
 
 
 def current_dual_level() -> int:
@@ -27,6 +27,7 @@ def open_dual_level(*, nested: bool = False) -> int:
             "Use pullback.func.jvp, which nests."
         )
     level = switches.dual_level + 1
+    switches.dual_ids = (*switches.dual_ids, _next_id())
     set_switch("dual_level", level)
     return level
 
@@ -38,9 +39,5 @@ def close_dual_level(level: int) -> None:
             "Trying to exit a forward AD level that was not the last one that was created. "
             "This is not supported."
         )
+    switches.dual_ids = switches.dual_ids[:-1]
     set_switch("dual_level", level - 1)
-
-
-def tangents_flow() -> bool:
-    """Whether operations of this thread carry tangents along."""
-    return switches.dual_level >= 0 and switches.forward_grad

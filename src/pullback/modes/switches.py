@@ -34,6 +34,8 @@ class Switches(threading.local):
     anomaly_mode: bool = False
     anomaly_check_nan: bool = True
     dual_level: int = -1
+    dual_ids: tuple[int, ...] = ()
+    current_node: Any = None
     saved_tensor_hooks: tuple[tuple[Any, Any], ...] = ()
     saved_tensor_hooks_disabled: str | None = None
     interceptors: tuple[Any, ...] = ()

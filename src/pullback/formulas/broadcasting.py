@@ -1,9 +1,5 @@
-"""Multi-step formulas that rules call: written once on Tensors, rendered again on arrays by the generator.
+"""Undoing broadcasting and reductions."""
 
-In this file `F` means operations on Tensors; in generated/array_formulas.py the same text runs with `F` meaning kernels.
-A formula that also has a kernel of the same name uses the kernel on arrays. So a formula may use only `F.x(...)`,
-operators, `.shape`, `.dtype`, `.ndim`, and Python on what is not a tensor.
-"""
 
 from __future__ import annotations
 
@@ -38,8 +34,3 @@ def sum_to(grad: Any, shape: Shape) -> Any:
 def sum_to_like(grad: Any, shape: Shape, dtype: Any) -> Any:
     """As `sum_to`, then in the input's dtype; a complex gradient of a real input keeps its real part."""
     return F.to_dtype(F.sum_to(grad, shape), dtype)
-
-
-def reshape(input: Any, shape: Shape) -> Any:
-    """The same elements in another shape: a view where the strides allow one."""
-    return input.reshape(shape)

@@ -1,0 +1,107 @@
+"""Forward mode: dual tensors inside of a dual level."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from pullback.autograd.grad_mode import _ContextDecorator
+from pullback.graph.tangents import set_tangent, tangent_at, without_tangents
+from pullback.modes.dual_level import close_dual_level, current_dual_level, open_dual_level
+from pullback.modes.switches import set_switch, switches
+from pullback.tensor.tensor import Tensor
+
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+
+
+class UnpackedDualTensor(NamedTuple):
+    """The primal and the tangent of a dual tensor."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def enter_dual_level() -> int:
+    """Open a dual level and return its number."""
+    return open_dual_level()
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Close the dual level; tangents made in it are gone."""
+    if level is None:
+        level = current_dual_level()
+    if level < 0:
+        raise RuntimeError("Dual level must be a positive number.")
+    close_dual_level(level)
+
+
+class dual_level(_ContextDecorator):
+    """Open a dual level for a block.
+
+    >>> import pullback
+    >>> from pullback.autograd import forward_ad
+    >>> with forward_ad.dual_level():
+    ...     x = forward_ad.make_dual(pullback.tensor(3.0), pullback.tensor(1.0))
+    ...     forward_ad.unpack_dual(x * x).tangent
+    tensor(6.)
+    """
+
+    def __enter__(self) -> int:
+        self._level = enter_dual_level()
+        return self._level
+
+    def __exit__(self, *exception: object) -> None:
+        exit_dual_level(level=self._level)
+
+
+def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
+    """A view of `tensor` that carries `tangent`."""
+    if level is None:
+        level = current_dual_level()
+    if level < 0:
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
+        )
+    if not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
+        raise ValueError(f"Expected primal to be floating point or complex, but got: {tensor.dtype}")
+    if not (tangent.dtype.is_floating_point or tangent.dtype.is_complex):
+        raise ValueError(f"Expected tangent to be floating point or complex, but got: {tangent.dtype}")
+    if tensor._array.shape != tangent._array.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
+            f"{list(tangent.shape)}."
+        )
+    dual = tensor.view_as(tensor)
+    set_tangent(dual, level, tangent)
+    return dual
+
+
+def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
+    """The primal and the tangent of `tensor`; the tangent is None without one."""
+    if level is None:
+        level = current_dual_level()
+    if level < 0:
+        return UnpackedDualTensor(tensor, None)
+    tangent = tangent_at(tensor, level)
+    return UnpackedDualTensor(without_tangents(tensor, level) if tangent is not None else tensor, tangent)
+
+
+def _is_fwd_grad_enabled() -> bool:
+    return switches.forward_grad
+
+
+class _set_fwd_grad_enabled(_ContextDecorator):
+    """Switch forward gradients on or off for a block."""
+
+    def __init__(self, mode: bool) -> None:
+        self._former = set_switch("forward_grad", mode)
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        set_switch("forward_grad", self._former)
+
+    def clone(self) -> _set_fwd_grad_enabled:
+        return type(self)(self.mode)

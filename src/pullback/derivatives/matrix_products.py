@@ -1,0 +1,123 @@
+"""Rules of kernels/matrix_products.py."""
+
+from __future__ import annotations
+
+from pullback.rules import F, Pullback, Scalar, Tensor, general, multilinear, wrt
+
+
+@multilinear
+def mm(grad: Tensor, input: Tensor, mat2: Tensor) -> Pullback:
+    return wrt(
+        input=F.mm(grad, F.conj(F.transpose(mat2, 0, 1))), mat2=F.mm(F.conj(F.transpose(input, 0, 1)), grad)
+    )
+
+
+@multilinear
+def bmm(grad: Tensor, input: Tensor, mat2: Tensor) -> Pullback:
+    return wrt(
+        input=F.bmm(grad, F.conj(F.transpose(mat2, 1, 2))), mat2=F.bmm(F.conj(F.transpose(input, 1, 2)), grad)
+    )
+
+
+@multilinear
+def mv(grad: Tensor, input: Tensor, vec: Tensor) -> Pullback:
+    return wrt(input=F.outer(grad, F.conj(vec)), vec=F.mv(F.conj(F.transpose(input, 0, 1)), grad))
+
+
+@multilinear
+def dot(grad: Tensor, input: Tensor, tensor: Tensor) -> Pullback:
+    return wrt(input=grad * F.conj(tensor), tensor=grad * F.conj(input))
+
+
+@general
+def vdot(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    return wrt(input=F.conj(grad) * other, other=grad * input)
+
+
+@multilinear(node="MulBackward0", promote="common")
+def outer(grad: Tensor, input: Tensor, vec2: Tensor) -> Pullback:
+    return wrt(
+        input=F.to_dtype(F.mv(grad, F.to_dtype(F.conj(vec2), grad.dtype)), input.dtype),
+        vec2=F.to_dtype(F.mv(F.transpose(grad, 0, 1), F.to_dtype(F.conj(input), grad.dtype)), vec2.dtype),
+    )
+
+
+@multilinear(node="UnsafeViewBackward0")
+def matmul_batched(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    return wrt(
+        input=F.matmul_grad_input(grad, input.shape, other), other=F.matmul_grad_other(grad, input, other.shape)
+    )
+
+
+@general(in_place=True)
+def addmm(grad: Tensor, input: Tensor, mat1: Tensor, mat2: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
+    scaled = grad if alpha == 1 else grad * alpha
+    return wrt(
+        input=F.sum_to(grad if beta == 1 else grad * beta, input.shape),
+        mat1=F.mm(scaled, F.conj(F.transpose(mat2, 0, 1))),
+        mat2=F.mm(F.conj(F.transpose(mat1, 0, 1)), scaled),
+    )
+
+
+@general(in_place=True)
+def addmv(grad: Tensor, input: Tensor, mat: Tensor, vec: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
+    scaled = grad if alpha == 1 else grad * alpha
+    return wrt(
+        input=F.sum_to(grad if beta == 1 else grad * beta, input.shape),
+        mat=F.outer(scaled, F.conj(vec)),
+        vec=F.mv(F.conj(F.transpose(mat, 0, 1)), scaled),
+    )
+
+
+@general(in_place=True)
+def addr(grad: Tensor, input: Tensor, vec1: Tensor, vec2: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
+    scaled = grad if alpha == 1 else grad * alpha
+    return wrt(
+        input=F.sum_to(grad if beta == 1 else grad * beta, input.shape),
+        vec1=F.mv(scaled, F.conj(vec2)),
+        vec2=F.mv(F.transpose(scaled, 0, 1), F.conj(vec1)),
+    )
+
+
+@general(in_place=True)
+def baddbmm(grad: Tensor, input: Tensor, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
+    scaled = grad if alpha == 1 else grad * alpha
+    return wrt(
+        input=F.sum_to(grad if beta == 1 else grad * beta, input.shape),
+        batch1=F.bmm(scaled, F.conj(F.transpose(batch2, 1, 2))),
+        batch2=F.bmm(F.conj(F.transpose(batch1, 1, 2)), scaled),
+    )
+
+
+@general(in_place=True)
+def addbmm(grad: Tensor, input: Tensor, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
+    scaled = grad if alpha == 1 else grad * alpha
+    return wrt(
+        input=F.sum_to(grad if beta == 1 else grad * beta, input.shape),
+        batch1=F.matmul(scaled, F.conj(F.transpose(batch2, 1, 2))),
+        batch2=F.matmul(F.conj(F.transpose(batch1, 1, 2)), scaled),
+    )
+
+
+@general(node="AddmmBackward0")
+def linear_bias(grad: Tensor, input: Tensor, weight: Tensor, bias: Tensor) -> Pullback:
+    return wrt(
+        input=F.linear_grad_input(grad, weight), weight=F.linear_grad_weight(grad, input), bias=F.linear_grad_bias(grad)
+    )
+
+
+@general(node="ViewBackward0")
+def linear_bias_folded(grad: Tensor, input: Tensor, weight: Tensor, bias: Tensor) -> Pullback:
+    return wrt(
+        input=F.linear_grad_input(grad, weight), weight=F.linear_grad_weight(grad, input), bias=F.linear_grad_bias(grad)
+    )
+
+
+@multilinear(node="MmBackward0")
+def linear_product(grad: Tensor, input: Tensor, weight: Tensor) -> Pullback:
+    return wrt(input=F.linear_grad_input(grad, weight), weight=F.linear_grad_weight(grad, input))
+
+
+@multilinear(node="UnsafeViewBackward0")
+def linear_product_folded(grad: Tensor, input: Tensor, weight: Tensor) -> Pullback:
+    return wrt(input=F.linear_grad_input(grad, weight), weight=F.linear_grad_weight(grad, input))

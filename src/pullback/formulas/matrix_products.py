@@ -1,0 +1,60 @@
+"""Gradients of matrix products, in their own terms, so that they can be differentiated again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.generated as F
+from pullback.typing import Shape
+
+
+def matmul_grad_input(grad: Any, input_shape: Shape, other: Any) -> Any:
+    """The gradient of `input @ other` with respect to `input`."""
+    other = F.conj(other)
+    if other.ndim == 1:
+        return F.sum_to(F.mul(F.unsqueeze(grad, -1), other), input_shape)
+    flipped = F.transpose(other, -1, -2)
+    if len(input_shape) == 1:
+        return F.sum_to(F.squeeze_dims(F.matmul(F.unsqueeze(grad, -2), flipped), (-2,)), input_shape)
+    return F.sum_to(F.matmul(grad, flipped), input_shape)
+
+
+def matmul_grad_other(grad: Any, input: Any, other_shape: Shape) -> Any:
+    """The gradient of `input @ other` with respect to `other`."""
+    input = F.conj(input)
+    if len(other_shape) == 1:
+        return F.sum_to(F.mul(F.unsqueeze(grad, -1), input), other_shape)
+    if input.ndim == 1:
+        return F.sum_to(F.mul(F.unsqueeze(input, -1), F.unsqueeze(grad, -2)), other_shape)
+    return F.sum_to(F.matmul(F.transpose(input, -1, -2), grad), other_shape)
+
+
+def matmul(input: Any, other: Any) -> Any:
+    """The matrix product of tensors of any number of dimensions."""
+    if input.ndim == 2 and other.ndim == 2:
+        return F.mm(input, other)
+    if input.ndim == 1 and other.ndim == 1:
+        return F.dot(input, other)
+    if input.ndim == 2 and other.ndim == 1:
+        return F.mv(input, other)
+    return F.matmul_batched(input, other)
+
+
+def linear_grad_input(grad: Any, weight: Any) -> Any:
+    """The gradient of a linear layer with respect to its input."""
+    return F.matmul(grad, F.conj(weight))
+
+
+def linear_grad_weight(grad: Any, input: Any) -> Any:
+    """The gradient of a linear layer with respect to its weight."""
+    if grad.ndim == 1:
+        return F.outer(grad, F.conj(input))
+    if grad.ndim > 2:
+        grad = F.reshape(grad, (-1, grad.shape[-1]))
+        input = F.reshape(input, (-1, input.shape[-1]))
+    return F.mm(F.transpose(grad, 0, 1), F.conj(input))
+
+
+def linear_grad_bias(grad: Any) -> Any:
+    """The gradient of a linear layer with respect to its bias."""
+    return grad if grad.ndim == 1 else F.sum(grad, tuple(range(grad.ndim - 1)), False)
