@@ -15,7 +15,7 @@ import numpy as np
 from pullback.backend.random import libm
 from pullback.typing import Array
 
-_SLICE = 512  # blocks at a time: the temporaries of 4096 elements stay in the cache, which halves the time
+_SLICE = 1024  # blocks at a time: the temporaries of 8192 elements stay in the cache, which halves the time
 
 _LOG = (
     7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
@@ -62,8 +62,9 @@ def normal_blocks64(uniform: Array) -> Array:
 
 
 def _round(value: Array) -> Array:
-    """Round float64 to float32, kept in float64."""
-    return value.astype(np.float32).astype(np.float64)
+    """Round float64 to float32, kept in the float64 array, which is overwritten."""
+    value[...] = value.astype(np.float32)
+    return value
 
 
 def _horner(terms: tuple[float, ...], x: Array) -> Array:
@@ -103,8 +104,9 @@ def _sine_cosine32(x: Array) -> tuple[Array, Array]:
     even = (_round(even * square - square * 0.5) + 1).astype(np.float32)
     odd = _round(_horner(_SIN_TERMS, square) * square)
     odd = (odd * reduced + reduced).astype(np.float32)
-    exchanged = (octant & 2) != 0
-    sine, cosine = np.where(exchanged, even, odd), np.where(exchanged, odd, even)
-    np.negative(sine, out=sine, where=(octant & 4) != 0)
-    np.negative(cosine, out=cosine, where=((octant + 2) & 4) != 0)
-    return sine, cosine
+    # On the bits, which takes a fifth of the time of where(): exchange in odd quarters, then flip the signs.
+    even_bits, odd_bits = even.view(np.int32), odd.view(np.int32)
+    difference = (even_bits ^ odd_bits) & -(octant >> 1 & 1)
+    sine = odd_bits ^ difference ^ (octant & 4) << 29
+    cosine = even_bits ^ difference ^ (octant + 2 & 4) << 29
+    return sine.view(np.float32), cosine.view(np.float32)

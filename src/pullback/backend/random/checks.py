@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.backend.dtype import is_float_or_complex, scalar_type_name
-from pullback.typing import Array, DType
+from pullback.typing import DType
 
 _C_NAMES = {
-    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int",
-    "int64": "long", "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
+    "int64": "long int", "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
     "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
 }  # fmt: skip
 _DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
@@ -44,18 +44,18 @@ def unsupported(kernel: str, dtype: DType) -> NotImplementedError:
     return NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type_name(dtype)}'")
 
 
-def require_floating(input: Array, kernel: str) -> None:
-    """Refuse integers, unless there is nothing to fill."""
-    if input.size and not is_floating(input.dtype):
-        raise unsupported(kernel, input.dtype)
+def require_floating(count: int, dtype: DType, kernel: str) -> None:
+    """Refuse integers, unless there is nothing to draw."""
+    if count and not is_floating(dtype):
+        raise unsupported(kernel, dtype)
 
 
-def require_continuous(input: Array, distribution: str) -> None:
-    """Refuse integers for a distribution of real numbers."""
-    if input.size and not is_floating(input.dtype):
+def require_continuous(count: int, dtype: DType, distribution: str) -> None:
+    """Refuse integers for a distribution of real numbers, unless there is nothing to draw."""
+    if count and not is_floating(dtype):
         raise RuntimeError(
             f"{distribution} distribution is a continuous probability distribution. dtype must be a floating point "
-            f"but you specified {scalar_type_name(input.dtype)}"
+            f"but you specified {scalar_type_name(dtype)}"
         )
 
 

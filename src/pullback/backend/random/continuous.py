@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pullback.backend.dtype import real_of
 from pullback.backend.random import box_muller, libm
 from pullback.backend.random.checks import (
     require_continuous,
@@ -22,20 +23,21 @@ from pullback.backend.random.generator import Generator, chosen
 from pullback.backend.random.memory_order import fill, real_view
 from pullback.typing import Array, DType, Shape
 
+_ARRAYS = (np.ndarray, np.generic)
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 MaybeGenerator: TypeAlias = Generator | None
 
 
-def uniform(
-    shape: Shape, dtype: DType, low: float = 0.0, high: float = 1.0, generator: MaybeGenerator = None
-) -> Array:
+def uniform(shape: Shape, dtype: DType, low: float = 0.0, high: float = 1.0, generator: MaybeGenerator = None) -> Array:
     """Draw from [low, high); for a complex dtype both parts are drawn so.
 
     >>> uniform((2,), np.dtype("float32"), generator=Generator().manual_seed(0))
-    array([0.49625659, 0.7682218 ], dtype=float32)
+    array([0.4962566, 0.7682218], dtype=float32)
     """
-    return uniform_(np.empty(shape, dtype), low, high, generator)
+    if dtype.kind == "c":
+        return uniform((*shape, 2), real_of(dtype), low, high, generator).view(dtype)[..., 0]
+    return _draw_uniform(math.prod(shape), dtype, low, high, generator).reshape(shape)
 
 
 def uniform_(input: Array, low: float = 0.0, high: float = 1.0, generator: MaybeGenerator = None) -> Array:
@@ -43,18 +45,21 @@ def uniform_(input: Array, low: float = 0.0, high: float = 1.0, generator: Maybe
     if input.dtype.kind == "c":
         uniform_(real_view(input), low, high, generator)
         return input
-    require_uniform_bounds(input.dtype, low, high)
-    computed = _FLOAT64 if input.dtype == _FLOAT64 else _FLOAT32
-    from_, to = float(computed.type(low)), float(computed.type(high))
+    return fill(input, _draw_uniform(input.size, input.dtype, low, high, generator))
+
+
+def _draw_uniform(count: int, dtype: DType, low: float, high: float, generator: MaybeGenerator) -> Array:
+    require_uniform_bounds(dtype, low, high)
     source = chosen(generator)
     with source.lock:
-        values = source.uniform64(input.size) if computed == _FLOAT64 else source.uniform32(input.size)
-    if (low, high) != (0.0, 1.0):
-        values = libm.multiply_add(values, float(computed.type(to - from_)), from_)
-    values = libm.narrow(values, input.dtype)
-    if input.dtype != computed or (low, high) != (0.0, 1.0):
-        values[values == input.dtype.type(to)] = input.dtype.type(from_)  # rounding up must not reach the open end
-    return fill(input, values)
+        values = source.uniform64(count) if dtype == _FLOAT64 else source.uniform32(count)
+    computed = values.dtype
+    if low == 0 and high == 1 and dtype == computed:
+        return values
+    from_, to = float(computed.type(low)), float(computed.type(high))
+    values = libm.narrow(libm.multiply_add(values, float(computed.type(to - from_)), from_), dtype)
+    values[values == dtype.type(to)] = dtype.type(from_)  # rounding up must not reach the open end
+    return values
 
 
 def normal(
@@ -71,44 +76,50 @@ def normal(
     >>> normal((3,), np.dtype("float32"), generator=Generator().manual_seed(0))
     array([ 1.5409961, -0.2934289, -2.1787894], dtype=float32)
     """
-    values = np.empty(shape, dtype)
-    if isinstance(std, np.ndarray):
-        if std.dtype.kind == "c":
-            raise RuntimeError("normal expects standard deviation to be non-complex")
-        if (std < 0).any():
-            raise RuntimeError(f"normal expects all elements of std >= 0.0, but the least is {std.min()}")
-        normal_(values, 0.0, 1.0, generator)
-        values *= std.astype(values.real.dtype, copy=False)
-    elif isinstance(mean, np.ndarray):
-        normal_(values, 0.0, std, generator)
+    if not isinstance(mean, _ARRAYS) and not isinstance(std, _ARRAYS):
+        if dtype.kind == "c":
+            return normal((*shape, 2), real_of(dtype), mean, std / math.sqrt(2), generator).view(dtype)[..., 0]
+        return _draw_normal(math.prod(shape), dtype, mean, std, generator).reshape(shape)
+    if not isinstance(std, _ARRAYS):
+        values = normal(shape, dtype, 0.0, std, generator)
+    elif std.dtype.kind == "c":
+        raise RuntimeError("normal expects standard deviation to be non-complex")
+    elif (std < 0).any():
+        raise RuntimeError(f"normal expects all elements of std >= 0.0, but the least is {std.min()}")
     else:
-        return normal_(values, mean, std, generator)
+        values = normal(shape, dtype, 0.0, 1.0, generator)
+        values *= std.astype(real_of(dtype), copy=False)
     values += np.asarray(mean).astype(dtype)
     return values
 
 
-def normal_(
-    input: Array, mean: float | complex = 0.0, std: float = 1.0, generator: MaybeGenerator = None
-) -> Array:
-    """Fill `input` from the normal distribution."""
-    if not std >= 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+def normal_(input: Array, mean: float = 0.0, std: float = 1.0, generator: MaybeGenerator = None) -> Array:
+    """Fill `input` from the normal distribution; both parts of complex numbers have the mean `mean`."""
     if input.dtype.kind == "c":
         normal_(real_view(input), mean, std / math.sqrt(2), generator)
         return input
+    contiguous = input.flags.c_contiguous
+    return fill(input, _draw_normal(input.size, input.dtype, mean, std, generator, contiguous=contiguous))
+
+
+def _draw_normal(
+    count: int, dtype: DType, mean: float | complex, std: float, generator: MaybeGenerator, *, contiguous: bool = True
+) -> Array:
+    if not std >= 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if isinstance(mean, complex):
-        raise TypeError(f"normal_(): argument 'mean' must be float for a real tensor, not {mean}")
-    require_floating(input, "normal_kernel_cpu")
+        raise TypeError(f"normal(): argument 'mean' (position 1) must be float, not complex: {mean}")
+    require_floating(count, dtype, "normal_kernel_cpu")
     source = chosen(generator)
     with source.lock:
-        if input.size < 16 or not input.flags.c_contiguous:
-            values = libm.multiply_add(normal_pairs(source, input.size, input.dtype), std, mean)
-        elif input.dtype == _FLOAT64:
-            values = libm.multiply_add(_normal_many(source, input.size, _FLOAT64, redraw_all=True), std, mean)
+        if count < 16 or not contiguous:
+            values = normal_pairs(source, count, dtype)
+        elif dtype == _FLOAT64:
+            values = _normal_many(source, count, _FLOAT64, redraw_all=True)
         else:
-            values = _normal_many(source, input.size, _FLOAT32, redraw_all=input.dtype == _FLOAT32)
-            values = libm.multiply_add(values, float(np.float32(std)), float(np.float32(mean)))
-    return fill(input, libm.narrow(values, input.dtype))
+            values = _normal_many(source, count, _FLOAT32, redraw_all=dtype == _FLOAT32)
+    values = libm.multiply_add(values, std, mean)
+    return libm.narrow(values, dtype)
 
 
 def normal_pairs(source: Generator, count: int, dtype: DType) -> Array:
@@ -145,51 +156,60 @@ def _normal_many(source: Generator, count: int, dtype: DType, redraw_all: bool) 
 
 def exponential(shape: Shape, dtype: DType, lambd: float = 1.0, generator: MaybeGenerator = None) -> Array:
     """Draw from the exponential distribution of rate `lambd`."""
-    return exponential_(np.empty(shape, dtype), lambd, generator)
+    return _draw_exponential(math.prod(shape), dtype, lambd, generator).reshape(shape)
 
 
 def exponential_(input: Array, lambd: float = 1.0, generator: MaybeGenerator = None) -> Array:
     """Fill `input` from the exponential distribution of rate `lambd`."""
-    require_continuous(input, "Exponential")
+    return fill(input, _draw_exponential(input.size, input.dtype, lambd, generator))
+
+
+def _draw_exponential(count: int, dtype: DType, lambd: float, generator: MaybeGenerator) -> Array:
+    require_continuous(count, dtype, "Exponential")
     require_positive("exponential_", "lambda", lambd)
     source = chosen(generator)
     with source.lock:
-        values = source.uniform64(input.size)
-    values = -1.0 / lambd * libm.log1p(-values, input.dtype)
-    return fill(input, libm.narrow(values, input.dtype))
+        values = source.uniform64(count)
+    return libm.narrow(-1.0 / lambd * libm.log1p(-values, dtype), dtype)
 
 
 def cauchy(
     shape: Shape, dtype: DType, median: float = 0.0, sigma: float = 1.0, generator: MaybeGenerator = None
 ) -> Array:
     """Draw from the Cauchy distribution."""
-    return cauchy_(np.empty(shape, dtype), median, sigma, generator)
+    return _draw_cauchy(math.prod(shape), dtype, median, sigma, generator).reshape(shape)
 
 
 def cauchy_(input: Array, median: float = 0.0, sigma: float = 1.0, generator: MaybeGenerator = None) -> Array:
     """Fill `input` from the Cauchy distribution."""
+    return fill(input, _draw_cauchy(input.size, input.dtype, median, sigma, generator))
+
+
+def _draw_cauchy(count: int, dtype: DType, median: float, sigma: float, generator: MaybeGenerator) -> Array:
     require_positive("cauchy_", "sigma", sigma)
-    require_continuous(input, "Cauchy")
+    require_continuous(count, dtype, "Cauchy")
     source = chosen(generator)
     with source.lock:
-        values = source.uniform64(input.size)
-    values = libm.multiply_add(libm.tan(math.pi * (values - 0.5), input.dtype), sigma, median)
-    return fill(input, libm.narrow(values, input.dtype))
+        values = source.uniform64(count)
+    return libm.narrow(libm.multiply_add(libm.tan(math.pi * (values - 0.5), dtype), sigma, median), dtype)
 
 
 def log_normal(
     shape: Shape, dtype: DType, mean: float = 1.0, std: float = 2.0, generator: MaybeGenerator = None
 ) -> Array:
     """Draw the exponential of normal numbers."""
-    return log_normal_(np.empty(shape, dtype), mean, std, generator)
+    return _draw_log_normal(math.prod(shape), dtype, mean, std, generator).reshape(shape)
 
 
 def log_normal_(input: Array, mean: float = 1.0, std: float = 2.0, generator: MaybeGenerator = None) -> Array:
     """Fill `input` with the exponential of normal numbers."""
+    return fill(input, _draw_log_normal(input.size, input.dtype, mean, std, generator))
+
+
+def _draw_log_normal(count: int, dtype: DType, mean: float, std: float, generator: MaybeGenerator) -> Array:
     require_positive("log_normal_", "std", std)
-    require_floating(input, "log_normal_cpu")
+    require_floating(count, dtype, "log_normal_cpu")
     source = chosen(generator)
     with source.lock:
-        values = normal_pairs(source, input.size, input.dtype)
-    values = libm.exp(libm.multiply_add(values, std, mean), input.dtype)
-    return fill(input, libm.narrow(values, input.dtype))
+        values = normal_pairs(source, count, dtype)
+    return libm.narrow(libm.exp(libm.multiply_add(values, std, mean), dtype), dtype)

@@ -56,11 +56,11 @@ def narrow(values: Array, dtype: DType) -> Array:
 
 
 def multiply_add(a: Array, b: float, c: float) -> Array:
-    """a * b + c, rounded once, for float32 or float64."""
-    result: Array
+    """a * b + c, rounded once, for float32 or float64 and numbers of that dtype."""
+    b, c = float(a.dtype.type(b)), float(a.dtype.type(c))
     if c == 0 or b == 1:
-        result = a * a.dtype.type(b) + a.dtype.type(c)
-        return result
+        scaled: Array = a if b == 1 else a * a.dtype.type(b)
+        return np.asarray(scaled + a.dtype.type(c))
     if a.dtype == np.float32:
         # The product is exact in float64; that the sum is rounded twice matters once in 2**29.
         return (a.astype(np.float64) * b + c).astype(np.float32)

@@ -73,8 +73,8 @@ def _stream(generator: Generator | None) -> Iterator[_Stream]:
 
 def poisson(input: Array, generator: Generator | None = None) -> Array:
     """Draw from the Poisson distribution with the rates `input`."""
-    require_floating(input, "poisson_cpu")
-    if (input < 0).any():
+    require_floating(input.size, input.dtype, "poisson_cpu")
+    if not (input >= 0).all():
         raise RuntimeError(f"invalid Poisson rate, expected rate to be non-negative, but the least is {input.min()}")
     with _stream(generator) as stream:
         samples = [_poisson(rate, stream.uniform) for rate in input.astype(np.float64).ravel().tolist()]
@@ -142,6 +142,8 @@ def _gamma(alpha: float, exponent: float, d: float, stream: _Stream) -> float:
         if alpha == 0:
             return 0.0
         scale = _power(1 - stream.uniform(), exponent)
+    if not d > 0:  # a negative shape, or NaN: nothing would ever be accepted
+        return math.nan
     c = 1 / math.sqrt(9 * d)
     while True:
         y = 0.0
@@ -238,15 +240,15 @@ def binomial(count: Array, prob: Array, generator: Generator | None = None) -> A
 
 def _binomial(n: Number, p: Number, uniform: Callable[[], float]) -> float:
     """The arguments keep their dtype: what is rounded to float32 in PyTorch is rounded here."""
+    if n != n or p != p:
+        return math.nan
     if n <= 0 or p <= 0:
         return 0.0
     if p >= 1:
         return float(n)
     if p <= 0.5:
         return _successes(n, p, uniform)
-    if p > 0.5:
-        return float(n) - _successes(n, type(p)(1 - p), uniform)
-    return math.nan
+    return float(n) - _successes(n, type(p)(1 - p), uniform)
 
 
 def _successes(n: Number, p: Number, uniform: Callable[[], float]) -> float:
