@@ -19,7 +19,7 @@ __all__ = [
 Tensor = Any
 """A tensor argument; in a rule it stands for an array or a Tensor, whichever path is generated."""
 
-F: Any
+F: Any = None
 """Operations: kernels on the array path, generated functions and formulas on the differentiable path."""
 
 _Rule = TypeVar("_Rule", bound=Callable[..., Any])
