@@ -8,6 +8,7 @@ wrapped and only there.
 from __future__ import annotations
 
 import threading
+from heapq import heappop
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -80,45 +81,92 @@ class Engine:
         """Run nodes until none is left that is ready."""
         self._send(task, root, root.grads, ())
         queue = task.ready_queue
-        run = self._run_node
-        while len(queue):
-            _, _, node, buffer = queue.pop()
-            run(task, node, buffer)
+        heap = queue.heap
+        plain = not task.create_graph and task.exec_info is None
+        while heap:
+            _, _, node, grads, owned = heappop(heap)
+            if plain and node.extra is None and not node.needs_tensors and not process.changed and _passes == 1:
+                self._run_chain(task, node, grads, owned)
+            else:
+                self._run_node(task, node, grads, owned)
 
-    def _run_node(self, task: GraphTask, node: Node, buffer: InputBuffer) -> None:
-        """Evaluate one node on its summed gradients and send the results on."""
+    def _run_chain(self, task: GraphTask, node: Node, grads: list[Any], owned: list[bool]) -> None:
+        """The common case: a node without hooks in a first-order pass, and the nodes that only wait for it.
+
+        The loop goes on with the one node that became ready, unless an earlier one in the queue comes first: a chain of
+        operations costs no queue at all.
+        """
+        dependencies = task.dependencies
+        not_ready = task.not_ready
+        heap = task.ready_queue.heap
+        keep_graph = task.keep_graph
+        while True:
+            if type(node) is AccumulateGrad:
+                if node.variable._extra is not None:
+                    self._run_node(task, node, grads, owned)
+                elif grads[0] is not None:
+                    node.accumulate_array(grads[0], owned[0])
+                return
+            if grads[0] is None and all([g is None for g in grads]):
+                results: Sequence[Any] = (None,) * len(node.next_edges)
+            else:
+                results = node.apply(grads)
+            if not keep_graph:
+                node.release_saved_tensors()
+            fresh = node.fresh
+            ready: Node | None = None
+            index = -1
+            for edge in node.next_edges:
+                index += 1
+                if edge is None:
+                    continue
+                following, input_nr = edge
+                left = dependencies[following] - 1
+                if left == 0 and following.output_count == 1 and following not in not_ready:
+                    arrived, arrived_owned = [results[index]], [bool(fresh) and fresh[index]]
+                else:
+                    buffer = not_ready.get(following)
+                    if buffer is None:
+                        buffer = not_ready[following] = InputBuffer(following.output_count)
+                    grad = results[index]
+                    if grad is not None:
+                        buffer.add(input_nr, grad, bool(fresh) and fresh[index])
+                    if left:
+                        dependencies[following] = left
+                        continue
+                    del not_ready[following]
+                    arrived, arrived_owned = buffer.grads, buffer.owned
+                dependencies[following] = 0
+                if ready is not None:
+                    task.ready_queue.push(ready, ready_grads, ready_owned)
+                ready, ready_grads, ready_owned = following, arrived, arrived_owned
+            if ready is None:
+                return
+            if (
+                (heap and heap[0][0] < -ready.sequence_nr)
+                or ready.extra is not None
+                or ready.needs_tensors
+                or process.changed
+                or _passes != 1
+            ):
+                task.ready_queue.push(ready, ready_grads, ready_owned)
+                return
+            node, grads, owned = ready, ready_grads, ready_owned
+
+    def _run_node(self, task: GraphTask, node: Node, grads: list[Any], owned: list[bool]) -> None:
+        """The general case: hooks, captures, Tensors where they are needed."""
         info = None
         if task.exec_info is not None:
             info = task.exec_info.get(node)
             if info is None:
                 return
-        grads = buffer.grads
+        buffer = InputBuffer(0)
+        buffer.grads, buffer.owned = grads, owned
         extra = node.extra
-        if info is None and extra is None and type(node) is AccumulateGrad and node.variable._extra is None:
-            # The common leaf: no hooks, nothing captured.
-            if grads[0] is not None:
-                if task.create_graph:
-                    _accumulate_recorded(node, grads[0])
-                else:
-                    node.accumulate_array(grads[0], buffer.owned[0])
-            return
         if extra is not None or info is not None or isinstance(node, AccumulateGrad):
-            if not self._prepare(task, node, buffer, info):
+            if not self._prepare(task, node, buffer, info) or isinstance(node, AccumulateGrad):
                 return
-            grads = buffer.grads
-            if isinstance(node, AccumulateGrad):
-                return
-        plain = extra is None or not (extra.post_hooks or extra.anomaly)
-        if plain and not task.create_graph and not node.needs_tensors and not process.changed and _passes == 1:
-            if grads[0] is None and all(g is None for g in grads):
-                results: Sequence[Any] = (None,) * len(node.next_edges)
-            else:
-                results = node.apply(grads)
-            if not task.keep_graph:
-                node.release_saved_tensors()
-            self._send(task, node, results, node.fresh)
-            return
-        self._run_carefully(task, node, grads)
+        self._run_carefully(task, node, buffer.grads)
 
     def _prepare(self, task: GraphTask, node: Node, buffer: InputBuffer, info: ExecInfo | None) -> bool:
         """Hooks on the arriving gradients, captures, pre-hooks; False if the node itself need not run."""
@@ -223,7 +271,7 @@ class Engine:
             if node.needs_tensors:
                 results = _in_mode(task, node, node.apply_differentiable, _as_tensors(task, grads))
                 return _as_values(task, fit_gradients(node, results))
-            return _in_mode(task, node, node.apply, grads)  # type: ignore[no-any-return]
+            return node.apply(grads)
         except Exception:
             if process.changed and switches.anomaly_mode:
                 _report_anomaly(node)
@@ -253,7 +301,7 @@ class Engine:
             dependencies[following] = left
             if not left:
                 del not_ready[following]
-                task.ready_queue.push(following, buffer)
+                task.ready_queue.push(following, buffer.grads, buffer.owned)
 
     def queue_callback(self, callback: Callable[[], None]) -> None:
         """Run `callback` when the current backward pass ends."""

@@ -1,0 +1,52 @@
+"""Anomaly mode: where a NaN was made, and which forward line a failing backward came from."""
+
+from __future__ import annotations
+
+import warnings
+
+from pullback.modes.anomaly_mode import set_anomaly_mode
+
+__all__ = ["detect_anomaly", "set_detect_anomaly"]
+
+
+class detect_anomaly:
+    """Record forward tracebacks, and raise where backward makes a NaN.
+
+    >>> import pullback, warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     with pullback.autograd.detect_anomaly():
+    ...         x = pullback.tensor(0.0, requires_grad=True)
+    ...         (x.sqrt() * 0).backward()
+    Traceback (most recent call last):
+    ...
+    pullback.errors.AnomalyError: Function 'SqrtBackward0' returned nan values in its 0th output.
+    """
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self.check_nan = check_nan
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
+            "debugging.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+    def __enter__(self) -> None:
+        self._former = set_anomaly_mode(True, self.check_nan)
+
+    def __exit__(self, *exception: object) -> None:
+        set_anomaly_mode(*self._former)
+
+
+class set_detect_anomaly:
+    """Switch anomaly mode on or off: at once, or until the end of a `with` block."""
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        self._former = set_anomaly_mode(mode, check_nan)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        set_anomaly_mode(*self._former)

@@ -1,0 +1,316 @@
+"""Function: operations with a backward of the user's own."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pullback.errors import LeafModificationError
+from pullback.graph.basic_nodes import DelayedError
+from pullback.graph.custom_function_node import FunctionContext
+from pullback.graph.history import adopt_switches, gradient_edge, rebase_history, set_history
+from pullback.graph.node import next_sequence_nr
+from pullback.graph.tangents import levels_of, set_tangent, tangent_at, without_tangents
+from pullback.graph.views import check_view_modification, make_view
+from pullback.modes.grad_mode import set_grad_mode
+from pullback.modes.interception import intercept
+from pullback.modes.switches import process, set_switch, switches
+from pullback.tensor.autograd_extra import CUSTOM_FUNCTION
+from pullback.tensor.tensor import Tensor, new_tensor
+
+__all__ = [
+    "BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction", "NestedIOFunction",
+    "once_differentiable",
+]  # fmt: skip
+
+FunctionCtx = FunctionContext
+BackwardCFunction = FunctionContext
+
+
+class FunctionMeta(type):
+    """Gives each Function its node class, named `<Class>Backward`."""
+
+    _backward_cls: type[FunctionContext]
+
+    def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any]) -> None:
+        super().__init__(name, bases, attributes)
+        cls._backward_cls = type(
+            f"{name}Backward", (FunctionContext,), {"_forward_class": cls, "__module__": "torch.autograd.function"}
+        )
+
+
+class Function(metaclass=FunctionMeta):
+    """An operation with forward and backward of your own; call it with `apply`.
+
+    >>> import pullback
+    >>> class Square(pullback.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x
+    ...     @staticmethod
+    ...     def backward(ctx, grad):
+    ...         (x,) = ctx.saved_tensors
+    ...         return 2 * x * grad
+    >>> x = pullback.tensor(3.0, requires_grad=True)
+    >>> Square.apply(x).backward()
+    >>> x.grad
+    tensor(6.)
+    """
+
+    generate_vmap_rule = False
+    clear_saved_tensors_on_access = False
+    boxed_grads_call = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        warnings.warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke "
+            "them on the class itself. Instantiating an autograd function will raise an error in a future version of "
+            "PyTorch.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function "
+            "with static forward method: define forward as a staticmethod and call apply on the class."
+        )
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Compute the outputs: `forward(ctx, *inputs)`, or `forward(*inputs)` together with `setup_context`."""
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        """Save for backward, where `forward` takes no ctx."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """Compute the gradient of each input from those of the outputs."""
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward "
+            "mode AD."
+        )
+
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """Compute the tangent of each output from those of the inputs."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        """Compute a batch at once."""
+        raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap static method or "
+                                  "set generate_vmap_rule=True.")  # fmt: skip
+
+    @classmethod
+    def _backward_function(cls) -> Callable[..., Any]:
+        """The user's backward, under either of its names."""
+        own_backward = cls.backward is not Function.backward
+        own_vjp = cls.vjp is not Function.vjp
+        if own_backward and own_vjp:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement "
+                "one of them."
+            )
+        return cls.vjp if own_vjp else cls.backward
+
+    @classmethod
+    def _has_setup_context(cls) -> bool:
+        return cls.setup_context is not Function.setup_context
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run the Function on `args` and record it."""
+        if process.changed and switches.interceptors:
+            taken = intercept(_FunctionCall(cls), args, kwargs)
+            if taken is not NotImplemented:
+                return taken
+        if kwargs:
+            args = _as_positional(cls, args, kwargs)
+        return _apply(cls, args)
+
+
+class _FunctionCall:
+    """A custom Function as interceptors see it: a callable that knows its class."""
+
+    def __init__(self, function: type[Function]) -> None:
+        self.function = function
+        self.__name__ = function.__name__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function.apply(*args, **kwargs)
+
+
+def _as_positional(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Keyword arguments in their place among the positional ones, which is where backward returns their gradients."""
+    leading = () if cls._has_setup_context() else (None,)
+    bound = inspect.signature(cls.forward).bind(*leading, *args, **kwargs)
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise TypeError(f"{cls.__name__}.apply() got keyword-only arguments: {', '.join(bound.kwargs)}")
+    return bound.args[len(leading) :]
+
+
+def _apply(cls: type[Function], args: tuple[Any, ...]) -> Any:
+    ctx = cls._backward_cls()
+    tensors = [a for a in args if isinstance(a, Tensor)]
+    ctx.is_tensor_input = tuple([isinstance(a, Tensor) for a in args])
+    ctx.needs_input_grad = tuple([isinstance(a, Tensor) and a._requires_grad for a in args])
+    grad_mode = not process.changed or switches.grad_mode
+    records = grad_mode and any(t._requires_grad for t in tensors)
+    dual = bool(process.changed) and switches.dual_level >= 0 and any(levels_of(t) for t in tensors)
+    if records:
+        ctx.next_edges = tuple([gradient_edge(t) for t in tensors])
+        ctx.sequence_nr = next_sequence_nr()
+    inputs = tuple([without_tangents(a, 0) if isinstance(a, Tensor) else a for a in args]) if dual else args
+    former, former_level = set_grad_mode(False), switches.dual_level
+    if dual:
+        set_switch("dual_level", -1)
+    try:
+        if cls._has_setup_context():
+            output = cls.forward(*inputs)
+            cls.setup_context(ctx, inputs, output)
+        else:
+            output = cls.forward(ctx, *inputs)
+    finally:
+        if dual:
+            set_switch("dual_level", former_level)
+        set_grad_mode(former)
+    outputs = output if isinstance(output, tuple) else (output,)
+    wrapped = _wrap_outputs(ctx, outputs, inputs, args, records)
+    if dual:
+        _carry_tangents(cls, ctx, args, wrapped)
+    return tuple(wrapped) if isinstance(output, tuple) else wrapped[0]
+
+
+def _wrap_outputs(
+    ctx: FunctionContext, outputs: Sequence[Any], inputs: Sequence[Any], args: Sequence[Any], records: bool
+) -> list[Any]:
+    """Attach the outputs to the node: modified inputs, inputs returned as they are, views and fresh tensors."""
+    for tensor in ctx.dirty_tensors:
+        if all(o is not tensor for o in outputs):
+            raise RuntimeError(
+                "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
+                "modified inplace must all be outputs of the Function."
+            )
+    ctx.describe_outputs(outputs)
+    wrapped: list[Any] = []
+    for number, output in enumerate(outputs):
+        if not isinstance(output, Tensor):
+            wrapped.append(output)
+            continue
+        position = next((i for i, x in enumerate(inputs) if x is output), None)
+        dirty = any(output is t for t in ctx.dirty_tensors)
+        differentiable = (
+            records
+            and all(output is not t for t in ctx.non_differentiable)
+            and output._array.dtype.kind in "fcV"
+        )
+        original = args[position] if position is not None else None
+        wrapped.append(_wrap_output(ctx, output, original, number, dirty, differentiable))
+    if records:
+        ctx.store(wrapped)
+        adopt_switches(ctx)
+    return wrapped
+
+
+def _wrap_output(
+    ctx: FunctionContext, output: Tensor, original: Tensor | None, number: int, dirty: bool, differentiable: bool
+) -> Tensor:
+    if not differentiable:
+        if original is not None and not dirty and original._requires_grad:
+            return original.detach()
+        return original if original is not None else output
+    if dirty and original is not None:
+        return _rebase_dirty(ctx, original, number)
+    if original is not None:
+        output = new_tensor(original._array)
+        make_view(output, original, CUSTOM_FUNCTION)
+        _restore_creation(output)
+    elif output._is_view():
+        _restore_creation(output)
+    elif output._requires_grad:
+        output = output.detach()
+    set_history(output, ctx, number)
+    return output
+
+
+def _restore_creation(output: Tensor) -> None:
+    extra = output._extra
+    if extra is not None and extra.view is not None:
+        extra.view.creation = CUSTOM_FUNCTION
+
+
+def _rebase_dirty(ctx: FunctionContext, original: Tensor, number: int) -> Tensor:
+    extra = original._extra
+    if extra is not None and extra.view is not None:
+        check_view_modification(original, extra.view, records=True)
+    elif original._requires_grad and original._edge is None:
+        raise LeafModificationError("a leaf Variable that requires grad has been used in an in-place operation.")
+    rebase_history(original, ctx)
+    if original._edge is not None and original._edge[0] is ctx:
+        original._edge = (ctx, number)
+    return original
+
+
+def _carry_tangents(cls: type[Function], ctx: FunctionContext, args: Sequence[Any], outputs: Sequence[Any]) -> None:
+    """Call the user's jvp at every level that an input has a tangent at."""
+    outer = switches.dual_level
+    for level in sorted({level for a in args if isinstance(a, Tensor) for level in levels_of(a)}):
+        tangents = [tangent_at(a, level) if isinstance(a, Tensor) else None for a in args]
+        set_switch("dual_level", level - 1)
+        try:
+            computed = cls.jvp(ctx, *tangents)
+        finally:
+            set_switch("dual_level", outer)
+        for output, tangent in zip(outputs, computed if isinstance(computed, tuple) else (computed,), strict=False):
+            if isinstance(output, Tensor) and tangent is not None:
+                set_tangent(output, level, tangent)
+
+
+def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a backward that must not be differentiated itself: a second derivative raises."""
+
+    @functools.wraps(fn)
+    def wrapper(ctx: Any, *args: Any) -> Any:
+        former = set_grad_mode(False)
+        try:
+            outputs = fn(ctx, *args)
+        finally:
+            set_grad_mode(former)
+        if not former or not any(isinstance(a, Tensor) and a._requires_grad for a in args):
+            return outputs
+        error = DelayedError("trying to differentiate twice a function that was marked with @once_differentiable")
+        many = isinstance(outputs, tuple)
+        marked = tuple(
+            [
+                error(o) if isinstance(o, Tensor) and o._array.dtype.kind in "fcV" else o
+                for o in (outputs if many else (outputs,))
+            ]
+        )
+        return marked if many else marked[0]
+
+    return wrapper
+
+
+class InplaceFunction(Function):
+    """A Function with an `inplace` flag; kept for old programs."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+
+class NestedIOFunction(Function):
+    """A Function whose inputs and outputs may be nested; kept for old programs."""

@@ -1,0 +1,24 @@
+"""Variable: the former name of Tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.tensor.tensor import Tensor
+
+__all__ = ["Variable", "VariableMeta"]
+
+
+class VariableMeta(type):
+    """Makes every Tensor an instance of Variable."""
+
+    def __instancecheck__(cls, other: object) -> bool:
+        return isinstance(other, Tensor)
+
+
+class Variable(metaclass=VariableMeta):
+    """`Variable(t)` is `t` as a tensor that may require grad."""
+
+    def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
+        result = data.detach()
+        return result.requires_grad_() if requires_grad else result

@@ -1,0 +1,267 @@
+"""Random tensors: the numbers of PyTorch's CPU generator from the same seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pullback.backend import random as draw
+from pullback.backend.dtype import default_float, is_float_or_complex
+from pullback.backend.random import Generator
+from pullback.creation import _sizes, empty_like, wrap
+from pullback.graph.history import bump_version, check_in_place, gradient_edge, rebase_history
+from pullback.graph.in_place import write_out
+from pullback.graph.node import Node, next_sequence_nr
+from pullback.modes.switches import process, switches
+from pullback.tensor.arguments import as_int, as_numpy_dtype
+from pullback.tensor.tensor import Tensor, new_tensor
+
+
+def _made(name: str, array: Any, options: dict[str, Any]) -> Tensor:
+    """A new tensor with the options that all these functions share."""
+    known = {"out", "dtype", "layout", "device", "requires_grad", "pin_memory", "generator", "memory_format", "names"}
+    for option in options:
+        if option not in known:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{option}'")
+    result = wrap(array, bool(options.get("requires_grad", False)))
+    out = options.get("out")
+    return result if out is None else write_out(name, out, result)  # type: ignore[no-any-return]
+
+
+def _shape(size: tuple[Any, ...], options: dict[str, Any]) -> tuple[int, ...]:
+    return _sizes(_one(options.pop("size")) if "size" in options else size)
+
+
+def _one(size: Any) -> tuple[Any, ...]:
+    return tuple(size) if isinstance(size, (tuple, list)) else (size,)
+
+
+def rand(*size: Any, **options: Any) -> Tensor:
+    """Uniform numbers from [0, 1).
+
+    >>> import pullback
+    >>> _ = pullback.manual_seed(0)
+    >>> pullback.rand(3)
+    tensor([0.4963, 0.7682, 0.0885])
+    """
+    shape = _shape(size, options)
+    dtype = as_numpy_dtype(options.get("dtype")) or default_float()
+    return _made("rand", draw.uniform(shape, dtype, generator=options.get("generator")), options)
+
+
+def randn(*size: Any, **options: Any) -> Tensor:
+    """Standard normal numbers.
+
+    >>> import pullback
+    >>> _ = pullback.manual_seed(0)
+    >>> pullback.randn(3)
+    tensor([ 1.5410, -0.2934, -2.1788])
+    """
+    shape = _shape(size, options)
+    dtype = as_numpy_dtype(options.get("dtype")) or default_float()
+    if not is_float_or_complex(dtype):
+        raise NotImplementedError(f"\"normal_kernel_cpu\" not implemented for '{options['dtype']}'")
+    return _made("randn", draw.normal(shape, dtype, generator=options.get("generator")), options)
+
+
+def randint(*args: Any, **options: Any) -> Tensor:
+    """Integers from [low, high): `randint(high, size)` or `randint(low, high, size)`."""
+    low, high = options.pop("low", 0), options.pop("high", None)
+    size = options.pop("size", None)
+    rest = list(args)
+    if size is None:
+        size = rest.pop()
+    if len(rest) == 2:
+        low, high = rest
+    elif len(rest) == 1 and high is None:
+        high = rest[0]
+    elif len(rest) == 1:
+        low = rest[0]
+    shape = _sizes(_one(size))
+    dtype = as_numpy_dtype(options.get("dtype"))
+    generator = options.get("generator")
+    array = (
+        draw.randint(as_int(low), as_int(high), shape, generator=generator)
+        if dtype is None
+        else draw.randint(as_int(low), as_int(high), shape, dtype, generator)
+    )
+    return _made("randint", array, options)
+
+
+def randperm(n: int, **options: Any) -> Tensor:
+    """A random permutation of 0 .. n-1."""
+    dtype = as_numpy_dtype(options.get("dtype"))
+    generator = options.get("generator")
+    array = draw.randperm(n, generator=generator) if dtype is None else draw.randperm(n, dtype, generator)
+    return _made("randperm", array, options)
+
+
+def rand_like(input: Tensor, **options: Any) -> Tensor:
+    """Uniform numbers in the shape of `input`."""
+    made = empty_like(input, dtype=options.get("dtype"), memory_format=options.get("memory_format"))
+    draw.uniform_(made._array, generator=options.get("generator"))
+    return _made("rand_like", made._array, options)
+
+
+def randn_like(input: Tensor, **options: Any) -> Tensor:
+    """Standard normal numbers in the shape of `input`."""
+    made = empty_like(input, dtype=options.get("dtype"), memory_format=options.get("memory_format"))
+    draw.normal_(made._array, generator=options.get("generator"))
+    return _made("randn_like", made._array, options)
+
+
+def randint_like(input: Tensor, *bounds: Any, **options: Any) -> Tensor:
+    """Integers from [low, high) in the shape and dtype of `input`."""
+    low = options.pop("low", 0)
+    high = options.pop("high", None)
+    low, high = (low, bounds[0]) if len(bounds) == 1 else bounds if bounds else (low, high)
+    made = empty_like(input, dtype=options.get("dtype"))
+    draw.random_(made._array, as_int(low), as_int(high), options.get("generator"))
+    return _made("randint_like", made._array, options)
+
+
+def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **options: Any) -> Tensor:
+    """Normal numbers with given means and standard deviations."""
+    generator = options.pop("generator", None)
+    if size is not None:
+        dtype = as_numpy_dtype(options.get("dtype")) or default_float()
+        return _made("normal", draw.normal(_sizes(_one(size)), dtype, mean, std, generator), options)
+    arrays = [v._array if isinstance(v, Tensor) else v for v in (mean, std)]
+    tensors = [a for a in arrays if hasattr(a, "dtype")]
+    if not tensors:
+        raise TypeError("normal() needs a tensor for mean or std, or size=")
+    if hasattr(arrays[1], "dtype") and arrays[1].size and arrays[1].dtype.kind != "c" and (arrays[1] < 0).any():
+        raise RuntimeError(f"normal expects all elements of std >= 0.0, but found minimum {arrays[1].min()}")
+    if len(tensors) == 2:
+        from pullback.functions.shape import broadcast_shapes  # type: ignore[attr-defined, unused-ignore]
+
+        shape = tuple(broadcast_shapes(tensors[0].shape, tensors[1].shape))
+    else:
+        shape = tensors[0].shape
+    return _made("normal", draw.normal(shape, tensors[0].dtype, *arrays, generator), options)
+
+
+def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = None, out: Any = None) -> Tensor:
+    """Zeros and ones, with `input` as the probability of a one."""
+    if p is not None:
+        result = empty_like(input)
+        draw.bernoulli_(result._array, _plain(p), generator)
+    else:
+        result = new_tensor(draw.bernoulli(input._array, generator))
+    if input._requires_grad and (not process.changed or switches.grad_mode):
+        _attach_zero_node(result, "BernoulliBackward0", (input,))
+    return result if out is None else write_out("bernoulli", out, result)  # type: ignore[no-any-return]
+
+
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None, out: Any = None
+) -> Tensor:
+    """Indices drawn with the probabilities in each row of `input`."""
+    result = new_tensor(draw.multinomial(input._array, num_samples, replacement, generator))
+    return result if out is None else write_out("multinomial", out, result)  # type: ignore[no-any-return]
+
+
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Poisson numbers with the rates in `input`."""
+    result = new_tensor(draw.poisson(input._array, generator))
+    if input._requires_grad and (not process.changed or switches.grad_mode):
+        _attach_zero_node(result, "PoissonBackward0", (input,))
+    return result
+
+
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    """Numbers of successes among `count` trials."""
+    return new_tensor(draw.binomial(count._array, prob._array, generator))
+
+
+# In-place: the tensor is filled, and the gradient of what it was is zero.
+
+
+class _ZeroGradient(Node):
+    """The history of a tensor that was overwritten with numbers that depend on nothing."""
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        return (None,) * len(self.next_edges) if grads[0] is None else tuple([grads[0] * 0 for _ in self.next_edges])
+
+    apply_differentiable = apply
+
+
+_nodes: dict[str, type[_ZeroGradient]] = {}
+
+
+def _zero_node(name: str) -> _ZeroGradient:
+    if name not in _nodes:
+        _nodes[name] = type(name, (_ZeroGradient,), {})
+    node = _nodes[name]()
+    node.sequence_nr = next_sequence_nr()
+    return node
+
+
+def _attach_zero_node(result: Tensor, name: str, inputs: Sequence[Tensor]) -> None:
+    node = _zero_node(name)
+    node.next_edges = tuple([gradient_edge(t) for t in inputs])
+    result._requires_grad, result._edge = True, (node, 0)
+
+
+def _fill(input: Tensor, node_name: str, fill: Callable[[Any], Any]) -> Tensor:
+    records = input._requires_grad and (not process.changed or switches.grad_mode)
+    check_in_place(input, records=records)
+    node = None
+    if records:
+        node = _zero_node(node_name)
+        node.next_edges = (gradient_edge(input),)
+    fill(input._array)
+    bump_version(input)
+    if node is not None:
+        rebase_history(input, node)
+    return input
+
+
+def _plain(value: Any) -> Any:
+    return value._array if isinstance(value, Tensor) else value
+
+
+def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with normal numbers."""
+    return _fill(input, "NormalBackward0", lambda a: draw.normal_(a, mean, std, generator))
+
+
+def uniform_(input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None, **bounds: float) -> Tensor:
+    """Fill with uniform numbers."""
+    low = bounds.get("from", bounds.get("a", from_))
+    return _fill(input, "UniformBackward0", lambda a: draw.uniform_(a, low, bounds.get("b", to), generator))
+
+
+def random_(input: Tensor, *bounds: Any, generator: Generator | None = None, **named: Any) -> Tensor:
+    """Fill with integers: of the dtype's whole range, below `to`, or from [from, to)."""
+    low, high = named.get("from"), named.get("to")
+    if len(bounds) == 1:
+        low, high = (0, bounds[0]) if high is None else (bounds[0], high)
+    elif len(bounds) == 2:
+        low, high = bounds
+    return _fill(input, "RandomBackward0", lambda a: draw.random_(a, low, high, generator))
+
+
+def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Fill with zeros and ones."""
+    return _fill(input, "BernoulliBackward1", lambda a: draw.bernoulli_(a, _plain(p), generator))
+
+
+def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with exponentially distributed numbers."""
+    return _fill(input, "ExponentialBackward0", lambda a: draw.exponential_(a, lambd, generator))
+
+
+def cauchy_(input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with Cauchy numbers."""
+    return _fill(input, "CauchyBackward0", lambda a: draw.cauchy_(a, median, sigma, generator))
+
+
+def log_normal_(input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with log-normal numbers."""
+    return _fill(input, "LogNormalBackward0", lambda a: draw.log_normal_(a, mean, std, generator))
+
+
+def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """Fill with geometrically distributed numbers."""
+    return _fill(input, "GeometricBackward0", lambda a: draw.geometric_(a, p, generator))

@@ -1,0 +1,206 @@
+"""The node of a custom Function: what its forward saved and marked, and the call of its backward with the checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from pullback.errors import graph_freed
+from pullback.graph.history import gradient_edge
+from pullback.graph.input_metadata import InputMetadata
+from pullback.graph.node import Node
+from pullback.graph.saved_tensor import PackedTensor, SavedOutput, SavedTensor, stale
+from pullback.modes.saved_tensor_hooks import current_hooks
+from pullback.tensor.tensor import Tensor, new_tensor
+
+
+class FunctionContext(Node):
+    """`ctx`: the node itself, as PyTorch's users know it."""
+
+    needs_tensors = True
+    _forward_class: ClassVar[Any] = None
+
+    needs_input_grad: tuple[bool, ...] = ()
+    materialize_grads: bool = True
+    to_save: tuple[Any, ...] | None = None
+    saved_for_forward: tuple[Any, ...] | None = None
+    dirty_tensors: tuple[Any, ...] = ()
+    non_differentiable: tuple[Any, ...] = ()
+    is_tensor_input: tuple[bool, ...] = ()
+    stored: list[tuple[Any, int]] | None = None
+    accessed: bool = False
+
+    # What forward calls.
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Save tensors (inputs, outputs or intermediates) for backward; they are checked for modification."""
+        for index, tensor in enumerate(tensors):
+            if tensor is not None and not isinstance(tensor, Tensor):
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument {index} is of type {type(tensor).__name__}"
+                )
+        self.to_save = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Save tensors for `jvp`."""
+        for tensor in tensors:
+            if tensor is not None and not isinstance(tensor, Tensor):
+                raise TypeError(
+                    "save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes on ctx."
+                )
+        self.saved_for_forward = tensors
+
+    def mark_dirty(self, *args: Any) -> None:
+        """Say which inputs forward modified in place; each must be returned."""
+        self.dirty_tensors = args
+
+    def mark_non_differentiable(self, *args: Any) -> None:
+        """Say which outputs have no gradient."""
+        self.non_differentiable = args
+
+    def mark_shared_storage(self, *pairs: Any) -> None:
+        """Accepted for old programs; sharing is found by itself."""
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward gets zeros (the default) or None for outputs that nothing used."""
+        self.materialize_grads = value
+
+    # What backward reads.
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The tensors given to save_for_backward."""
+        if self.stored is None and self.to_save is not None and not self.released:
+            return self.to_save if self.saved_for_forward is None else self.saved_for_forward
+        if self.stored is None and self.saved_for_forward is not None:
+            return self.saved_for_forward
+        if self.released:
+            if self.accessed and getattr(self._forward_class, "clear_saved_tensors_on_access", False):
+                raise RuntimeError("saved_tensors can only be accessed once when clear_saved_tensors_on_access=True")
+            raise graph_freed(self.name())
+        result = tuple([self._unpack(value, version) for value, version in self.stored or ()])
+        if getattr(self._forward_class, "clear_saved_tensors_on_access", False):
+            self.accessed, self.released, self.stored = True, True, None
+        return result
+
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The former name of saved_tensors."""
+        import warnings
+
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[Any, ...]:
+        if self.released:
+            raise graph_freed(self.name())
+        for index in range(len(self.stored or ())):
+            setattr(self, f"saved_{index}", (self.stored or [])[index][0])
+            setattr(self, f"saved_{index}_version", (self.stored or [])[index][1])
+        return tuple([_StoredHandle(self, index) for index in range(len(self.stored or ()))])
+
+    def _unpack(self, value: Any, version: int) -> Any:
+        if value is None:
+            return None
+        if value._counter is not None and value._counter.value != version:
+            raise stale(value, version, self)
+        return value if isinstance(value, Tensor) else value.as_tensor(self)
+
+    def store(self, outputs: Sequence[Any]) -> None:
+        """Keep what forward saved: outputs without a cycle, everything through the active hooks."""
+        hooks = current_hooks()
+        self.stored = []
+        for tensor in self.to_save or ():
+            if tensor is None:
+                self.stored.append((None, -1))
+                continue
+            value: Any = tensor
+            position = next((i for i, o in enumerate(outputs) if o is tensor), None)
+            if position is not None and tensor._requires_grad:
+                value = SavedOutput(tensor, position)
+            version = tensor._counter.value if tensor._counter is not None else 0
+            if hooks is not None:
+                edge = (self, position) if position is not None else gradient_edge(tensor)
+                value = PackedTensor(tensor, *hooks, edge)
+            self.stored.append((value, version))
+        self.to_save = None
+
+    def release_saved_tensors(self) -> None:
+        if self.stored:
+            self.released = True
+            self.stored = None
+
+    # What the engine calls.
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        wrapped = [None if g is None else new_tensor(g) for g in grads]
+        return [None if r is None else r._array for r in self.apply_differentiable(wrapped)]
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        """Call the user's backward and return one gradient per tensor input."""
+        function = self._forward_class
+        arguments = [self._materialized(g, i) for i, g in enumerate(grads)]
+        backward = function._backward_function()
+        result = backward(self, arguments) if getattr(function, "boxed_grads_call", False) else backward(self, *arguments)
+        results = tuple(result) if isinstance(result, (tuple, list)) else (result,)
+        return self._matched(results)
+
+    def _materialized(self, grad: Any, index: int) -> Any:
+        if grad is not None or not self.materialize_grads:
+            return grad
+        metadata = self.input_metadata(index)
+        return None if metadata is None else new_tensor(metadata.zeros())
+
+    def _matched(self, results: tuple[Any, ...]) -> list[Any]:
+        """Check the number and the kinds of what backward returned; keep those of tensor inputs."""
+        expected = len(self.is_tensor_input)
+        if len(results) > expected and all(r is None for r in results[expected:]):
+            results = results[:expected]
+        if len(results) != expected:
+            raise RuntimeError(
+                f"function {self.name()} returned an incorrect number of gradients (expected {expected}, "
+                f"got {len(results)})"
+            )
+        kept: list[Any] = []
+        for position, (result, is_tensor) in enumerate(zip(results, self.is_tensor_input, strict=True)):
+            if is_tensor:
+                if result is not None and not isinstance(result, Tensor):
+                    raise TypeError(
+                        f"function {self.name()} returned a gradient of wrong type at position {position + 1}: expected "
+                        f"Variable or None (got {type(result).__name__})"
+                    )
+                kept.append(result)
+            elif result is not None:
+                raise RuntimeError(
+                    f"function {self.name()} returned a gradient different than None at position {position + 1}, but the "
+                    "corresponding forward input was not a Variable"
+                )
+        return kept
+
+    def describe_outputs(self, outputs: Sequence[Any]) -> None:
+        """Remember shape and dtype of each output (None for what is no tensor)."""
+        self.output_count = max(len(outputs), 1)  # type: ignore[misc]  # per instance here
+        self.metadata_by_output = [
+            InputMetadata(o._array.shape, o._array.dtype) if isinstance(o, Tensor) else None for o in outputs
+        ]
+
+    def input_metadata(self, index: int) -> InputMetadata | None:
+        return self.metadata_by_output[index]
+
+    metadata_by_output: list[InputMetadata | None] = []
+
+
+class _StoredHandle(SavedTensor):
+    """The handle of one tensor saved by a custom Function."""
+
+    __slots__ = ("_index",)
+
+    def __init__(self, node: FunctionContext, index: int) -> None:
+        super().__init__(node, str(index))
+        self._index = index
+
+    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
+        super().register_hooks(pack_hook, unpack_hook)
+        node: Any = self._node
+        node.stored[self._index] = (getattr(node, f"saved_{self._index}"), node.stored[self._index][1])
