@@ -306,7 +306,7 @@ def derive_gamma(table: Table) -> None:
     )
     table.rational("SCALED_GAMMA", scaled_gamma, "1e-9", 1, what="gamma(x) / (sqrt(2 pi / x) (x / e)**x) at z = 1 / x")
     table.polynomial("RECIPROCAL_GAMMA", lambda x: mp.rgamma(1 + x), 0, 1, what="1 / gamma(1 + z)")
-    table.rational("LOG1P_REMAINDER", log1p_remainder, "-0.5", 1, "-0.5", what="(z - log1p(z)) / z**2")
+    table.rational("LOG1P_CUBIC", log1p_cubic, "-0.5", 1, "-0.5", what="(1/2 - (z - log1p(z)) / z**2) / z")
     wide, error = level(lambda x: mp.rgamma(1 + x), lambda x: mp.mpf(1), mp.mpf(0), mp.mpf(1), mp.mpf(0), 26)
     rounded = [mp.mpf(float(c)) for c in wide]
     table.write(
@@ -328,9 +328,9 @@ def trigamma_correction(w: mp.mpf) -> mp.mpf:
     return x**3 * (mp.polygamma(1, x) - 1 / x - 1 / (2 * x**2))
 
 
-def log1p_remainder(x: mp.mpf) -> mp.mpf:
-    """(x - log1p(x)) / x**2."""
-    return (x - mp.log1p(x)) / x**2 if abs(x) > 1e-15 else mp.mpf(1) / 2 - x / 3
+def log1p_cubic(x: mp.mpf) -> mp.mpf:
+    """(1/2 - (x - log1p(x)) / x**2) / x."""
+    return (mp.mpf(1) / 2 - (x - mp.log1p(x)) / x**2) / x if abs(x) > 1e-12 else mp.mpf(1) / 3 - x / 4
 
 
 def derive_temme(table: Table, smallest_a: int = 20, largest_eta: float = 0.36) -> None:

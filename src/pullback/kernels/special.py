@@ -70,30 +70,32 @@ def sinc(input: Array) -> Array:
 
 def xlogy(input: Array, other: Array) -> Array:
     """Compute input * log(other), and 0 where input is 0 unless other is nan."""
-    return np.where((input == 0) & ~np.isnan(other), np.zeros_like(input), input * np.log(other))
+    return _natively(_xlogy, input, other)
 
 
 def xlog1py(input: Array, other: Array) -> Array:
     """Compute input * log1p(other), and 0 where input is 0 unless other is nan."""
-    return np.where((input == 0) & ~np.isnan(other), np.zeros_like(input), input * np.log1p(other))
+    return _natively(_xlog1py, input, other)
 
 
 def entr(input: Array) -> Array:
     """Compute -input * log(input): 0 at zero, -inf below."""
-    return np.where(input > 0, -input * np.log(input), np.where(input == 0, 0 * input, input * np.inf))
+    return _natively(_entr, input)
 
 
 def expit(input: Array) -> Array:
     """Compute 1 / (1 + exp(-input)) without overflow."""
     if np.iscomplexobj(input):
         return 1 / (1 + np.exp(-input))
-    return _natively(_expit, input) if input.dtype == np.float32 else _elementwise(_expit, input)
+    return _natively(_expit, input)
 
 
 def logit(input: Array, eps: float | None = None) -> Array:
     """Compute log(input / (1 - input)), first clamping the input to [eps, 1 - eps] if eps is given."""
-    clamped = input if eps is None else np.clip(input, np.asarray(eps, input.dtype), np.asarray(1 - eps, input.dtype))
-    return _elementwise(_logit, clamped)
+    if eps is None or eps < 0:
+        return _elementwise(_logit, input)
+    lower, upper = np.asarray(eps, input.dtype), np.asarray(1 - eps, input.dtype)
+    return _elementwise(_logit, np.where(input < lower, lower, np.where(input > upper, upper, input)))
 
 
 def exp2(input: Array) -> Array:
@@ -121,14 +123,14 @@ def _erf_small(x: Array) -> Array:
 
 def _erf_large(x: Array) -> Array:
     exponent = _polynomial(table.ERF_LARGE, np.minimum(np.abs(x), 5.95) - 2.0)
-    return np.copysign(1.0 - np.exp(-exponent), x) + 0.0 * x
+    return np.copysign(1.0 - np.exp(-exponent), x)
 
 
 def _erfcx_positive(x: Array) -> Array:
     """Return erfcx(|x|)."""
     magnitude = np.abs(x)
     finite = np.minimum(magnitude, 1e300)
-    return _polynomial(table.ERFCX, (finite - 4.0) / (finite + 4.0)) / (1.0 + 2.0 * magnitude)
+    return _polynomial(table.ERFCX, (finite - 4.0) / (finite + 4.0)) * (0.5 / (0.5 + magnitude))
 
 
 def _erfc(x: Array) -> Array:
@@ -203,12 +205,23 @@ def _erfinv(y: Array) -> Array:
 
 
 def _erfinv_centre(y: Array) -> Array:
-    half = 0.5 * y
-    return _SQRT_HALF * (half * _rational(table.NDTRI_CENTRE_P, table.NDTRI_CENTRE_Q, half * half - 0.180625))
+    return y * (0.5 * _SQRT_HALF * _rational(table.NDTRI_CENTRE_P, table.NDTRI_CENTRE_Q, 0.25 * y * y - 0.180625))
 
 
 def _erfinv_tail(y: Array) -> Array:
     return np.copysign(_SQRT_HALF * _normal_quantile_tail(0.5 * (1.0 - np.abs(y))), y)
+
+
+def _xlogy(x: Array, y: Array) -> Array:
+    return np.where((x == 0.0) & ~np.isnan(y), np.zeros_like(x), x * np.log(y))
+
+
+def _xlog1py(x: Array, y: Array) -> Array:
+    return np.where((x == 0.0) & ~np.isnan(y), np.zeros_like(x), x * np.log1p(y))
+
+
+def _entr(x: Array) -> Array:
+    return np.where(x > 0.0, -x * np.log(x), np.where(x == 0.0, np.zeros_like(x), x * np.inf))
 
 
 def _expit(x: Array) -> Array:

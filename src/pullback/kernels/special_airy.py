@@ -47,20 +47,23 @@ def _ai_decaying(x: Array) -> Array:
     decay = np.exp(-head)
     decay -= decay * tail
     scale = _HALF_INVERSE_SQRT_PI / np.sqrt(np.sqrt(bounded))
-    return scale * _rational(table.AI_DECAY_P, table.AI_DECAY_Q, 1.0 / head) * decay + (x - x)
+    result: Array = scale * _rational(table.AI_DECAY_P, table.AI_DECAY_Q, 1.0 / head) * decay + (x - x)
+    return result
 
 
 def _ai_oscillating(x: Array) -> Array:
     """Return (P cos(zeta - pi/4) + Q sin(zeta - pi/4)) / (sqrt(pi) |x|**(1/4))."""
     head, tail = _two_thirds_power(-x)
     cosine, sine = np.cos(head), np.sin(head)
-    cosine, sine = cosine - tail * sine, sine + tail * cosine
+    tail_cosine, tail_sine = (np.cos(tail), np.sin(tail)) if np.any(np.abs(tail) > 1e-8) else (1.0, tail)
+    cosine, sine = cosine * tail_cosine - sine * tail_sine, sine * tail_cosine + cosine * tail_sine
     inverse = 1.0 / head
     square = inverse * inverse
     even = _rational(table.AI_P_P, table.AI_P_Q, square)
     odd = inverse * _rational(table.AI_Q_P, table.AI_Q_Q, square)
     scale = _INVERSE_SQRT_TWO_PI / np.sqrt(np.sqrt(-x))
-    return scale * ((even - odd) * cosine + (even + odd) * sine)
+    result: Array = scale * ((even - odd) * cosine + (even + odd) * sine)
+    return result
 
 
 def _two_thirds_power(x: Array) -> tuple[Array, Array]:

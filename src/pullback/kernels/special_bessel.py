@@ -85,7 +85,8 @@ def _j0_small(x: Array) -> Array:
 def _j1_small(x: Array) -> Array:
     magnitude = np.abs(x)
     zeros = _square_distance(magnitude, table.J1_ZERO_1) * _square_distance(magnitude, table.J1_ZERO_2)
-    return x * (zeros * _polynomial(table.J1_SMALL, x * x - 49.0))
+    result: Array = x * (zeros * _polynomial(table.J1_SMALL, x * x - 49.0))
+    return result
 
 
 def _j1_large(x: Array) -> Array:
@@ -94,7 +95,8 @@ def _j1_large(x: Array) -> Array:
 
 def _y0_small(x: Array) -> Array:
     regular = _square_distance(x, table.Y0_ZERO_1) * _polynomial(table.Y0_SMALL, x * x - 9.0)
-    return _TWO_OVER_PI * _log_ratio(x, table.Y0_ZERO_1) * _j0_small(x) + regular
+    result: Array = _TWO_OVER_PI * _log_ratio(x, table.Y0_ZERO_1) * _j0_small(x) + regular
+    return result
 
 
 def _y0_middle(x: Array) -> Array:
@@ -124,7 +126,7 @@ def _y1_large(x: Array) -> Array:
 def _log_ratio(x: Array, zero: tuple[float, float]) -> Array:
     """Return log(x / zero), accurate relative to the result also next to the zero."""
     relative = _distance(x, zero) / zero[0]
-    return np.where(np.abs(relative) < 0.5, np.log1p(relative), np.log(x / zero[0]))
+    return np.where(np.abs(relative) < 0.5, np.log1p(relative), np.log(x) - math.log(zero[0]))
 
 
 def _amplitudes(p: tuple[float, ...], q: tuple[float, ...], x: Array) -> tuple[Array, Array]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from pullback.kernels import special_coefficients as table
 from pullback.kernels.special_evaluation import _branch, _elementwise, _polynomial, _rational
 from pullback.typing import Array
+
+_LOG_2 = math.log(2.0)
 
 
 def i0(input: Array) -> Array:
@@ -116,11 +120,11 @@ def _k1_scaled(x: Array) -> Array:
 
 
 def _k0_small(x: Array) -> Array:
-    return _polynomial(table.K0_SMALL, x * x) - np.log(0.5 * x) * _i0_small(x)
+    return _polynomial(table.K0_SMALL, x * x) - (np.log(x) - _LOG_2) * _i0_small(x)
 
 
 def _k1_small(x: Array) -> Array:
-    value = 1.0 / x + (x * _polynomial(table.K1_SMALL, x * x) + np.log(0.5 * x) * _i1_small(x))
+    value = 1.0 / x + (x * _polynomial(table.K1_SMALL, x * x) + (np.log(x) - _LOG_2) * _i1_small(x))
     return np.where(x == 0.0, np.inf, value)
 
 

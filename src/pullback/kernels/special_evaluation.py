@@ -25,8 +25,9 @@ def _elementwise(formula: Callable[..., Array], *inputs: Array) -> Array:
 
 
 def _natively(formula: Callable[..., Array], *inputs: Array) -> Array:
-    """Apply a formula to blocks of broadcast inputs in their own dtype."""
-    return _in_blocks(formula, inputs[0].dtype, inputs)
+    """Apply a formula to blocks of broadcast inputs in their own dtype, half precision in float32."""
+    dtype = inputs[0].dtype
+    return _in_blocks(formula, np.float32 if dtype.itemsize == 2 else dtype, inputs)
 
 
 def _in_blocks(formula: Callable[..., Array], working: Any, inputs: tuple[Array, ...]) -> Array:
@@ -93,7 +94,7 @@ def _exp_square(x: Array, scale: float) -> Array:
     """Return exp(scale * x**2) to an ulp or two, where exp(scale * (x * x)) loses x**2 of them; scale a power of 2."""
     square, remainder = _square_remainder(np.clip(x, -64.0, 64.0))
     result = np.exp(scale * square)
-    result += result * (scale * remainder)
+    result *= 1.0 + scale * remainder
     return result
 
 

@@ -73,9 +73,9 @@ def _lgamma(x: Array) -> Array:
 def _lgamma_small(x: Array) -> Array:
     # lgamma(x) = lgamma(1 + x) - log(x) near the pole at zero.
     near_pole = x < 0.5
-    result = _lgamma_one_plus(np.where(near_pole, x, x - 1.0))
-    result -= np.log(np.where(near_pole, np.abs(x), 1.0))
-    return result
+    result = np.log(np.where(near_pole, np.abs(x), 1.0))
+    result -= _lgamma_one_plus(np.where(near_pole, x, x - 1.0))
+    return 0.0 - result
 
 
 def _lgamma_one_plus(y: Array) -> Array:
@@ -135,10 +135,6 @@ def _lgamma_near_negative_zero(x: Array) -> Array:
 
 
 def _mvlgamma(x: Array, p: int) -> Array:
-    if np.any(x <= 0.5 * (p - 1)):
-        raise RuntimeError(
-            f"All elements must be greater than (p-1)/2 = {0.5 * (p - 1)}, but the smallest is {float(np.min(x))}"
-        )
     result = _lgamma(x)
     for step in range(1, p):
         result += _lgamma(x - 0.5 * step)
@@ -241,7 +237,7 @@ def _zeta_negative(s: Array, q: Array) -> Array:
     """Inf at the poles; elsewhere by reflection of the finite part of the sum, for integral s."""
     below, above = q - np.floor(q), np.ceil(q) - q
     pole = q == np.floor(q)
-    parity = np.where(np.mod(s, 2.0) == 0.0, 1.0, -1.0)
+    parity = np.where(np.mod(s, 2.0) == 1.0, -1.0, 1.0)
     one = np.where(pole, 1.0, above)
     # zeta(s, q) = zeta(s, f) + (-1)**s (zeta(s, 1 - f) - zeta(s, 1 - q)), f the fraction of q.
     finite = _zeta_positive(s, one) - _zeta_positive(s, 1.0 - q)

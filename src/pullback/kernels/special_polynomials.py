@@ -1,0 +1,258 @@
+"""Orthogonal polynomials: Chebyshev of four kinds, plain and shifted to [0, 1], Hermite, Laguerre and Legendre.
+
+The degree n is truncated to an integer; a negative one, nan and infinity give 0. Low degrees follow the recurrence,
+high degrees of Chebyshev's polynomials the trigonometric or hyperbolic formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pullback.kernels.special_evaluation import _branch, _elementwise
+from pullback.typing import Array
+
+# Rounding errors of the recurrence grow inside [-1, 1]; outside all its terms pull the same way.
+_RECURRENCE_INSIDE = 6.0
+_RECURRENCE_OUTSIDE = 64.0
+_HIGHEST_HERMITE = 512.0
+
+
+def chebyshev_polynomial_t(input: Array, n: Array) -> Array:
+    """Compute the Chebyshev polynomial of the first kind of degree n."""
+    return _elementwise(lambda x, n: _chebyshev(_chebyshev_t, _plain, x, n), input, n)
+
+
+def chebyshev_polynomial_u(input: Array, n: Array) -> Array:
+    """Compute the Chebyshev polynomial of the second kind of degree n."""
+    return _elementwise(lambda x, n: _chebyshev(_chebyshev_u, _plain, x, n), input, n)
+
+
+def chebyshev_polynomial_v(input: Array, n: Array) -> Array:
+    """Compute the Chebyshev polynomial of the third kind of degree n."""
+    return _elementwise(lambda x, n: _chebyshev(_chebyshev_v, _plain, x, n), input, n)
+
+
+def chebyshev_polynomial_w(input: Array, n: Array) -> Array:
+    """Compute the Chebyshev polynomial of the fourth kind of degree n."""
+    return _elementwise(lambda x, n: _chebyshev(_chebyshev_w, _plain, x, n), input, n)
+
+
+def shifted_chebyshev_polynomial_t(input: Array, n: Array) -> Array:
+    """Compute the Chebyshev polynomial of the first kind of degree n at 2 * input - 1."""
+    return _elementwise(lambda x, n: _chebyshev(_chebyshev_t, _shifted, x, n), input, n)
+
+
+def shifted_chebyshev_polynomial_u(input: Array, n: Array) -> Array:
+    """Compute the Chebyshev polynomial of the second kind of degree n at 2 * input - 1."""
+    return _elementwise(lambda x, n: _chebyshev(_chebyshev_u, _shifted, x, n), input, n)
+
+
+def shifted_chebyshev_polynomial_v(input: Array, n: Array) -> Array:
+    """Compute the Chebyshev polynomial of the third kind of degree n at 2 * input - 1."""
+    return _elementwise(lambda x, n: _chebyshev(_chebyshev_v, _shifted, x, n), input, n)
+
+
+def shifted_chebyshev_polynomial_w(input: Array, n: Array) -> Array:
+    """Compute the Chebyshev polynomial of the fourth kind of degree n at 2 * input - 1."""
+    return _elementwise(lambda x, n: _chebyshev(_chebyshev_w, _shifted, x, n), input, n)
+
+
+def hermite_polynomial_h(input: Array, n: Array) -> Array:
+    """Compute the physicists' Hermite polynomial of degree n."""
+    return _elementwise(_hermite_h, input, n)
+
+
+def hermite_polynomial_he(input: Array, n: Array) -> Array:
+    """Compute the probabilists' Hermite polynomial of degree n."""
+    return _elementwise(_hermite_he, input, n)
+
+
+def laguerre_polynomial_l(input: Array, n: Array) -> Array:
+    """Compute the Laguerre polynomial of degree n."""
+    return _elementwise(_laguerre, input, n)
+
+
+def legendre_polynomial_p(input: Array, n: Array) -> Array:
+    """Compute the Legendre polynomial of degree n."""
+    return _elementwise(_legendre, input, n)
+
+
+def _degree(n: Array) -> Array:
+    """Truncate the degree; -1 stands for all that is no degree."""
+    return np.where(np.isfinite(n), np.maximum(np.trunc(n), -1.0), -1.0)
+
+
+def _recur(x: Array, n: Array, first: Array, step: Callable[[int, Array, Array], Array]) -> Array:
+    """Follow p(k + 1) = step(k, p(k), p(k - 1)) from p(0) = 1 and p(1) = first to each element's degree."""
+    highest = int(np.max(n, initial=0.0))
+    uniform = bool(np.all(n == highest))
+    previous, current = np.ones_like(x), first
+    result = np.where(n < 0.0, 0.0, np.where(n == 0.0, previous, current))
+    for k in range(1, highest):
+        previous, current = current, step(k, current, previous)
+        if not uniform:
+            result = np.where(n == k + 1, current, result)
+    return current if uniform and highest > 1 else result
+
+
+def _plain(x: Array) -> tuple[Array, Array]:
+    """Return x, and its distance 1 - |x| from the nearer end of [-1, 1]."""
+    return x, 1.0 - np.abs(x)
+
+
+def _shifted(x: Array) -> tuple[Array, Array]:
+    """Return y = 2x - 1, and 1 - |y| without cancellation."""
+    return 2.0 * x - 1.0, 2.0 * np.where(x < 0.5, x, 1.0 - x)
+
+
+def _chebyshev(
+    kind: Callable[[Array, Array, Array], Array], place: Callable[[Array], tuple[Array, Array]], x: Array, n: Array
+) -> Array:
+    y, distance = place(x)
+    return kind(y, distance, _degree(n))
+
+
+def _is_high(distance: Array, n: Array) -> Array:
+    return n > np.where(distance >= 0.0, _RECURRENCE_INSIDE, _RECURRENCE_OUTSIDE)
+
+
+def _chebyshev_t(y: Array, distance: Array, n: Array) -> Array:
+    return _branch(_is_high(distance, n), _closed_t, lambda y, _, n: _double_recurrence(y, n, y), y, distance, n)
+
+
+def _chebyshev_u(y: Array, distance: Array, n: Array) -> Array:
+    return _branch(_is_high(distance, n), _closed_u, lambda y, _, n: _double_recurrence(y, n, 2.0 * y), y, distance, n)
+
+
+def _chebyshev_v(y: Array, distance: Array, n: Array) -> Array:
+    return _branch(
+        _is_high(distance, n), _closed_v, lambda y, _, n: _double_recurrence(y, n, 2.0 * y - 1.0), y, distance, n
+    )
+
+
+def _chebyshev_w(y: Array, distance: Array, n: Array) -> Array:
+    return _branch(
+        _is_high(distance, n), _closed_w, lambda y, _, n: _double_recurrence(y, n, 2.0 * y + 1.0), y, distance, n
+    )
+
+
+def _double_recurrence(y: Array, n: Array, first: Array) -> Array:
+    """Follow the recurrence all four kinds share; they differ in degree one."""
+    twice = 2.0 * y
+    return _recur(y, n, first, lambda _, current, previous: twice * current - previous)
+
+
+def _closed_t(y: Array, distance: Array, n: Array) -> Array:
+    return _parity(y, n) * _branch(distance >= 0.0, _cosine, _hyperbolic_cosine, distance, n)
+
+
+def _closed_u(y: Array, distance: Array, n: Array) -> Array:
+    return _parity(y, n) * _sine_ratio(distance, n + 1.0, 1.0)
+
+
+def _closed_v(y: Array, distance: Array, n: Array) -> Array:
+    # V at -y is W at y, but for the sign.
+    return _parity(y, n) * _branch(y < 0.0, _half_sine_ratio, _half_cosine_ratio, distance, n)
+
+
+def _closed_w(y: Array, distance: Array, n: Array) -> Array:
+    return _parity(y, n) * _branch(y < 0.0, _half_cosine_ratio, _half_sine_ratio, distance, n)
+
+
+def _half_sine_ratio(distance: Array, n: Array) -> Array:
+    return _sine_ratio(distance, n + 0.5, 0.5)
+
+
+def _half_cosine_ratio(distance: Array, n: Array) -> Array:
+    half = np.full_like(n, 0.5)
+    numerator = _branch(distance >= 0.0, _cosine, _hyperbolic_cosine, distance, n + 0.5)
+    return numerator / _branch(distance >= 0.0, _cosine, _hyperbolic_cosine, distance, half)
+
+
+def _parity(y: Array, n: Array) -> Array:
+    """Return the sign that reflection to |y| costs: -1 for odd degrees at negative y."""
+    return np.where((y < 0.0) & (np.mod(n, 2.0) == 1.0), -1.0, 1.0)
+
+
+def _angle(distance: Array) -> Array:
+    """Return arccos(1 - distance)."""
+    return 2.0 * np.arcsin(np.sqrt(0.5 * distance))
+
+
+def _hyperbolic_angle(distance: Array) -> Array:
+    """Return arccosh(1 - distance) for a negative distance."""
+    return 2.0 * np.arcsinh(np.sqrt(-0.5 * distance))
+
+
+def _cosine(distance: Array, multiple: Array) -> Array:
+    result: Array = np.cos(multiple * _angle(distance))
+    return result
+
+
+def _hyperbolic_cosine(distance: Array, multiple: Array) -> Array:
+    result: Array = np.cosh(multiple * _hyperbolic_angle(distance))
+    return result
+
+
+def _sine_ratio(distance: Array, multiple: Array, unit: float) -> Array:
+    """Return sin(multiple * angle) / sin(unit * angle), or of the hyperbolic sines outside [-1, 1]."""
+    ratio = _branch(
+        distance >= 0.0,
+        lambda distance, multiple: np.sin(multiple * _angle(distance)) / np.sin(unit * _angle(distance)),
+        lambda distance, multiple: _hyperbolic_sine_ratio(distance, multiple, unit),
+        distance,
+        multiple,
+    )
+    return np.where(distance == 0.0, multiple / unit, ratio)
+
+
+def _hyperbolic_sine_ratio(distance: Array, multiple: Array, unit: float) -> Array:
+    angle = _hyperbolic_angle(distance)
+    result: Array = np.sinh(multiple * angle) / np.sinh(unit * angle)
+    return result
+
+
+def _hermite_h(x: Array, n: Array) -> Array:
+    degree = _degree(n)
+    twice = 2.0 * x
+    value = _recur(
+        x,
+        np.minimum(degree, _HIGHEST_HERMITE),
+        twice,
+        lambda k, current, previous: twice * current - (2.0 * k) * previous,
+    )
+    return np.where(degree > _HIGHEST_HERMITE, np.nan, value)
+
+
+def _hermite_he(x: Array, n: Array) -> Array:
+    degree = _degree(n)
+    value = _recur(
+        x,
+        np.minimum(degree, _HIGHEST_HERMITE),
+        x.copy(),
+        lambda k, current, previous: x * current - float(k) * previous,
+    )
+    return np.where(degree > _HIGHEST_HERMITE, np.nan, value)
+
+
+def _laguerre(x: Array, n: Array) -> Array:
+    # The recurrence for differences of neighbours: (k + 1) d(k + 1) = k d(k) - x p(k).
+    def step(k: int, current: Array, previous: Array) -> Array:
+        result: Array = current + (k * (current - previous) - x * current) / (k + 1.0)
+        return result
+
+    return _recur(x, _degree(n), 1.0 - x, step)
+
+
+def _legendre(x: Array, n: Array) -> Array:
+    # For x >= 0, (k + 1) d(k + 1) = k d(k) + (2k + 1) (x - 1) p(k); negative x by symmetry.
+    magnitude = np.abs(x)
+    degree = _degree(n)
+    below = magnitude - 1.0
+
+    def step(k: int, current: Array, previous: Array) -> Array:
+        return current + (k * (current - previous) + (2.0 * k + 1.0) * below * current) / (k + 1.0)
+
+    return _parity(x, degree) * _recur(x, degree, magnitude, step)
