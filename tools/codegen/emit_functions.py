@@ -58,7 +58,7 @@ def _signature(operation: Operation, takes_out: bool) -> str:
             star = True
         kind = _TYPES.get(p.role, "Any" if p.role in (DIM, DIMS) else _plain_type(p.annotation))
         default = "" if p.default is None else f" = {p.default}"
-        if _has_axis(p) and p.default is None and not any(q.default for q in operation.kernel.parameters):
+        if _has_axis(p) and p.default is None and _may_default(operation, p):
             default = " = None"
         parts.append(f"{p.name}: {kind}{default}")
     extras = ["out: Any = None"] if takes_out else []
@@ -69,6 +69,12 @@ def _signature(operation: Operation, takes_out: bool) -> str:
     if operation.rule.options.get("multi_view"):
         returns = "Any"
     return f"def {operation.name}({', '.join(parts)}) -> {returns}:"
+
+
+def _may_default(operation: Operation, p: Parameter) -> bool:
+    """Whether `dim` can be left to `axis`: nothing that must be given follows it."""
+    parameters = operation.kernel.parameters
+    return all(q.default is not None or q.keyword_only for q in parameters[parameters.index(p) + 1 :])
 
 
 def _has_axis(p: Parameter) -> bool:

@@ -1,0 +1,312 @@
+"""The recorded graph for users: nodes, gradient edges, hooks on saved tensors and on several gradients at once."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal
+
+from pullback.engine.engine import current_graph_task
+from pullback.graph.gradient_edge import GradientEdge, get_gradient_edge
+from pullback.graph.history import bump_version
+from pullback.graph.node import Node as _Node
+from pullback.modes.saved_tensor_hooks import disable_hooks, pop_hooks, push_hooks, restore_hooks
+from pullback.tensor.tensor import Tensor
+from pullback.utils.hooks import RemovableHandle
+
+__all__ = [
+    "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
+    "increment_version", "region_activation_memory_budget", "register_multi_grad_hook", "save_on_cpu",
+    "saved_tensors_hooks", "set_override_stale_capture_stream", "set_warn_on_accumulate_grad_stream_mismatch",
+]  # fmt: skip
+
+
+class Node(ABC):
+    """What every `grad_fn` is.
+
+    >>> import pullback
+    >>> x = pullback.ones(1, requires_grad=True)
+    >>> isinstance((x * 2).grad_fn, Node)
+    True
+    """
+
+    @abstractmethod
+    def name(self) -> str:
+        """The name of the node."""
+
+    @property
+    @abstractmethod
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """The nodes that receive this node's gradients."""
+
+    @property
+    @abstractmethod
+    def metadata(self) -> dict[str, Any]:
+        """A dict for the user's notes."""
+
+    @abstractmethod
+    def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Call `fn(grad_inputs, grad_outputs)` after the node ran."""
+
+    @abstractmethod
+    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Call `fn(grad_outputs)` before the node runs."""
+
+    @classmethod
+    def __subclasshook__(cls, subclass: type, /) -> bool:
+        if cls is Node:
+            return issubclass(subclass, _Node)
+        return NotImplemented
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Tell autograd that a tensor's memory was modified by other means.
+
+    >>> import pullback
+    >>> x = pullback.zeros(2)
+    >>> increment_version(x)
+    >>> x._version
+    1
+    """
+    for item in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        bump_version(item)
+
+
+class saved_tensors_hooks:
+    """Pack what is saved for backward with one function and unpack it with another.
+
+    >>> import pullback
+    >>> x = pullback.ones(2, requires_grad=True)
+    >>> with saved_tensors_hooks(lambda t: t.tolist(), lambda values: pullback.tensor(values)):
+    ...     y = (x * x).sum()
+    >>> y.backward()
+    >>> x.grad
+    tensor([2., 2.])
+    """
+
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+
+    def __enter__(self) -> None:
+        push_hooks(self.pack_hook, self.unpack_hook)
+
+    def __exit__(self, *exception: object) -> None:
+        pop_hooks()
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Keep saved tensors in the CPU's memory; here they already are, so they are only copied."""
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        def pack(tensor: Any) -> Any:
+            return tensor.device, tensor.clone()
+
+        def unpack(packed: Any) -> Tensor:
+            device, tensor = packed
+            return tensor.to(device)  # type: ignore[no-any-return]
+
+        super().__init__(pack, unpack)
+
+
+@contextlib.contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """Refuse saved-tensor hooks inside of the block."""
+    former = disable_hooks(error_message)
+    try:
+        yield
+    finally:
+        restore_hooks(former)
+
+
+class _MultiHandle(RemovableHandle):
+    """Removes several hooks."""
+
+    def __init__(self, handles: Sequence[RemovableHandle]) -> None:
+        self.handles = tuple(handles)
+
+    def remove(self) -> None:
+        for handle in self.handles:
+            handle.remove()
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.handles
+
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        self.handles = tuple(state)
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Any], fn: Callable[..., None], *, mode: Literal["all", "any"] = "all"
+) -> RemovableHandle:
+    """Call `fn` once per backward: with all gradients when the last is there, or with the first ("any").
+
+    >>> import pullback
+    >>> a, b = pullback.ones(1, requires_grad=True), pullback.ones(1, requires_grad=True)
+    >>> handle = register_multi_grad_hook((a, b), lambda grads: print(len(grads)))
+    >>> (a * b).backward()
+    2
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    edges = [t if isinstance(t, GradientEdge) else get_gradient_edge(t) for t in tensors]
+    return _register_all(tensors, edges, fn) if mode == "all" else _register_any(tensors, fn)
+
+
+def _hook(target: Any, hook: Callable[[Any], None]) -> RemovableHandle:
+    if isinstance(target, GradientEdge):
+        output_nr = target.output_nr
+        return target.node.register_prehook(lambda grads: hook(grads[output_nr]))  # type: ignore[no-any-return]
+    return target.register_hook(hook)  # type: ignore[no-any-return]
+
+
+def _register_all(tensors: Sequence[Any], edges: Sequence[GradientEdge], fn: Callable[..., None]) -> RemovableHandle:
+    lock = threading.Lock()
+    waiting: dict[int, tuple[int, list[Any]]] = {}
+    held = [edge.node for edge in edges]
+
+    def arrived(index: int, grad: Any) -> None:
+        task = current_graph_task()
+        assert task is not None, "the hook runs inside of a backward pass"
+        with lock:
+            if task.id not in waiting:
+                needed = [_will_run(task, node) for node in held]
+                waiting[task.id] = (sum(needed), [None] * len(held))
+            left, grads = waiting[task.id]
+            grads[index] = grad
+            waiting[task.id] = (left - 1, grads)
+            complete = left == 1
+            if complete:
+                del waiting[task.id]
+        if complete:
+            fn(grads)
+
+    return _MultiHandle([_hook(t, functools.partial(arrived, i)) for i, t in enumerate(tensors)])
+
+
+def _will_run(task: Any, node: _Node) -> bool:
+    if task.exec_info is None:
+        return node in task.nodes_in_graph
+    info = task.exec_info.get(node)
+    return info is not None and (info.needed or bool(info.captures))
+
+
+def _register_any(tensors: Sequence[Any], fn: Callable[..., None]) -> RemovableHandle:
+    lock = threading.Lock()
+    ran: dict[int, bool] = {}
+
+    def arrived(grad: Any) -> None:
+        task = current_graph_task()
+        assert task is not None, "the hook runs inside of a backward pass"
+        with lock:
+            first = not ran.get(task.id, False)
+            ran[task.id] = True
+        if first:
+            fn(grad)
+
+    return _MultiHandle([_hook(t, arrived) for t in tensors])
+
+
+class _MutationContext:
+    """The clones that `allow_mutation_on_saved_tensors` made, by the memory they stand for."""
+
+    def __init__(self) -> None:
+        self.entries: list[weakref.ref[_SavedEntry]] = []
+        self.active = True
+
+    def clear(self) -> None:
+        self.entries.clear()
+
+
+class _SavedEntry:
+    """One saved tensor: the original until somebody modifies it, then its clone."""
+
+    def __init__(self, tensor: Any, context: _MutationContext) -> None:
+        self.original = tensor
+        self.version = tensor._version
+        self.clone: Any = None
+        self.context = context
+        context.entries.append(weakref.ref(self))
+
+    def preserve(self) -> None:
+        if self.clone is None and self.original._version == self.version:
+            self.clone = self.original.clone()
+
+
+_mutation_context: list[_MutationContext] = []
+
+
+@contextlib.contextmanager
+def allow_mutation_on_saved_tensors() -> Iterator[Any]:
+    """Clone saved tensors just before an in-place operation modifies them, so that backward still has them.
+
+    >>> import pullback
+    >>> x = pullback.ones(2, requires_grad=True)
+    >>> with allow_mutation_on_saved_tensors():
+    ...     y = x * 2
+    ...     z = (y * y).sum()
+    ...     _ = y.detach().zero_()
+    ...     z.backward()
+    >>> x.grad
+    tensor([8., 8.])
+    """
+    from pullback.modes.interception import pop_interceptor, push_interceptor
+
+    if _mutation_context:
+        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+    context = _MutationContext()
+
+    def pack(tensor: Any) -> _SavedEntry:
+        return _SavedEntry(tensor, context)
+
+    def unpack(entry: _SavedEntry) -> Any:
+        if not context.active:
+            raise AssertionError(
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was "
+                "originally recorded."
+            )
+        return entry.original if entry.clone is None else entry.clone
+
+    def before_operation(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        name = getattr(function, "__name__", "")
+        if name.endswith("_") and not name.endswith("__") and args and isinstance(args[0], Tensor):
+            _preserve_entries(context, args[0])
+        return NotImplemented
+
+    _mutation_context.append(context)
+    push_interceptor(before_operation)
+    try:
+        with saved_tensors_hooks(pack, unpack):
+            yield context
+    finally:
+        pop_interceptor()
+        _mutation_context.clear()
+        context.active = False
+        context.clear()
+
+
+def _preserve_entries(context: _MutationContext, modified: Tensor) -> None:
+    for reference in context.entries:
+        entry = reference()
+        if entry is not None and entry.original._counter is modified._counter and modified._counter is not None:
+            entry.preserve()
+
+
+def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
+    """Accepted: there are no streams on the CPU."""
+
+
+def set_override_stale_capture_stream(enabled: bool) -> None:
+    """Accepted: there are no streams on the CPU."""
+
+
+@contextlib.contextmanager
+def region_activation_memory_budget(budget: float) -> Iterator[None]:
+    """Only meaningful under a compiler; refuses to run eagerly, as PyTorch does."""
+    raise RuntimeError("region_activation_memory_budget is only supported under torch.compile")
+    yield
+
