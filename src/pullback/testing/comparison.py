@@ -10,14 +10,15 @@ import cmath
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import pullback
+from pullback.autograd.grad_mode import no_grad
 from pullback.backend import numpy_objects
+from pullback.backend.dtype import int64
+from pullback.creation import as_tensor, tensor
+from pullback.tensor.tensor import Tensor
 from pullback.testing.tolerances import Tolerances, choose_tolerances, find_matches
-
-if TYPE_CHECKING:
-    from pullback import Tensor
 
 __all__ = ["assert_allclose", "assert_close"]
 
@@ -67,9 +68,7 @@ def assert_allclose(
         FutureWarning,
         stacklevel=2,
     )
-    actual, expected = (
-        side if isinstance(side, pullback.Tensor) else pullback.tensor(side) for side in (actual, expected)
-    )
+    actual, expected = (side if isinstance(side, Tensor) else tensor(side) for side in (actual, expected))
     assert_close(
         actual,
         expected,
@@ -226,13 +225,13 @@ class _TensorLikePair(_Pair):
 
     def compare(self) -> None:
         __tracebackhide__ = True
-        with pullback.no_grad():
-            actual, expected = pullback.as_tensor(self.actual).detach(), pullback.as_tensor(self.expected).detach()
+        with no_grad():
+            actual, expected = as_tensor(self.actual).detach(), as_tensor(self.expected).detach()
             self._check_attributes(actual, expected)
             tolerances = choose_tolerances(self.options.rtol, self.options.atol, actual.dtype, expected.dtype)
             self._check_values(*_bring_to_one_dtype(actual, expected), tolerances)
 
-    def _check_attributes(self, actual: Tensor, expected: Tensor) -> None:
+    def _check_attributes(self, actual: Any, expected: Any) -> None:
         __tracebackhide__ = True
         options = self.options
         checks: list[tuple[bool, str, Any, Any]] = [
@@ -246,7 +245,7 @@ class _TensorLikePair(_Pair):
             if wanted and ours != theirs:
                 self.fail(f"The values for attribute '{name}' do not match: {ours} != {theirs}.")
 
-    def _check_values(self, actual: Tensor, expected: Tensor, tolerances: Tolerances) -> None:
+    def _check_values(self, actual: Any, expected: Any, tolerances: Tolerances) -> None:
         __tracebackhide__ = True
         matches = find_matches(actual, expected, tolerances, self.options.equal_nan)
         if bool(matches.all()):
@@ -256,7 +255,7 @@ class _TensorLikePair(_Pair):
         self.fail(_describe_mismatch(actual, expected, matches, tolerances))
 
 
-def _describe_mismatch(actual: Tensor, expected: Tensor, matches: Tensor, tolerances: Tolerances) -> str:
+def _describe_mismatch(actual: Any, expected: Any, matches: Any, tolerances: Tolerances) -> str:
     total = matches.numel()
     mismatched = total - int(matches.sum().item())
     unmatched = pullback.logical_not(matches)
@@ -274,7 +273,7 @@ def _describe_mismatch(actual: Tensor, expected: Tensor, matches: Tensor, tolera
     )
 
 
-def _greatest(difference: Tensor) -> str:
+def _greatest(difference: Any) -> str:
     flat = difference.reshape(-1)
     position = int(flat.argmax().item())
     value = flat[position].item()
@@ -310,11 +309,11 @@ def _allowed(tolerances: Tolerances, tolerance: float) -> str:
     return "" if tolerances.ask_for_equality else f" (up to {tolerance} allowed)"
 
 
-def _bring_to_one_dtype(actual: Tensor, expected: Tensor) -> tuple[Tensor, Tensor]:
+def _bring_to_one_dtype(actual: Any, expected: Any) -> tuple[Any, Any]:
     """Promote both to a dtype in which their difference neither wraps around nor is undefined."""
     dtype = pullback.promote_types(actual.dtype, expected.dtype)
     if not (dtype.is_floating_point or dtype.is_complex):
-        dtype = pullback.int64
+        dtype = int64
     return actual.to(dtype), expected.to(dtype)
 
 
@@ -327,7 +326,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_tensor_like(value: Any) -> bool:
-    return isinstance(value, pullback.Tensor) or numpy_objects.holds_numbers(value)
+    return isinstance(value, Tensor) or numpy_objects.holds_numbers(value)
 
 
 def _as_python_number(value: Any) -> Any:

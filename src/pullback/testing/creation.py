@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import pullback
+from pullback.backend.dtype import bool_, int64
+from pullback.creation import empty
 
 if TYPE_CHECKING:
-    from pullback import Tensor
+    from pullback.tensor.tensor import Tensor
 
 __all__ = ["make_tensor"]
 
@@ -49,7 +51,8 @@ def make_tensor(
         result = result.clone(memory_format=memory_format)
     if exclude_zero:
         result[result == 0] = _smallest_above_zero(dtype)
-    return result.requires_grad_(requires_grad) if requires_grad else result
+    made: Tensor = result.requires_grad_() if requires_grad else result
+    return made
 
 
 def _read_shape(shape: tuple[int | Sequence[int], ...]) -> tuple[int, ...]:
@@ -70,8 +73,8 @@ def _check_options(dtype: Any, requires_grad: bool, noncontiguous: bool, memory_
         )
 
 
-def _draw(shape: tuple[int, ...], dtype: Any, device: Any, low: float | None, high: float | None) -> Tensor:
-    if dtype == pullback.bool:
+def _draw(shape: tuple[int, ...], dtype: Any, device: Any, low: float | None, high: float | None) -> Any:
+    if dtype == bool_:
         start, stop = _choose_range(dtype, low, high, _BOOLEAN_RANGE, (0, 2))
         return pullback.randint(math.ceil(start), math.ceil(stop), shape, dtype=dtype, device=device)
     if dtype.is_floating_point or dtype.is_complex:
@@ -79,11 +82,11 @@ def _draw(shape: tuple[int, ...], dtype: Any, device: Any, low: float | None, hi
     limits = pullback.iinfo(dtype)
     start, stop = _choose_range(dtype, low, high, _INTEGRAL_RANGE, (limits.min, limits.max + 1))
     # int64 has no number above its greatest one, so that one cannot be drawn.
-    start, stop = math.ceil(start), min(math.ceil(stop), pullback.iinfo(pullback.int64).max)
+    start, stop = math.ceil(start), min(math.ceil(stop), pullback.iinfo(int64).max)
     return pullback.randint(start, stop, shape, dtype=dtype, device=device)
 
 
-def _draw_floating(shape: tuple[int, ...], dtype: Any, device: Any, low: float | None, high: float | None) -> Tensor:
+def _draw_floating(shape: tuple[int, ...], dtype: Any, device: Any, low: float | None, high: float | None) -> Any:
     limits = pullback.finfo(dtype)
     start, stop = _choose_range(dtype, low, high, _FLOATING_RANGE, (limits.min, limits.max))
     if start == stop:
@@ -93,7 +96,7 @@ def _draw_floating(shape: tuple[int, ...], dtype: Any, device: Any, low: float |
             FutureWarning,
             stacklevel=4,
         )
-    result = pullback.empty(shape, dtype=dtype, device=device)
+    result: Any = empty(shape, dtype=dtype, device=device)
     target = pullback.view_as_real(result) if dtype.is_complex else result
     if stop - start <= limits.max:
         target.uniform_(start, stop)
@@ -118,7 +121,7 @@ def _choose_range(
     if start > stop or (start == stop and not may_be_equal):
         raise ValueError(f"`low` must be less than `high`, but got {start} >= {stop}")
     lowest, highest = representable
-    if start > highest or stop < lowest or (dtype == pullback.bool and start >= highest):
+    if start > highest or stop < lowest or (dtype == bool_ and start >= highest):
         raise ValueError(
             f"The value interval specified by `low` and `high` is [{start}, {stop}), "
             f"but {dtype} only supports [{lowest}, {highest})"

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pullback
-
-if TYPE_CHECKING:
-    from pullback import Tensor
 
 __all__ = ["Tolerances", "choose_tolerances", "find_matches"]
 
@@ -50,7 +47,7 @@ def choose_tolerances(rtol: float | None, atol: float | None, *dtypes: Any) -> T
     return Tolerances(max(default.rtol for default in defaults), max(default.atol for default in defaults))
 
 
-def find_matches(actual: Tensor, expected: Tensor, tolerances: Tolerances, equal_nan: bool) -> Tensor:
+def find_matches(actual: Any, expected: Any, tolerances: Tolerances, equal_nan: bool) -> Any:
     """Return where two tensors of one shape and dtype are close; infinities are close only to themselves."""
     matches = actual == expected
     if equal_nan:

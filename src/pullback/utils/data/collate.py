@@ -8,6 +8,9 @@ from typing import Any, TypeAlias
 
 import pullback
 from pullback.backend import numpy_objects
+from pullback.backend.dtype import float64
+from pullback.creation import as_tensor, tensor
+from pullback.tensor.tensor import Tensor
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
@@ -22,10 +25,10 @@ def default_convert(data: Any) -> Any:
     >>> default_convert({"a": 1, "b": "text"})
     {'a': 1, 'b': 'text'}
     """
-    if isinstance(data, pullback.Tensor):
+    if isinstance(data, Tensor):
         return data
     if numpy_objects.holds_numbers(data):
-        return pullback.as_tensor(data)
+        return as_tensor(data)
     if isinstance(data, Mapping):
         return _rebuild_mapping(data, {key: default_convert(value) for key, value in data.items()})
     if _is_namedtuple(data):
@@ -124,22 +127,22 @@ def collate_numpy_array_fn(batch: Sequence[Any], *, collate_fn_map: CollateMap |
     """Stack NumPy arrays as tensors of their dtype."""
     if not numpy_objects.holds_numbers(batch[0]):
         raise TypeError(_UNSUPPORTED.format(batch[0].dtype))
-    return collate([pullback.as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
+    return collate([as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
 
 
 def collate_numpy_scalar_fn(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Any:
     """Make one tensor of NumPy scalars, of their dtype."""
-    return pullback.as_tensor(batch)
+    return as_tensor(batch)
 
 
 def collate_float_fn(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Any:
     """Make one float64 tensor: a Python float has that precision."""
-    return pullback.tensor(batch, dtype=pullback.float64)
+    return tensor(batch, dtype=float64)
 
 
 def collate_int_fn(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Any:
     """Make one tensor of Python integers or booleans."""
-    return pullback.tensor(batch)
+    return tensor(batch)
 
 
 def collate_str_fn(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Any:
@@ -148,7 +151,7 @@ def collate_str_fn(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = 
 
 
 default_collate_fn_map: CollateMap = {
-    pullback.Tensor: collate_tensor_fn,
+    Tensor: collate_tensor_fn,
     numpy_objects.ndarray: collate_numpy_array_fn,
     numpy_objects.scalar_types: collate_numpy_scalar_fn,
     float: collate_float_fn,

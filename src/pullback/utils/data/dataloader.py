@@ -26,7 +26,7 @@ from pullback.utils.data.sampler import BatchSampler, RandomSampler, Sampler, Se
 from pullback.utils.data.worker import get_worker_info
 
 if TYPE_CHECKING:
-    from pullback import Generator
+    from pullback.backend.random import Generator
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 import pullback
 
 if TYPE_CHECKING:
-    from pullback import Generator, Tensor
+    from pullback.backend.random import Generator
+    from pullback.tensor.tensor import Tensor
 
 __all__ = [
     "ChainDataset",
@@ -65,7 +66,7 @@ class TensorDataset(Dataset["tuple[Tensor, ...]"]):
     (2, [2.0, 4])
     """
 
-    tensors: tuple[Tensor, ...]
+    tensors: tuple[Any, ...]
 
     def __init__(self, *tensors: Tensor) -> None:
         if any(tensor.size(0) != tensors[0].size(0) for tensor in tensors):

@@ -11,9 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pullback
+from pullback.backend.dtype import float64, int64
+from pullback.creation import as_tensor, empty
 
 if TYPE_CHECKING:
-    from pullback import Generator, Tensor
+    from pullback.backend.random import Generator
+    from pullback.tensor.tensor import Tensor
 
 __all__ = [
     "BatchSampler",
@@ -34,7 +37,8 @@ _REPLACEMENT_BLOCK = 32
 
 def draw_seed(generator: Generator | None = None) -> int:
     """Draw a non-negative 63-bit seed from `generator`, by default the global one."""
-    return int(pullback.empty((), dtype=pullback.int64).random_(generator=generator).item())
+    seed: Any = empty((), dtype=int64)
+    return int(seed.random_(generator=generator).item())
 
 
 class Sampler(Generic[_T_co]):
@@ -102,9 +106,7 @@ class RandomSampler(Sampler[int]):
         population = len(self.data_source)
         blocks, rest = divmod(self.num_samples, _REPLACEMENT_BLOCK)
         for size in itertools.chain(itertools.repeat(_REPLACEMENT_BLOCK, blocks), (rest,)):
-            yield from pullback.randint(
-                high=population, size=(size,), dtype=pullback.int64, generator=generator
-            ).tolist()
+            yield from pullback.randint(high=population, size=(size,), dtype=int64, generator=generator).tolist()
 
     def _permutations(self, generator: Generator) -> Iterator[int]:
         # The last permutation is drawn even if none of it is needed: that is what PyTorch consumes.
@@ -152,7 +154,7 @@ class WeightedRandomSampler(Sampler[int]):
         _check_positive_integer("num_samples", num_samples)
         if not isinstance(replacement, bool):
             raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
-        self.weights = pullback.as_tensor(weights, dtype=pullback.double)
+        self.weights = as_tensor(weights, dtype=float64)
         if self.weights.ndim != 1:
             raise ValueError(
                 f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}"
