@@ -21,13 +21,14 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "pullback"
 
 
-def generate(source: Path = SOURCE) -> dict[Path, str]:
-    """The text of every generated file."""
-    kernels = read_kernels(source / "kernels")
-    operations = read_rules(source / "derivatives", kernels)
+def generate(source: Path = SOURCE) -> tuple[dict[Path, str], list[Refusal]]:
+    """The text of every generated file, and the refusals: a refused operation is left out, the others are written."""
+    refusals: list[Refusal] = []
+    kernels = read_kernels(source / "kernels", refusals)
+    operations = read_rules(source / "derivatives", kernels, refusals)
     modules = {name: kernel.module for name, kernel in kernels.items()}
     formulas = read_formulas(source / "formulas")
-    library = Library(modules, {o.name: o.rule.module for o in operations}, set(formulas))
+    operations, library = without_refused(operations, modules, formulas, refusals)
     families: dict[str, list[Operation]] = {}
     for operation in operations:
         families.setdefault(operation.rule.module, []).append(operation)
@@ -39,7 +40,25 @@ def generate(source: Path = SOURCE) -> dict[Path, str]:
     files[folder / "array_namespace.py"] = emit_array_namespace()
     files[source / "kernels" / "namespace.py"] = emit_kernel_namespace(modules)
     files[source / "functions" / "namespace.py"] = emit_function_namespace(source / "functions")
-    return {path: _format(text, path) for path, text in files.items()}
+    return {path: _format(text, path) for path, text in files.items()}, refusals
+
+
+def without_refused(
+    operations: list[Operation], modules: dict[str, str], formulas: dict[str, str], refusals: list[Refusal]
+) -> tuple[list[Operation], Library]:
+    """Drop operations whose rules call something that does not exist, until nothing more is dropped."""
+    while True:
+        library = Library(modules, {o.name: o.rule.module for o in operations}, set(formulas))
+        kept = []
+        for operation in operations:
+            try:
+                emit_family(operation.rule.module, [operation], library)
+                kept.append(operation)
+            except Refusal as refusal:
+                refusals.append(refusal)
+        if len(kept) == len(operations):
+            return kept, library
+        operations = kept
 
 
 def read_formulas(folder: Path) -> dict[str, str]:
@@ -65,23 +84,21 @@ def _format(text: str, path: Path) -> str:
 
 def main(arguments: list[str]) -> int:
     """Write or check; return the exit code."""
-    try:
-        files = generate()
-    except Refusal as refusal:
+    files, refusals = generate()
+    for refusal in refusals:
         print(refusal, file=sys.stderr)
-        return 2
     stale = [path for path, text in files.items() if not path.exists() or path.read_text() != text]
     leftover = [p for p in (SOURCE / "generated").glob("*.py") if p not in files]
     if "--check" in arguments:
         for path in (*stale, *leftover):
             print(f"{path.relative_to(ROOT)} is not up to date: run python -m tools.codegen", file=sys.stderr)
-        return 1 if stale or leftover else 0
+        return 1 if stale or leftover or refusals else 0
     for path in stale:
         path.write_text(files[path])
     for path in leftover:
         path.unlink()
-    print(f"{len(stale)} files written, {len(files) - len(stale)} unchanged")
-    return 0
+    print(f"{len(stale)} files written, {len(files) - len(stale)} unchanged, {len(refusals)} rules refused")
+    return 2 if refusals else 0
 
 
 if __name__ == "__main__":

@@ -21,8 +21,8 @@ _ROLES = {
 }
 
 
-def read_kernels(folder: Path) -> dict[str, Kernel]:
-    """Every public function of the kernel files, by name."""
+def read_kernels(folder: Path, refusals: list[Refusal]) -> dict[str, Kernel]:
+    """Every public function of the kernel files, by name; a second one of the same name is added to `refusals`."""
     kernels: dict[str, Kernel] = {}
     for path in sorted(folder.glob("*.py")):
         if path.name == "__init__.py":
@@ -33,7 +33,9 @@ def read_kernels(folder: Path) -> dict[str, Kernel]:
                 kernel = _read_function(statement, path)
                 other = kernels.get(kernel.name)
                 if other is not None:
-                    raise Refusal(path, statement.lineno, f"kernel {kernel.name} is already defined in {other.path}")
+                    message = f"kernel {kernel.name} is already defined in {other.path}"
+                    refusals.append(Refusal(path, statement.lineno, message))
+                    continue
                 kernels[kernel.name] = kernel
     return kernels
 

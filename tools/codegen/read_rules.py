@@ -17,32 +17,34 @@ _ALLOWED = (
 ATTRIBUTES = {"shape", "dtype", "ndim", "device"}
 
 
-def read_rules(folder: Path, kernels: dict[str, Kernel]) -> list[Operation]:
-    """Every rule, joined with its kernel."""
-    operations: list[Operation] = []
-    seen: dict[str, Rule] = {}
+def read_rules(folder: Path, kernels: dict[str, Kernel], refusals: list[Refusal]) -> list[Operation]:
+    """Every rule, joined with its kernel; what cannot be read is added to `refusals`."""
+    seen: dict[str, Operation] = {}
     for path in sorted(folder.glob("*.py")):
-        if path.name == "__init__.py":
-            continue
-        tangents: list[TangentRule] = []
         for statement in ast.parse(path.read_text(), str(path)).body:
-            if not isinstance(statement, ast.FunctionDef):
-                continue
-            kind, options = _read_decorator(statement, path)
-            if kind == "tangent":
-                name = statement.name.removesuffix("_tangent")
-                if name not in seen:
-                    raise Refusal(path, statement.lineno, f"no rule {name} above this tangent: write it below its rule")
-                seen[name].tangent = _read_tangent(statement, path, _kernel_of(name, kernels, path, statement))
-                continue
-            kernel = _kernel_of(statement.name, kernels, path, statement)
-            rule = _read_rule(statement, path, kind, options, kernel)
-            if rule.name in seen:
-                raise Refusal(path, statement.lineno, f"{rule.name} already has a rule in {seen[rule.name].path}")
-            seen[rule.name] = rule
-            operations.append(Operation(kernel, rule))
-        del tangents
-    return operations
+            if isinstance(statement, ast.FunctionDef):
+                try:
+                    _read_statement(statement, path, kernels, seen)
+                except Refusal as refusal:
+                    refusals.append(refusal)
+    return list(seen.values())
+
+
+def _read_statement(
+    statement: ast.FunctionDef, path: Path, kernels: dict[str, Kernel], seen: dict[str, Operation]
+) -> None:
+    kind, options = _read_decorator(statement, path)
+    if kind == "tangent":
+        name = statement.name.removesuffix("_tangent")
+        if name not in seen:
+            raise Refusal(path, statement.lineno, f"no rule {name} above this tangent: write it below its rule")
+        seen[name].rule.tangent = _read_tangent(statement, path, _kernel_of(name, kernels, path, statement))
+        return
+    kernel = _kernel_of(statement.name, kernels, path, statement)
+    rule = _read_rule(statement, path, kind, options, kernel)
+    if rule.name in seen:
+        raise Refusal(path, statement.lineno, f"{rule.name} already has a rule in {seen[rule.name].rule.path}")
+    seen[rule.name] = Operation(kernel, rule)
 
 
 def _kernel_of(name: str, kernels: dict[str, Kernel], path: Path, statement: ast.FunctionDef) -> Kernel:
