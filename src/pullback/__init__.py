@@ -122,3 +122,4 @@ def __dir__() -> list[str]:
 
 
 _attach_all()
+_import_module("pullback.overrides")
