@@ -2,9 +2,59 @@
 
 from __future__ import annotations
 
-from pullback.rules import Dims, F, Pullback, Tensor, linear, wrt
+from pullback.rules import Dim, Dims, F, Pullback, Tensor, general, linear, non_differentiable, wrt
+
+
+@linear(node="SumBackward0")
+def sum_all(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=F.expand_reduced(F.to_dtype(grad, input.dtype), input.shape, None, False))
+
+
+@linear(node="SumBackward1")
+def sum(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool) -> Pullback:
+    return wrt(input=F.expand_reduced(F.to_dtype(grad, input.dtype), input.shape, dim, keepdim))
+
+
+@linear(node="MeanBackward0")
+def mean_all(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=F.mean_grad(F.to_dtype(grad, input.dtype), input.shape, None, False))
+
+
+@linear(node="MeanBackward1")
+def mean(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool) -> Pullback:
+    return wrt(input=F.mean_grad(F.to_dtype(grad, input.dtype), input.shape, dim, keepdim))
+
+
+@general(node="ProdBackward0")
+def prod_all(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=F.prod_all_grad(grad, input))
+
+
+@general(node="ProdBackward1")
+def prod(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool) -> Pullback:
+    return wrt(input=F.prod_grad(grad, input, dim, keepdim))
 
 
 @linear
-def sum(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool) -> Pullback:
-    return wrt(input=F.to_dtype(F.expand_reduced(grad, input.shape, dim, keepdim), input.dtype))
+def nansum(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool) -> Pullback:
+    return wrt(input=F.expand_reduced(F.to_dtype(grad, input.dtype), input.shape, dim, keepdim) * F.not_nan(input))
+
+
+@non_differentiable
+def not_nan(input: Tensor) -> None: ...
+
+
+@non_differentiable
+def count_not_nan(input: Tensor, dim: Dims, keepdim: bool) -> None: ...
+
+
+@non_differentiable(out=False)
+def count_nonzero(input: Tensor, dim: Dims) -> None: ...
+
+
+@non_differentiable
+def any(input: Tensor, dim: Dims, keepdim: bool) -> None: ...
+
+
+@non_differentiable
+def all(input: Tensor, dim: Dims, keepdim: bool) -> None: ...

@@ -6,6 +6,26 @@ from importlib import import_module
 from typing import Any
 
 _FAMILIES = {
+    "along_dim": """
+        take_along
+        TakeAlongBackward0
+        take_along_tangent
+        put_along
+        PutAlongBackward0
+        put_along_tangent
+        add_along
+        AddAlongBackward0
+        add_along_tangent
+        take_reduced
+        TakeReducedBackward0
+        take_reduced_tangent
+        put_reduced
+        PutReducedBackward0
+        put_reduced_tangent
+        shift
+        ShiftBackward0
+        shift_tangent
+    """,
     "arithmetic": """
         add
         add_
@@ -15,6 +35,12 @@ _FAMILIES = {
         sub_
         SubBackward0
         sub_tangent
+        rsub
+        RsubNode
+        rsub_tangent
+        rsub_tensor
+        RsubTensorBackward0
+        rsub_tensor_tangent
         mul
         mul_
         MulBackward0
@@ -23,13 +49,358 @@ _FAMILIES = {
         div_
         DivBackward0
         div_tangent
+        div_rounded
+        div_rounded_
+        DivRoundedNode
+        div_rounded_tangent
+        floor_divide
+        floor_divide_
+        FloorDivideBackward0
+        floor_divide_tangent
+        remainder
+        remainder_
+        RemainderNode
+        remainder_tangent
+        remainder_scalar
+        RemainderScalarNode
+        remainder_scalar_tangent
+        fmod
+        fmod_
+        FmodNode
+        fmod_tangent
+        fmod_scalar
+        FmodScalarNode
+        fmod_scalar_tangent
         neg
         neg_
         NegBackward0
         neg_tangent
+        reciprocal
+        reciprocal_
+        ReciprocalBackward0
+        reciprocal_tangent
+        addcmul
+        addcmul_
+        AddcmulBackward0
+        addcmul_tangent
+        addcdiv
+        addcdiv_
+        AddcdivBackward0
+        addcdiv_tangent
+        gcd
+        gcd_
+        lcm
+        lcm_
         conj
         ConjBackward0
         conj_tangent
+    """,
+    "bitwise": """
+        bitwise_and
+        bitwise_and_
+        bitwise_or
+        bitwise_or_
+        bitwise_xor
+        bitwise_xor_
+        bitwise_left_shift
+        bitwise_left_shift_
+        bitwise_right_shift
+        bitwise_right_shift_
+        bitwise_not
+        bitwise_not_
+        logical_not
+        logical_not_
+        logical_and
+        logical_and_
+        logical_or
+        logical_or_
+        logical_xor
+        logical_xor_
+    """,
+    "clamping": """
+        where
+        WhereBackward0
+        where_tangent
+        maximum
+        MaximumBackward0
+        maximum_tangent
+        minimum
+        MinimumBackward0
+        minimum_tangent
+        fmax
+        FmaxBackward0
+        fmax_tangent
+        fmin
+        FminBackward0
+        fmin_tangent
+        clamp
+        clamp_
+        ClampNode
+        clamp_tangent
+        clamp_tensor
+        clamp_tensor_
+        ClampTensorNode
+        clamp_tensor_tangent
+        clamp_min
+        clamp_min_
+        ClampMinBackward0
+        clamp_min_tangent
+        clamp_min_tensor
+        clamp_min_tensor_
+        ClampMinTensorNode
+        clamp_min_tensor_tangent
+        clamp_max
+        clamp_max_
+        ClampMaxBackward0
+        clamp_max_tangent
+        clamp_max_tensor
+        clamp_max_tensor_
+        ClampMaxTensorNode
+        clamp_max_tensor_tangent
+        lerp
+        lerp_
+        LerpNode
+        lerp_tangent
+        lerp_scalar
+        lerp_scalar_
+        LerpScalarNode
+        lerp_scalar_tangent
+        nan_to_num
+        nan_to_num_
+        NanToNumBackward0
+        nan_to_num_tangent
+    """,
+    "comparison": """
+        eq
+        eq_
+        ne
+        ne_
+        lt
+        lt_
+        le
+        le_
+        gt
+        gt_
+        ge
+        ge_
+        isnan
+        isinf
+        isfinite
+        isposinf
+        isneginf
+        isreal
+        isclose
+    """,
+    "complex_numbers": """
+        abs
+        abs_
+        AbsBackward0
+        abs_tangent
+        angle
+        AngleBackward0
+        angle_tangent
+        sgn
+        sgn_
+        SgnBackward0
+        sgn_tangent
+        conj_physical
+        conj_physical_
+        ConjPhysicalBackward0
+        conj_physical_tangent
+        polar
+        PolarBackward0
+        polar_tangent
+        complex
+        ComplexBackward0
+        complex_tangent
+        real_part
+        RealPartBackward0
+        real_part_tangent
+        imaginary_part
+        ImaginaryPartBackward0
+        imaginary_part_tangent
+    """,
+    "exponential": """
+        pow
+        pow_
+        PowNode
+        pow_tangent
+        pow_scalar
+        pow_scalar_
+        PowScalarNode
+        pow_scalar_tangent
+        pow_base
+        PowBaseNode
+        pow_base_tangent
+        sqrt
+        sqrt_
+        SqrtBackward0
+        sqrt_tangent
+        rsqrt
+        rsqrt_
+        RsqrtBackward0
+        rsqrt_tangent
+        exp
+        exp_
+        ExpBackward0
+        exp_tangent
+        exp2
+        exp2_
+        Exp2Backward0
+        exp2_tangent
+        expm1
+        expm1_
+        Expm1Backward0
+        expm1_tangent
+        log
+        log_
+        LogBackward0
+        log_tangent
+        log2
+        log2_
+        Log2Backward0
+        log2_tangent
+        log10
+        log10_
+        Log10Backward0
+        log10_tangent
+        log1p
+        log1p_
+        Log1pBackward0
+        log1p_tangent
+        logaddexp
+        LogaddexpBackward0
+        logaddexp_tangent
+        logaddexp2
+        Logaddexp2Backward0
+        logaddexp2_tangent
+    """,
+    "extrema": """
+        max_all
+        MaxAllNode
+        max_all_tangent
+        min_all
+        MinAllNode
+        min_all_tangent
+        max_dim
+        MaxDimNode
+        max_dim_tangent
+        min_dim
+        MinDimNode
+        min_dim_tangent
+        amax
+        AmaxBackward0
+        amax_tangent
+        amin
+        AminBackward0
+        amin_tangent
+        aminmax
+        AminmaxBackward0
+        aminmax_tangent
+        argmax
+        argmin
+        shares
+        shares_or_nans
+    """,
+    "indexing": """
+        select
+        SelectBackward0
+        select_tangent
+        slice_view
+        SliceViewNode
+        slice_view_tangent
+        index
+        IndexBackward0
+        index_tangent
+        index_select
+        IndexSelectBackward0
+        index_select_tangent
+        gather
+        GatherBackward0
+        gather_tangent
+        take
+        TakeBackward0
+        take_tangent
+        masked_select
+        MaskedSelectBackward0
+        masked_select_tangent
+        nonzero
+        nonzero_static
+    """,
+    "joining": """
+        cat
+        CatBackward0
+        cat_tangent
+        stack
+        StackBackward0
+        stack_tangent
+        split
+        SplitBackward0
+        split_tangent
+        split_with_sizes
+        SplitWithSizesBackward0
+        split_with_sizes_tangent
+        unbind
+        UnbindBackward0
+        unbind_tangent
+        block_diag
+        BlockDiagBackward0
+        block_diag_tangent
+    """,
+    "losses": """
+        mse_loss
+        MseLossBackward0
+        mse_loss_tangent
+        nll_loss
+        NllLossBackward0
+        nll_loss_tangent
+        nll_loss2d
+        NllLoss2dNode
+        nll_loss2d_tangent
+        nll_loss_grad
+        NllLossGradBackward0
+        nll_loss_grad_tangent
+    """,
+    "masking": """
+        masked_fill
+        masked_fill_
+        MaskedFillBackward0
+        masked_fill_tangent
+        masked_fill_tensor
+        masked_fill_tensor_
+        MaskedFillTensorNode
+        masked_fill_tensor_tangent
+        sum_where
+        SumWhereBackward0
+        sum_where_tangent
+        masked_scatter
+        masked_scatter_
+        MaskedScatterBackward0
+        masked_scatter_tangent
+        select_scatter
+        SelectScatterBackward0
+        select_scatter_tangent
+        slice_scatter
+        SliceScatterBackward0
+        slice_scatter_tangent
+        diagonal_scatter
+        DiagonalScatterBackward0
+        diagonal_scatter_tangent
+        as_strided_scatter
+        AsStridedScatterBackward0
+        as_strided_scatter_tangent
+        fill
+        fill_
+        FillNode
+        fill_tangent
+        fill_tensor
+        fill_tensor_
+        FillTensorNode
+        fill_tensor_tangent
+        zero
+        zero_
+        ZeroBackward0
+        zero_tangent
     """,
     "matrix_products": """
         mm
@@ -86,37 +457,453 @@ _FAMILIES = {
         LinearProductFoldedNode
         linear_product_folded_tangent
     """,
+    "norms": """
+        linalg_vector_norm
+        LinalgVectorNormBackward0
+        linalg_vector_norm_tangent
+        div_or_zero
+        DivOrZeroBackward0
+        div_or_zero_tangent
+        pow_or_zero
+        PowOrZeroBackward0
+        pow_or_zero_tangent
+    """,
     "reductions": """
+        sum_all
+        SumAllNode
+        sum_all_tangent
         sum
-        SumBackward0
+        SumNode
         sum_tangent
+        mean_all
+        MeanAllNode
+        mean_all_tangent
+        mean
+        MeanNode
+        mean_tangent
+        prod_all
+        ProdAllNode
+        prod_all_tangent
+        prod
+        ProdNode
+        prod_tangent
+        nansum
+        NansumBackward0
+        nansum_tangent
+        not_nan
+        count_not_nan
+        count_nonzero
+        any
+        all
+    """,
+    "rounding": """
+        floor
+        floor_
+        FloorBackward0
+        floor_tangent
+        ceil
+        ceil_
+        CeilBackward0
+        ceil_tangent
+        trunc
+        trunc_
+        TruncBackward0
+        trunc_tangent
+        round
+        round_
+        RoundBackward0
+        round_tangent
+        round_decimals
+        round_decimals_
+        RoundDecimalsNode
+        round_decimals_tangent
+        frac
+        frac_
+        FracBackward0
+        frac_tangent
+        sign
+        sign_
+        SignBackward0
+        sign_tangent
+        signbit
+        copysign
+        copysign_
+        CopysignBackward0
+        copysign_tangent
+        copysign_scalar
+        CopysignScalarNode
+        copysign_scalar_tangent
+        nextafter
+        nextafter_
+        NextafterBackward0
+        nextafter_tangent
+        frexp
+        FrexpBackward0
+        frexp_tangent
+        ldexp
+        ldexp_
+        LdexpBackward0
+        ldexp_tangent
+        heaviside
+        heaviside_
+        zeros_of
+        ZerosOfBackward0
+        zeros_of_tangent
+    """,
+    "scans": """
+        cumsum
+        cumsum_
+        CumsumBackward0
+        cumsum_tangent
+        reversed_cumsum
+        ReversedCumsumBackward0
+        reversed_cumsum_tangent
+        cumprod
+        cumprod_
+        CumprodBackward0
+        cumprod_tangent
+        cummax
+        CummaxBackward0
+        cummax_tangent
+        cummin
+        CumminBackward0
+        cummin_tangent
+        logcumsumexp
+        LogcumsumexpBackward0
+        logcumsumexp_tangent
+    """,
+    "scatter": """
+        index_put
+        index_put_
+        IndexPutBackward0
+        index_put_tangent
+        scatter
+        scatter_
+        ScatterBackward0
+        scatter_tangent
+        scatter_value
+        scatter_value_
+        ScatterValueNode
+        scatter_value_tangent
+        scatter_add
+        scatter_add_
+        ScatterAddBackward0
+        scatter_add_tangent
+        pad_to
+        PadToBackward0
+        pad_to_tangent
+        scatter_reduce
+        scatter_reduce_
+        ScatterReduceBackward0
+        scatter_reduce_tangent
+        index_add
+        index_add_
+        IndexAddBackward0
+        index_add_tangent
+        index_copy
+        index_copy_
+        IndexCopyBackward0
+        index_copy_tangent
+        index_fill
+        index_fill_
+        IndexFillBackward0
+        index_fill_tangent
+        index_fill_tensor
+        index_fill_tensor_
+        IndexFillTensorNode
+        index_fill_tensor_tangent
+        index_reduce
+        index_reduce_
+        IndexReduceBackward0
+        index_reduce_tangent
+        put
+        put_
+        PutBackward0
+        put_tangent
+        ones_in_shape_of
+        is_zero
+        is_one
+        is_false
+        both
+        equal_as
+        positive_index
+        expand_index
     """,
     "shape": """
         clone
         CloneBackward0
         clone_tangent
+        contiguous_copy
+        ContiguousCopyNode
+        contiguous_copy_tangent
         to_dtype
         ToDtypeNode
         to_dtype_tangent
+        to_integer
+        copy
+        copy_
+        CopyNode
+        copy_tangent
+        zeros_in_shape
+        zeros_in_shape_of
+        alias
+        AliasBackward0
+        alias_tangent
+        view
+        ViewBackward0
+        view_tangent
+        unsafe_view
+        UnsafeViewBackward0
+        unsafe_view_tangent
+        view_dtype
+        ViewDtypeNode
+        view_dtype_tangent
         expand
         ExpandBackward0
         expand_tangent
         transpose
         TransposeBackward0
         transpose_tangent
-        to_integer
+        permute
+        PermuteBackward0
+        permute_tangent
+        t
+        TBackward0
+        t_tangent
+        unsqueeze
+        UnsqueezeBackward0
+        unsqueeze_tangent
+        squeeze
+        SqueezeBackward0
+        squeeze_tangent
+        squeeze_dim
+        SqueezeDimNode
+        squeeze_dim_tangent
+        squeeze_dims
+        SqueezeDimsNode
+        squeeze_dims_tangent
+        diagonal
+        DiagonalBackward0
+        diagonal_tangent
+        unfold
+        UnfoldBackward0
+        unfold_tangent
+        as_strided
+        AsStridedBackward0
+        as_strided_tangent
+        view_as_real
+        ViewAsRealBackward0
+        view_as_real_tangent
+        view_as_complex
+        ViewAsComplexBackward0
+        view_as_complex_tangent
+    """,
+    "softmax": """
+        softmax
+        SoftmaxBackward0
+        softmax_tangent
+        log_softmax
+        LogSoftmaxBackward0
+        log_softmax_tangent
+        logsumexp
+        LogsumexpBackward0
+        logsumexp_tangent
+    """,
+    "sorting": """
+        sort
+        SortBackward0
+        sort_tangent
+        sort_stable
+        SortStableNode
+        sort_stable_tangent
+        argsort
+        topk
+        TopkBackward0
+        topk_tangent
+        kthvalue
+        KthvalueBackward0
+        kthvalue_tangent
+        median_all
+        MedianAllNode
+        median_all_tangent
+        nanmedian_all
+        NanmedianAllNode
+        nanmedian_all_tangent
+        median_dim
+        MedianDimNode
+        median_dim_tangent
+        nanmedian_dim
+        NanmedianDimNode
+        nanmedian_dim_tangent
+        mode
+        ModeBackward0
+        mode_tangent
+    """,
+    "statistics": """
+        var
+        VarBackward0
+        var_tangent
+        std
+        StdBackward0
+        std_tangent
+        var_mean
+        VarMeanBackward0
+        var_mean_tangent
+        std_mean
+        StdMeanBackward0
+        std_mean_tangent
+    """,
+    "trigonometric": """
+        sin
+        sin_
+        SinBackward0
+        sin_tangent
+        cos
+        cos_
+        CosBackward0
+        cos_tangent
+        tan
+        tan_
+        TanBackward0
+        tan_tangent
+        asin
+        asin_
+        AsinBackward0
+        asin_tangent
+        acos
+        acos_
+        AcosBackward0
+        acos_tangent
+        atan
+        atan_
+        AtanBackward0
+        atan_tangent
+        sinh
+        sinh_
+        SinhBackward0
+        sinh_tangent
+        cosh
+        cosh_
+        CoshBackward0
+        cosh_tangent
+        tanh
+        tanh_
+        TanhBackward0
+        tanh_tangent
+        asinh
+        asinh_
+        AsinhBackward0
+        asinh_tangent
+        acosh
+        acosh_
+        AcoshBackward0
+        acosh_tangent
+        atanh
+        atanh_
+        AtanhBackward0
+        atanh_tangent
+        atan2
+        atan2_
+        Atan2Backward0
+        atan2_tangent
+        hypot
+        hypot_
+        HypotBackward0
+        hypot_tangent
+        deg2rad
+        deg2rad_
+        Deg2radBackward0
+        deg2rad_tangent
+        rad2deg
+        rad2deg_
+        Rad2degBackward0
+        rad2deg_tangent
+        sinc
+        sinc_
+        SincBackward0
+        sinc_tangent
     """,
 }
 _FORMULAS = {
+    "conj_number": "arithmetic",
     "expand_reduced": "broadcasting",
     "sum_to": "broadcasting",
     "sum_to_like": "broadcasting",
+    "keep_where": "clamping",
+    "share_of_tie": "clamping",
+    "clamp_grad": "clamping",
+    "clamp_grad_min": "clamping",
+    "clamp_grad_max": "clamping",
+    "angle_grad": "complex_numbers",
+    "sgn_grad": "complex_numbers",
+    "sgn_of_angle": "complex_numbers",
+    "is_complex_value": "complex_numbers",
+    "convolution_back": "convolution",
+    "convolution_weight_back": "convolution",
+    "sum_over_channels": "convolution",
+    "pow_grad_input": "exponential",
+    "pow_grad_exponent": "exponential",
+    "pow_base_grad": "exponential",
+    "logarithm": "exponential",
+    "aminmax_grad": "extrema",
+    "select_back": "indexing",
+    "slice_back": "indexing",
+    "index_back": "indexing",
+    "index_select_back": "indexing",
+    "take_back": "indexing",
+    "masked_select_back": "indexing",
+    "cat_back": "joining",
+    "stack_back": "joining",
+    "split_back": "joining",
+    "split_with_sizes_back": "joining",
+    "unbind_back": "joining",
+    "block_diag_back": "joining",
+    "loss_weight": "losses",
+    "mse_loss_grad": "losses",
     "matmul_grad_input": "matrix_products",
     "matmul_grad_other": "matrix_products",
     "matmul": "matrix_products",
     "linear_grad_input": "matrix_products",
     "linear_grad_weight": "matrix_products",
     "linear_grad_bias": "matrix_products",
+    "vector_norm_grad": "norms",
+    "restore_reduced": "reductions",
+    "mean_grad": "reductions",
+    "product_of_others": "reductions",
+    "prod_grad": "reductions",
+    "prod_all_grad": "reductions",
+    "copysign_grad": "rounding",
+    "exp2_of": "rounding",
+    "cumprod_grad": "scans",
+    "logcumsumexp_grad": "scans",
+    "low_corner": "scatter",
+    "index_add_back_source": "scatter",
+    "masked_keep": "scatter",
+    "masked_scatter_back": "scatter",
+    "scatter_reduce_back_input": "scatter",
+    "scatter_reduce_back_source": "scatter",
+    "scatter_counts": "scatter",
+    "scatter_share": "scatter",
+    "scatter_prod_back_source": "scatter",
+    "index_reduce_back_input": "scatter",
+    "index_reduce_back_source": "scatter",
+    "strided_part": "scatter",
+    "as_strided_back": "scatter",
+    "unfold_back": "scatter",
+    "as_positions": "scatter",
+    "sharing_counts": "scatter",
+    "reshape": "shape",
+    "permute_back": "shape",
+    "diagonal_back": "shape",
+    "complex_from_pairs": "shape",
+    "pairs_from_complex": "shape",
+    "softmax_grad": "softmax",
+    "log_softmax_grad": "softmax",
+    "log_softmax_push": "softmax",
+    "logsumexp_grad": "softmax",
+    "logsumexp_push": "softmax",
+    "var_grad": "statistics",
+    "sinc_grad": "trigonometric",
 }
 
 MODULES: dict[str, str] = {

@@ -7,24 +7,46 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
-from pullback.backend.dtype import promote_arrays, promote_arrays_to_float
-from pullback.errors import graph_freed
+from pullback.backend.dtype import promote_arrays, promote_arrays_to_float, promote_to_float
+from pullback.errors import derivative_not_implemented, graph_freed
+from pullback.generated.array_formulas import conj_number as conj_number_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference, version_of
-from pullback.graph.saved_tensor import raise_stale
-from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow, zeros_like_input
+from pullback.graph.saved_tensor import SavedOutput, raise_stale
+from pullback.graph.tangents import (
+    carry_tangents,
+    conjugate,
+    forward_not_implemented,
+    sum_of_terms,
+    tangents_flow,
+    zeros_like_input,
+)
 from pullback.kernels.arithmetic import add as add_kernel
+from pullback.kernels.arithmetic import addcdiv as addcdiv_kernel
+from pullback.kernels.arithmetic import addcmul as addcmul_kernel
 from pullback.kernels.arithmetic import conj as conj_kernel
 from pullback.kernels.arithmetic import div as div_kernel
+from pullback.kernels.arithmetic import div_rounded as div_rounded_kernel
+from pullback.kernels.arithmetic import floor_divide as floor_divide_kernel
+from pullback.kernels.arithmetic import fmod as fmod_kernel
+from pullback.kernels.arithmetic import fmod_scalar as fmod_scalar_kernel
+from pullback.kernels.arithmetic import gcd as gcd_kernel
+from pullback.kernels.arithmetic import lcm as lcm_kernel
 from pullback.kernels.arithmetic import mul as mul_kernel
 from pullback.kernels.arithmetic import neg as neg_kernel
+from pullback.kernels.arithmetic import reciprocal as reciprocal_kernel
+from pullback.kernels.arithmetic import remainder as remainder_kernel
+from pullback.kernels.arithmetic import remainder_scalar as remainder_scalar_kernel
+from pullback.kernels.arithmetic import rsub as rsub_kernel
+from pullback.kernels.arithmetic import rsub_tensor as rsub_tensor_kernel
 from pullback.kernels.arithmetic import sub as sub_kernel
 from pullback.kernels.broadcasting import sum_to_like
+from pullback.kernels.rounding import zeros_of as zeros_of_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_number_argument, as_tensor_argument
+from pullback.tensor.arguments import as_number_argument, as_tensor_argument, promote_many
 from pullback.tensor.tensor import Tensor, TensorBase
 from pullback.typing import Scalar
 
@@ -53,7 +75,7 @@ class AddBackward0(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
-            grad_of_other = grad if alpha == 1 else grad * alpha
+            grad_of_other = grad if alpha == 1 else grad * conj_number_kernel(alpha)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -72,7 +94,7 @@ class AddBackward0(Node):
             if self.broadcast:
                 grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
-            grad_of_other = grad if alpha == 1 else grad * alpha
+            grad_of_other = grad if alpha == 1 else grad * F.conj_number(alpha)
             if self.broadcast:
                 grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -164,7 +186,7 @@ def add_tangent(result: Any, input: Any, other: Any, alpha: Any, input_tangent: 
         terms.append(conjugate(grad))
     if other_tangent is not None:
         grad = conjugate(other_tangent)
-        terms.append(conjugate(grad if alpha == 1 else grad * alpha))
+        terms.append(conjugate(grad if alpha == 1 else grad * F.conj_number(alpha)))
     return sum_of_terms(terms, result)
 
 
@@ -191,7 +213,7 @@ class SubBackward0(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
-            grad_of_other = -grad if alpha == 1 else -grad * alpha
+            grad_of_other = -grad if alpha == 1 else -grad * conj_number_kernel(alpha)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -210,7 +232,7 @@ class SubBackward0(Node):
             if self.broadcast:
                 grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
-            grad_of_other = -grad if alpha == 1 else -grad * alpha
+            grad_of_other = -grad if alpha == 1 else -grad * F.conj_number(alpha)
             if self.broadcast:
                 grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -302,7 +324,271 @@ def sub_tangent(result: Any, input: Any, other: Any, alpha: Any, input_tangent: 
         terms.append(conjugate(grad))
     if other_tangent is not None:
         grad = conjugate(other_tangent)
-        terms.append(conjugate(-grad if alpha == 1 else -grad * alpha))
+        terms.append(conjugate(-grad if alpha == 1 else -grad * F.conj_number(alpha)))
+    return sum_of_terms(terms, result)
+
+
+class RsubNode(Node):
+    """Gradient of rsub."""
+
+    saved_names = ("alpha",)
+    fresh = (True, False)
+    saved_alpha: Any = None
+    broadcast: bool = False
+    input_shape: Any = None
+    input_dtype: Any = None
+    other_shape: Any = None
+    other_dtype: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        alpha = self.saved_alpha
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_other = None
+        if edges[0] is not None:
+            grad_of_input = -grad if alpha == 1 else -grad * conj_number_kernel(alpha)
+            if self.broadcast:
+                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        if edges[1] is not None:
+            grad_of_other = grad
+            if self.broadcast:
+                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+        return (
+            grad_of_input,
+            grad_of_other,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        alpha = self.saved_alpha
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_other = None
+        if edges[0] is not None:
+            grad_of_input = -grad if alpha == 1 else -grad * F.conj_number(alpha)
+            if self.broadcast:
+                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        if edges[1] is not None:
+            grad_of_other = grad
+            if self.broadcast:
+                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+        return (
+            grad_of_input,
+            grad_of_other,
+        )
+
+
+RsubNode.__name__ = RsubNode.__qualname__ = "RsubBackward1"
+
+
+def rsub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Tensor:
+    """Subtract `input`, scaled by `alpha`, from the number `other`."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(rsub, (input, other), {"alpha": alpha, "out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("rsub", out, rsub(input, other, alpha=alpha))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("rsub", "input", 1, input)
+    other_is_tensor = isinstance(other, TensorBase)
+    input_array = input._array
+    other_array: Any = other._array if other_is_tensor else other
+    promoted = False
+    if other_is_tensor:
+        if input_array.dtype is not other_array.dtype:
+            input_array, other_array = promote_arrays(input_array, other_array)
+            promoted = True
+    elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        other_array = as_number_argument("rsub", "other", other_array)
+        input_array, other_array = promote_arrays(input_array, other_array)
+        promoted = True
+    value: Any = rsub_kernel(input_array, other_array, alpha=alpha)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if record and (input._requires_grad or (other_is_tensor and other._requires_grad)):
+        node = RsubNode()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        if promoted or input_array.shape != node.shape or (other_is_tensor and other_array.shape != node.shape):
+            node.broadcast = True
+            node.input_shape = input._array.shape
+            node.input_dtype = input._array.dtype
+            if other_is_tensor:
+                node.other_shape = other._array.shape
+                node.other_dtype = other._array.dtype
+        node.saved_alpha = alpha
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, other):
+            carry_tangents(
+                result,
+                rsub_tangent,
+                (
+                    input,
+                    other,
+                    alpha,
+                ),
+                (
+                    input,
+                    other,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def rsub_tangent(result: Any, input: Any, other: Any, alpha: Any, input_tangent: Any, other_tangent: Any) -> Any:
+    """Tangent of rsub."""
+    terms = []
+    if input_tangent is not None:
+        grad = conjugate(input_tangent)
+        terms.append(conjugate(-grad if alpha == 1 else -grad * F.conj_number(alpha)))
+    if other_tangent is not None:
+        grad = conjugate(other_tangent)
+        terms.append(conjugate(grad))
+    return sum_of_terms(terms, result)
+
+
+class RsubTensorBackward0(Node):
+    """Gradient of rsub_tensor."""
+
+    saved_names = ("alpha",)
+    fresh = (True, False)
+    saved_alpha: Any = None
+    broadcast: bool = False
+    input_shape: Any = None
+    input_dtype: Any = None
+    other_shape: Any = None
+    other_dtype: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        alpha = self.saved_alpha
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_other = None
+        if edges[0] is not None:
+            grad_of_input = -grad if alpha == 1 else -grad * conj_number_kernel(alpha)
+            if self.broadcast:
+                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        if edges[1] is not None:
+            grad_of_other = grad
+            if self.broadcast:
+                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+        return (
+            grad_of_input,
+            grad_of_other,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        alpha = self.saved_alpha
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_other = None
+        if edges[0] is not None:
+            grad_of_input = -grad if alpha == 1 else -grad * F.conj_number(alpha)
+            if self.broadcast:
+                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        if edges[1] is not None:
+            grad_of_other = grad
+            if self.broadcast:
+                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+        return (
+            grad_of_input,
+            grad_of_other,
+        )
+
+
+def rsub_tensor(input: Tensor, other: Tensor, *, alpha: Scalar = 1, out: Any = None) -> Tensor:
+    """Subtract `input`, scaled by `alpha`, from the tensor `other`."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(rsub_tensor, (input, other), {"alpha": alpha, "out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("rsub_tensor", out, rsub_tensor(input, other, alpha=alpha))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("rsub_tensor", "input", 1, input)
+    if not isinstance(other, TensorBase):
+        other = as_tensor_argument("rsub_tensor", "other", 2, other)
+    input_array = input._array
+    other_array = other._array
+    promoted = False
+    if input_array.dtype is not other_array.dtype:
+        input_array, other_array = promote_arrays(input_array, other_array)
+        promoted = True
+    value: Any = rsub_tensor_kernel(input_array, other_array, alpha=alpha)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if record and (input._requires_grad or other._requires_grad):
+        node = RsubTensorBackward0()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (other._edge or gradient_edge(other)) if other._requires_grad else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
+            node.broadcast = True
+            node.input_shape = input._array.shape
+            node.input_dtype = input._array.dtype
+            node.other_shape = other._array.shape
+            node.other_dtype = other._array.dtype
+        node.saved_alpha = alpha
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, other):
+            carry_tangents(
+                result,
+                rsub_tensor_tangent,
+                (
+                    input,
+                    other,
+                    alpha,
+                ),
+                (
+                    input,
+                    other,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def rsub_tensor_tangent(result: Any, input: Any, other: Any, alpha: Any, input_tangent: Any, other_tangent: Any) -> Any:
+    """Tangent of rsub_tensor."""
+    terms = []
+    if input_tangent is not None:
+        grad = conjugate(input_tangent)
+        terms.append(conjugate(-grad if alpha == 1 else -grad * F.conj_number(alpha)))
+    if other_tangent is not None:
+        grad = conjugate(other_tangent)
+        terms.append(conjugate(grad))
     return sum_of_terms(terms, result)
 
 
@@ -641,6 +927,779 @@ def div_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_t
     return sum_of_terms(terms, result)
 
 
+class DivRoundedNode(Node):
+    """Gradient of div_rounded."""
+
+    broadcast: bool = False
+    input_shape: Any = None
+    input_dtype: Any = None
+    other_shape: Any = None
+    other_dtype: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_other = None
+        if edges[0] is not None:
+            grad_of_input = zeros_of_kernel(grad)
+            if self.broadcast:
+                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        if edges[1] is not None:
+            grad_of_other = zeros_of_kernel(grad)
+            if self.broadcast:
+                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+        return (
+            grad_of_input,
+            grad_of_other,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_other = None
+        if edges[0] is not None:
+            grad_of_input = F.zeros_of(grad)
+            if self.broadcast:
+                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        if edges[1] is not None:
+            grad_of_other = F.zeros_of(grad)
+            if self.broadcast:
+                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+        return (
+            grad_of_input,
+            grad_of_other,
+        )
+
+
+DivRoundedNode.__name__ = DivRoundedNode.__qualname__ = "DivBackward2"
+
+
+def div_rounded(input: Tensor, other: Any, rounding_mode: str, *, out: Any = None) -> Tensor:
+    """Divide and round towards zero ("trunc") or down ("floor")."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(div_rounded, (input, other, rounding_mode), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("div_rounded", out, div_rounded(input, other, rounding_mode))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("div_rounded", "input", 1, input)
+    other_is_tensor = isinstance(other, TensorBase)
+    input_array = input._array
+    other_array: Any = other._array if other_is_tensor else other
+    promoted = False
+    if other_is_tensor:
+        if input_array.dtype is not other_array.dtype:
+            input_array, other_array = promote_arrays(input_array, other_array)
+            promoted = True
+    elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        other_array = as_number_argument("div_rounded", "other", other_array)
+        input_array, other_array = promote_arrays(input_array, other_array)
+        promoted = True
+    value: Any = div_rounded_kernel(input_array, other_array, rounding_mode)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if record and (input._requires_grad or (other_is_tensor and other._requires_grad)):
+        node = DivRoundedNode()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        if promoted or input_array.shape != node.shape or (other_is_tensor and other_array.shape != node.shape):
+            node.broadcast = True
+            node.input_shape = input._array.shape
+            node.input_dtype = input._array.dtype
+            if other_is_tensor:
+                node.other_shape = other._array.shape
+                node.other_dtype = other._array.dtype
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, other):
+            carry_tangents(
+                result,
+                div_rounded_tangent,
+                (
+                    input,
+                    other,
+                    rounding_mode,
+                ),
+                (
+                    input,
+                    other,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def div_rounded_(input: Tensor, other: Any, rounding_mode: Any) -> Tensor:
+    """In-place version of div_rounded."""
+    return in_place(div_rounded, input, other, rounding_mode)
+
+
+def div_rounded_tangent(
+    result: Any, input: Any, other: Any, rounding_mode: Any, input_tangent: Any, other_tangent: Any
+) -> Any:
+    """Tangent of div_rounded."""
+    terms = []
+    if input_tangent is not None:
+        grad = conjugate(input_tangent)
+        terms.append(conjugate(F.zeros_of(grad)))
+    if other_tangent is not None:
+        grad = conjugate(other_tangent)
+        terms.append(conjugate(F.zeros_of(grad)))
+    return sum_of_terms(terms, result)
+
+
+class FloorDivideBackward0(Node):
+    """Gradient of floor_divide."""
+
+    broadcast: bool = False
+    input_shape: Any = None
+    input_dtype: Any = None
+    other_shape: Any = None
+    other_dtype: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_other = None
+        if edges[0] is not None:
+            raise derivative_not_implemented("aten::floor_divide")
+        if edges[1] is not None:
+            raise derivative_not_implemented("aten::floor_divide")
+        return (
+            grad_of_input,
+            grad_of_other,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_other = None
+        if edges[0] is not None:
+            raise derivative_not_implemented("aten::floor_divide")
+        if edges[1] is not None:
+            raise derivative_not_implemented("aten::floor_divide")
+        return (
+            grad_of_input,
+            grad_of_other,
+        )
+
+
+def floor_divide(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
+    """Divide and round down."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(floor_divide, (input, other), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("floor_divide", out, floor_divide(input, other))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("floor_divide", "input", 1, input)
+    other_is_tensor = isinstance(other, TensorBase)
+    input_array = input._array
+    other_array: Any = other._array if other_is_tensor else other
+    promoted = False
+    if other_is_tensor:
+        if input_array.dtype is not other_array.dtype:
+            input_array, other_array = promote_arrays(input_array, other_array)
+            promoted = True
+    elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        other_array = as_number_argument("floor_divide", "other", other_array)
+        input_array, other_array = promote_arrays(input_array, other_array)
+        promoted = True
+    value: Any = floor_divide_kernel(input_array, other_array)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if record and (input._requires_grad or (other_is_tensor and other._requires_grad)):
+        node = FloorDivideBackward0()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        if promoted or input_array.shape != node.shape or (other_is_tensor and other_array.shape != node.shape):
+            node.broadcast = True
+            node.input_shape = input._array.shape
+            node.input_dtype = input._array.dtype
+            if other_is_tensor:
+                node.other_shape = other._array.shape
+                node.other_dtype = other._array.dtype
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, other):
+            carry_tangents(
+                result,
+                floor_divide_tangent,
+                (
+                    input,
+                    other,
+                ),
+                (
+                    input,
+                    other,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def floor_divide_(input: Tensor, other: Any) -> Tensor:
+    """In-place version of floor_divide."""
+    return in_place(floor_divide, input, other)
+
+
+def floor_divide_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
+    """Tangent of floor_divide."""
+    raise forward_not_implemented("floor_divide")
+
+
+class RemainderNode(Node):
+    """Gradient of remainder."""
+
+    saved_names = ("input", "other")
+    public_names = {"input": "self"}
+    fresh = (False, True)
+    saved_input: Any = None
+    saved_input_version: int = -1
+    saved_other: Any = None
+    saved_other_version: int = -1
+    broadcast: bool = False
+    input_shape: Any = None
+    input_dtype: Any = None
+    other_shape: Any = None
+    other_dtype: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_other = None
+        if edges[0] is not None:
+            grad_of_input = grad
+            if self.broadcast:
+                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        if edges[1] is not None:
+            input = self.saved_input
+            if input._counter is not None and input._counter.value != self.saved_input_version:
+                raise_stale(self, "input")
+            input = input._array
+            other = self.saved_other
+            if other._counter is not None and other._counter.value != self.saved_other_version:
+                raise_stale(self, "other")
+            other = other._array
+            grad_of_other = -grad * div_rounded_kernel(input, other, "floor")
+            if self.broadcast:
+                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+        return (
+            grad_of_input,
+            grad_of_other,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_other = None
+        if edges[0] is not None:
+            grad_of_input = grad
+            if self.broadcast:
+                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        if edges[1] is not None:
+            input = self.unpack("input")
+            other = self.unpack("other")
+            grad_of_other = -grad * F.div_rounded(input, other, "floor")
+            if self.broadcast:
+                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+        return (
+            grad_of_input,
+            grad_of_other,
+        )
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
+        self.saved_other = None
+
+
+RemainderNode.__name__ = RemainderNode.__qualname__ = "RemainderBackward1"
+
+
+def remainder(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """The remainder of a division rounded down: it has the sign of `other`."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(remainder, (input, other), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("remainder", out, remainder(input, other))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("remainder", "input", 1, input)
+    if not isinstance(other, TensorBase):
+        other = as_tensor_argument("remainder", "other", 2, other)
+    input_array = input._array
+    other_array = other._array
+    promoted = False
+    if input_array.dtype is not other_array.dtype:
+        input_array, other_array = promote_arrays(input_array, other_array)
+        promoted = True
+    value: Any = remainder_kernel(input_array, other_array)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if record and (input._requires_grad or other._requires_grad):
+        node = RemainderNode()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (other._edge or gradient_edge(other)) if other._requires_grad else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
+            node.broadcast = True
+            node.input_shape = input._array.shape
+            node.input_dtype = input._array.dtype
+            node.other_shape = other._array.shape
+            node.other_dtype = other._array.dtype
+        if other._requires_grad:
+            node.saved_input = input
+            node.saved_input_version = input._counter.value if input._counter is not None else 0
+        if other._requires_grad:
+            node.saved_other = other
+            node.saved_other_version = other._counter.value if other._counter is not None else 0
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, other):
+            carry_tangents(
+                result,
+                remainder_tangent,
+                (
+                    input,
+                    other,
+                ),
+                (
+                    input,
+                    other,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def remainder_(input: Tensor, other: Tensor) -> Tensor:
+    """In-place version of remainder."""
+    return in_place(remainder, input, other)
+
+
+def remainder_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
+    """Tangent of remainder."""
+    terms = []
+    if input_tangent is not None:
+        grad = conjugate(input_tangent)
+        terms.append(conjugate(grad))
+    if other_tangent is not None:
+        grad = conjugate(other_tangent)
+        terms.append(conjugate(-grad * F.div_rounded(input, other, "floor")))
+    return sum_of_terms(terms, result)
+
+
+class RemainderScalarNode(Node):
+    """Gradient of remainder_scalar."""
+
+    broadcast: bool = False
+    input_shape: Any = None
+    input_dtype: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = grad
+        if self.broadcast:
+            grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = grad
+        if self.broadcast:
+            grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        return (grad_of_input,)
+
+
+RemainderScalarNode.__name__ = RemainderScalarNode.__qualname__ = "RemainderBackward0"
+
+
+def remainder_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
+    """As remainder, by a number."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(remainder_scalar, (input, other), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("remainder_scalar", out, remainder_scalar(input, other))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("remainder_scalar", "input", 1, input)
+    other_is_tensor = isinstance(other, TensorBase)
+    input_array = input._array
+    other_array: Any = other._array if other_is_tensor else other
+    promoted = False
+    if other_is_tensor:
+        if input_array.dtype is not other_array.dtype:
+            input_array, other_array = promote_arrays(input_array, other_array)
+            promoted = True
+    elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        other_array = as_number_argument("remainder_scalar", "other", other_array)
+        input_array, other_array = promote_arrays(input_array, other_array)
+        promoted = True
+    value: Any = remainder_scalar_kernel(input_array, other_array)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if record and (input._requires_grad):
+        node = RemainderScalarNode()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        if promoted or input_array.shape != node.shape:
+            node.broadcast = True
+            node.input_shape = input._array.shape
+            node.input_dtype = input._array.dtype
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                remainder_scalar_tangent,
+                (
+                    input,
+                    other,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def remainder_scalar_tangent(result: Any, input: Any, other: Any, input_tangent: Any) -> Any:
+    """Tangent of remainder_scalar."""
+    terms = []
+    if input_tangent is not None:
+        grad = conjugate(input_tangent)
+        terms.append(conjugate(grad))
+    return sum_of_terms(terms, result)
+
+
+class FmodNode(Node):
+    """Gradient of fmod."""
+
+    saved_names = ("input", "other")
+    public_names = {"input": "self"}
+    fresh = (False, True)
+    saved_input: Any = None
+    saved_input_version: int = -1
+    saved_other: Any = None
+    saved_other_version: int = -1
+    broadcast: bool = False
+    input_shape: Any = None
+    input_dtype: Any = None
+    other_shape: Any = None
+    other_dtype: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_other = None
+        if edges[0] is not None:
+            grad_of_input = grad
+            if self.broadcast:
+                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        if edges[1] is not None:
+            input = self.saved_input
+            if input._counter is not None and input._counter.value != self.saved_input_version:
+                raise_stale(self, "input")
+            input = input._array
+            other = self.saved_other
+            if other._counter is not None and other._counter.value != self.saved_other_version:
+                raise_stale(self, "other")
+            other = other._array
+            grad_of_other = -grad * div_rounded_kernel(input, other, "trunc")
+            if self.broadcast:
+                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+        return (
+            grad_of_input,
+            grad_of_other,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_other = None
+        if edges[0] is not None:
+            grad_of_input = grad
+            if self.broadcast:
+                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        if edges[1] is not None:
+            input = self.unpack("input")
+            other = self.unpack("other")
+            grad_of_other = -grad * F.div_rounded(input, other, "trunc")
+            if self.broadcast:
+                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+        return (
+            grad_of_input,
+            grad_of_other,
+        )
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
+        self.saved_other = None
+
+
+FmodNode.__name__ = FmodNode.__qualname__ = "FmodBackward1"
+
+
+def fmod(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """The remainder of a division rounded towards zero: it has the sign of `input`."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(fmod, (input, other), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("fmod", out, fmod(input, other))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("fmod", "input", 1, input)
+    if not isinstance(other, TensorBase):
+        other = as_tensor_argument("fmod", "other", 2, other)
+    input_array = input._array
+    other_array = other._array
+    promoted = False
+    if input_array.dtype is not other_array.dtype:
+        input_array, other_array = promote_arrays(input_array, other_array)
+        promoted = True
+    value: Any = fmod_kernel(input_array, other_array)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if record and (input._requires_grad or other._requires_grad):
+        node = FmodNode()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (other._edge or gradient_edge(other)) if other._requires_grad else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
+            node.broadcast = True
+            node.input_shape = input._array.shape
+            node.input_dtype = input._array.dtype
+            node.other_shape = other._array.shape
+            node.other_dtype = other._array.dtype
+        if other._requires_grad:
+            node.saved_input = input
+            node.saved_input_version = input._counter.value if input._counter is not None else 0
+        if other._requires_grad:
+            node.saved_other = other
+            node.saved_other_version = other._counter.value if other._counter is not None else 0
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, other):
+            carry_tangents(
+                result,
+                fmod_tangent,
+                (
+                    input,
+                    other,
+                ),
+                (
+                    input,
+                    other,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def fmod_(input: Tensor, other: Tensor) -> Tensor:
+    """In-place version of fmod."""
+    return in_place(fmod, input, other)
+
+
+def fmod_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
+    """Tangent of fmod."""
+    terms = []
+    if input_tangent is not None:
+        grad = conjugate(input_tangent)
+        terms.append(conjugate(grad))
+    if other_tangent is not None:
+        grad = conjugate(other_tangent)
+        terms.append(conjugate(-grad * F.div_rounded(input, other, "trunc")))
+    return sum_of_terms(terms, result)
+
+
+class FmodScalarNode(Node):
+    """Gradient of fmod_scalar."""
+
+    broadcast: bool = False
+    input_shape: Any = None
+    input_dtype: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = grad
+        if self.broadcast:
+            grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = grad
+        if self.broadcast:
+            grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        return (grad_of_input,)
+
+
+FmodScalarNode.__name__ = FmodScalarNode.__qualname__ = "FmodBackward0"
+
+
+def fmod_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
+    """As fmod, by a number."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(fmod_scalar, (input, other), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("fmod_scalar", out, fmod_scalar(input, other))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("fmod_scalar", "input", 1, input)
+    other_is_tensor = isinstance(other, TensorBase)
+    input_array = input._array
+    other_array: Any = other._array if other_is_tensor else other
+    promoted = False
+    if other_is_tensor:
+        if input_array.dtype is not other_array.dtype:
+            input_array, other_array = promote_arrays(input_array, other_array)
+            promoted = True
+    elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        other_array = as_number_argument("fmod_scalar", "other", other_array)
+        input_array, other_array = promote_arrays(input_array, other_array)
+        promoted = True
+    value: Any = fmod_scalar_kernel(input_array, other_array)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if record and (input._requires_grad):
+        node = FmodScalarNode()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        if promoted or input_array.shape != node.shape:
+            node.broadcast = True
+            node.input_shape = input._array.shape
+            node.input_dtype = input._array.dtype
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                fmod_scalar_tangent,
+                (
+                    input,
+                    other,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def fmod_scalar_tangent(result: Any, input: Any, other: Any, input_tangent: Any) -> Any:
+    """Tangent of fmod_scalar."""
+    terms = []
+    if input_tangent is not None:
+        grad = conjugate(input_tangent)
+        terms.append(conjugate(grad))
+    return sum_of_terms(terms, result)
+
+
 class NegBackward0(Node):
     """Gradient of neg."""
 
@@ -714,6 +1773,582 @@ def neg_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
         grad = conjugate(input_tangent)
         terms.append(conjugate(-grad))
     return sum_of_terms(terms, result)
+
+
+class ReciprocalBackward0(Node):
+    """Gradient of reciprocal."""
+
+    saved_names = ("result",)
+    fresh = (True,)
+    saved_result: Any = None
+    saved_result_version: int = -1
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        result = self.saved_result
+        if result._counter is not None and result._counter.value != self.saved_result_version:
+            raise_stale(self, "result")
+        result = result._array
+        grad_of_input = -grad * (result * result).conjugate()
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        result = self.unpack("result")
+        grad_of_input = -grad * F.conj(result * result)
+        return (grad_of_input,)
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_result = None
+
+
+def reciprocal(input: Tensor, *, out: Any = None) -> Tensor:
+    """Compute 1 / input."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(reciprocal, (input,), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("reciprocal", out, reciprocal(input))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("reciprocal", "input", 1, input)
+    input_array = input._array
+    if input_array.dtype.kind not in "fc":
+        input_array = promote_to_float(input_array)
+    value: Any = reciprocal_kernel(input_array)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if record and (input._requires_grad):
+        node = ReciprocalBackward0()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        result._requires_grad = True
+        result._edge = (node, 0)
+        node.saved_result = SavedOutput(result, 0)
+        node.saved_result_version = 0
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(result, reciprocal_tangent, (input,), (input,))
+        note_inference(result)
+    return result
+
+
+def reciprocal_(input: Tensor) -> Tensor:
+    """In-place version of reciprocal."""
+    return in_place(
+        reciprocal,
+        input,
+    )
+
+
+def reciprocal_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
+    """Tangent of reciprocal."""
+    terms = []
+    if input_tangent is not None:
+        grad = conjugate(input_tangent)
+        terms.append(conjugate(-grad * F.conj(result * result)))
+    return sum_of_terms(terms, result)
+
+
+class AddcmulBackward0(Node):
+    """Gradient of addcmul."""
+
+    saved_names = ("tensor1", "tensor2", "value")
+    fresh = (False, True, True)
+    saved_tensor1: Any = None
+    saved_tensor1_version: int = -1
+    saved_tensor2: Any = None
+    saved_tensor2_version: int = -1
+    saved_value: Any = None
+    broadcast: bool = False
+    input_shape: Any = None
+    input_dtype: Any = None
+    tensor1_shape: Any = None
+    tensor1_dtype: Any = None
+    tensor2_shape: Any = None
+    tensor2_dtype: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        value = self.saved_value
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_tensor1 = None
+        grad_of_tensor2 = None
+        if edges[0] is not None:
+            grad_of_input = grad
+            if self.broadcast:
+                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        if edges[1] is not None:
+            tensor2 = self.saved_tensor2
+            if tensor2._counter is not None and tensor2._counter.value != self.saved_tensor2_version:
+                raise_stale(self, "tensor2")
+            tensor2 = tensor2._array
+            grad_of_tensor1 = grad * (tensor2 if value == 1 else tensor2 * value).conjugate()
+            if self.broadcast:
+                grad_of_tensor1 = sum_to_like(grad_of_tensor1, self.tensor1_shape, self.tensor1_dtype)
+        if edges[2] is not None:
+            tensor1 = self.saved_tensor1
+            if tensor1._counter is not None and tensor1._counter.value != self.saved_tensor1_version:
+                raise_stale(self, "tensor1")
+            tensor1 = tensor1._array
+            grad_of_tensor2 = grad * (tensor1 if value == 1 else tensor1 * value).conjugate()
+            if self.broadcast:
+                grad_of_tensor2 = sum_to_like(grad_of_tensor2, self.tensor2_shape, self.tensor2_dtype)
+        return (
+            grad_of_input,
+            grad_of_tensor1,
+            grad_of_tensor2,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        value = self.saved_value
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_tensor1 = None
+        grad_of_tensor2 = None
+        if edges[0] is not None:
+            grad_of_input = grad
+            if self.broadcast:
+                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        if edges[1] is not None:
+            tensor2 = self.unpack("tensor2")
+            grad_of_tensor1 = grad * F.conj(tensor2 if value == 1 else tensor2 * value)
+            if self.broadcast:
+                grad_of_tensor1 = F.sum_to_like(grad_of_tensor1, self.tensor1_shape, self.tensor1_dtype)
+        if edges[2] is not None:
+            tensor1 = self.unpack("tensor1")
+            grad_of_tensor2 = grad * F.conj(tensor1 if value == 1 else tensor1 * value)
+            if self.broadcast:
+                grad_of_tensor2 = F.sum_to_like(grad_of_tensor2, self.tensor2_shape, self.tensor2_dtype)
+        return (
+            grad_of_input,
+            grad_of_tensor1,
+            grad_of_tensor2,
+        )
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_tensor1 = None
+        self.saved_tensor2 = None
+
+
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Any = None) -> Tensor:
+    """Add `value * tensor1 * tensor2` to `input`."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(addcmul, (input, tensor1, tensor2), {"value": value, "out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("addcmul", out, addcmul(input, tensor1, tensor2, value=value))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("addcmul", "input", 1, input)
+    if not isinstance(tensor1, TensorBase):
+        tensor1 = as_tensor_argument("addcmul", "tensor1", 2, tensor1)
+    if not isinstance(tensor2, TensorBase):
+        tensor2 = as_tensor_argument("addcmul", "tensor2", 3, tensor2)
+    input_array = input._array
+    tensor1_array = tensor1._array
+    tensor2_array = tensor2._array
+    promoted = False
+    (
+        (
+            input_array,
+            tensor1_array,
+            tensor2_array,
+        ),
+        promoted,
+    ) = promote_many(input_array, tensor1_array, tensor2_array)
+    value: Any = addcmul_kernel(input_array, tensor1_array, tensor2_array, value=value)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if record and (input._requires_grad or tensor1._requires_grad or tensor2._requires_grad):
+        node = AddcmulBackward0()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (tensor1._edge or gradient_edge(tensor1)) if tensor1._requires_grad else None,
+            (tensor2._edge or gradient_edge(tensor2)) if tensor2._requires_grad else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        if (
+            promoted
+            or input_array.shape != node.shape
+            or tensor1_array.shape != node.shape
+            or tensor2_array.shape != node.shape
+        ):
+            node.broadcast = True
+            node.input_shape = input._array.shape
+            node.input_dtype = input._array.dtype
+            node.tensor1_shape = tensor1._array.shape
+            node.tensor1_dtype = tensor1._array.dtype
+            node.tensor2_shape = tensor2._array.shape
+            node.tensor2_dtype = tensor2._array.dtype
+        if tensor2._requires_grad:
+            node.saved_tensor1 = tensor1
+            node.saved_tensor1_version = tensor1._counter.value if tensor1._counter is not None else 0
+        if tensor1._requires_grad:
+            node.saved_tensor2 = tensor2
+            node.saved_tensor2_version = tensor2._counter.value if tensor2._counter is not None else 0
+        node.saved_value = value
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, tensor1, tensor2):
+            carry_tangents(
+                result,
+                addcmul_tangent,
+                (
+                    input,
+                    tensor1,
+                    tensor2,
+                    value,
+                ),
+                (
+                    input,
+                    tensor1,
+                    tensor2,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """In-place version of addcmul."""
+    return in_place(addcmul, input, tensor1, tensor2, value=value)
+
+
+def addcmul_tangent(
+    result: Any,
+    input: Any,
+    tensor1: Any,
+    tensor2: Any,
+    value: Any,
+    input_tangent: Any,
+    tensor1_tangent: Any,
+    tensor2_tangent: Any,
+) -> Any:
+    """Tangent of addcmul."""
+    terms = []
+    if input_tangent is not None:
+        grad = conjugate(input_tangent)
+        terms.append(conjugate(grad))
+    if tensor1_tangent is not None:
+        grad = conjugate(tensor1_tangent)
+        terms.append(conjugate(grad * F.conj(tensor2 if value == 1 else tensor2 * value)))
+    if tensor2_tangent is not None:
+        grad = conjugate(tensor2_tangent)
+        terms.append(conjugate(grad * F.conj(tensor1 if value == 1 else tensor1 * value)))
+    return sum_of_terms(terms, result)
+
+
+class AddcdivBackward0(Node):
+    """Gradient of addcdiv."""
+
+    saved_names = ("tensor1", "tensor2", "value")
+    fresh = (False, True, True)
+    saved_tensor1: Any = None
+    saved_tensor1_version: int = -1
+    saved_tensor2: Any = None
+    saved_tensor2_version: int = -1
+    saved_value: Any = None
+    broadcast: bool = False
+    input_shape: Any = None
+    input_dtype: Any = None
+    tensor1_shape: Any = None
+    tensor1_dtype: Any = None
+    tensor2_shape: Any = None
+    tensor2_dtype: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        value = self.saved_value
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_tensor1 = None
+        grad_of_tensor2 = None
+        if edges[0] is not None:
+            grad_of_input = grad
+            if self.broadcast:
+                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        if edges[1] is not None:
+            tensor2 = self.saved_tensor2
+            if tensor2._counter is not None and tensor2._counter.value != self.saved_tensor2_version:
+                raise_stale(self, "tensor2")
+            tensor2 = tensor2._array
+            grad_of_tensor1 = grad * (value / tensor2).conjugate()
+            if self.broadcast:
+                grad_of_tensor1 = sum_to_like(grad_of_tensor1, self.tensor1_shape, self.tensor1_dtype)
+        if edges[2] is not None:
+            tensor1 = self.saved_tensor1
+            if tensor1._counter is not None and tensor1._counter.value != self.saved_tensor1_version:
+                raise_stale(self, "tensor1")
+            tensor1 = tensor1._array
+            tensor2 = self.saved_tensor2
+            if tensor2._counter is not None and tensor2._counter.value != self.saved_tensor2_version:
+                raise_stale(self, "tensor2")
+            tensor2 = tensor2._array
+            grad_of_tensor2 = -grad * (value * tensor1 / (tensor2 * tensor2)).conjugate()
+            if self.broadcast:
+                grad_of_tensor2 = sum_to_like(grad_of_tensor2, self.tensor2_shape, self.tensor2_dtype)
+        return (
+            grad_of_input,
+            grad_of_tensor1,
+            grad_of_tensor2,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        value = self.saved_value
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_tensor1 = None
+        grad_of_tensor2 = None
+        if edges[0] is not None:
+            grad_of_input = grad
+            if self.broadcast:
+                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        if edges[1] is not None:
+            tensor2 = self.unpack("tensor2")
+            grad_of_tensor1 = grad * F.conj(value / tensor2)
+            if self.broadcast:
+                grad_of_tensor1 = F.sum_to_like(grad_of_tensor1, self.tensor1_shape, self.tensor1_dtype)
+        if edges[2] is not None:
+            tensor1 = self.unpack("tensor1")
+            tensor2 = self.unpack("tensor2")
+            grad_of_tensor2 = -grad * F.conj(value * tensor1 / (tensor2 * tensor2))
+            if self.broadcast:
+                grad_of_tensor2 = F.sum_to_like(grad_of_tensor2, self.tensor2_shape, self.tensor2_dtype)
+        return (
+            grad_of_input,
+            grad_of_tensor1,
+            grad_of_tensor2,
+        )
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_tensor1 = None
+        self.saved_tensor2 = None
+
+
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Any = None) -> Tensor:
+    """Add `value * tensor1 / tensor2` to `input`."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(addcdiv, (input, tensor1, tensor2), {"value": value, "out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("addcdiv", out, addcdiv(input, tensor1, tensor2, value=value))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("addcdiv", "input", 1, input)
+    if not isinstance(tensor1, TensorBase):
+        tensor1 = as_tensor_argument("addcdiv", "tensor1", 2, tensor1)
+    if not isinstance(tensor2, TensorBase):
+        tensor2 = as_tensor_argument("addcdiv", "tensor2", 3, tensor2)
+    input_array = input._array
+    tensor1_array = tensor1._array
+    tensor2_array = tensor2._array
+    promoted = False
+    (
+        (
+            input_array,
+            tensor1_array,
+            tensor2_array,
+        ),
+        promoted,
+    ) = promote_many(input_array, tensor1_array, tensor2_array)
+    value: Any = addcdiv_kernel(input_array, tensor1_array, tensor2_array, value=value)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if record and (input._requires_grad or tensor1._requires_grad or tensor2._requires_grad):
+        node = AddcdivBackward0()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (tensor1._edge or gradient_edge(tensor1)) if tensor1._requires_grad else None,
+            (tensor2._edge or gradient_edge(tensor2)) if tensor2._requires_grad else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        if (
+            promoted
+            or input_array.shape != node.shape
+            or tensor1_array.shape != node.shape
+            or tensor2_array.shape != node.shape
+        ):
+            node.broadcast = True
+            node.input_shape = input._array.shape
+            node.input_dtype = input._array.dtype
+            node.tensor1_shape = tensor1._array.shape
+            node.tensor1_dtype = tensor1._array.dtype
+            node.tensor2_shape = tensor2._array.shape
+            node.tensor2_dtype = tensor2._array.dtype
+        if tensor2._requires_grad:
+            node.saved_tensor1 = tensor1
+            node.saved_tensor1_version = tensor1._counter.value if tensor1._counter is not None else 0
+        if tensor1._requires_grad or tensor2._requires_grad:
+            node.saved_tensor2 = tensor2
+            node.saved_tensor2_version = tensor2._counter.value if tensor2._counter is not None else 0
+        node.saved_value = value
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, tensor1, tensor2):
+            carry_tangents(
+                result,
+                addcdiv_tangent,
+                (
+                    input,
+                    tensor1,
+                    tensor2,
+                    value,
+                ),
+                (
+                    input,
+                    tensor1,
+                    tensor2,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """In-place version of addcdiv."""
+    return in_place(addcdiv, input, tensor1, tensor2, value=value)
+
+
+def addcdiv_tangent(
+    result: Any,
+    input: Any,
+    tensor1: Any,
+    tensor2: Any,
+    value: Any,
+    input_tangent: Any,
+    tensor1_tangent: Any,
+    tensor2_tangent: Any,
+) -> Any:
+    """Tangent of addcdiv."""
+    terms = []
+    if input_tangent is not None:
+        grad = conjugate(input_tangent)
+        terms.append(conjugate(grad))
+    if tensor1_tangent is not None:
+        grad = conjugate(tensor1_tangent)
+        terms.append(conjugate(grad * F.conj(value / tensor2)))
+    if tensor2_tangent is not None:
+        grad = conjugate(tensor2_tangent)
+        terms.append(conjugate(-grad * F.conj(value * tensor1 / (tensor2 * tensor2))))
+    return sum_of_terms(terms, result)
+
+
+def gcd(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """The greatest common divisor of integers."""
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(gcd, (input, other), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+    if out is not None:
+        return write_out("gcd", out, gcd(input, other))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("gcd", "input", 1, input)
+    if not isinstance(other, TensorBase):
+        other = as_tensor_argument("gcd", "other", 2, other)
+    input_array = input._array
+    other_array = other._array
+    if input_array.dtype is not other_array.dtype:
+        input_array, other_array = promote_arrays(input_array, other_array)
+    value: Any = gcd_kernel(input_array, other_array)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if process.changed:
+        note_inference(result)
+    return result
+
+
+def gcd_(input: Tensor, other: Tensor) -> Tensor:
+    """In-place version of gcd."""
+    return in_place(gcd, input, other)
+
+
+def lcm(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """The least common multiple of integers, never negative."""
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(lcm, (input, other), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+    if out is not None:
+        return write_out("lcm", out, lcm(input, other))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("lcm", "input", 1, input)
+    if not isinstance(other, TensorBase):
+        other = as_tensor_argument("lcm", "other", 2, other)
+    input_array = input._array
+    other_array = other._array
+    if input_array.dtype is not other_array.dtype:
+        input_array, other_array = promote_arrays(input_array, other_array)
+    value: Any = lcm_kernel(input_array, other_array)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if process.changed:
+        note_inference(result)
+    return result
+
+
+def lcm_(input: Tensor, other: Tensor) -> Tensor:
+    """In-place version of lcm."""
+    return in_place(lcm, input, other)
 
 
 class ConjBackward0(Node):

@@ -2,10 +2,167 @@
 
 from __future__ import annotations
 
+import cmath
+import math
 from typing import Any
 
 import pullback.generated.array_namespace as F
-from pullback.typing import Dims, Shape
+from pullback import kernels
+from pullback.backend.array_module import contiguous_strides, zeros
+from pullback.kernels.positions import strided_positions
+from pullback.tensor.tensor import new_tensor
+from pullback.typing import Dims, DType, Scalar, Shape
+
+
+def conj_number(value: Scalar) -> Scalar:
+    """The complex conjugate of a Python number."""
+    return value.conjugate()
+
+
+def share_of_tie(grad: Any, loses: Any, ties: Any) -> Any:
+    """The gradient of one of two candidates: nothing where it loses, half at a tie."""
+    return F.keep_where(F.logical_not(loses), F.where(ties, grad / 2, grad))
+
+
+def clamp_grad(grad: Any, input: Any, min: Any, max: Any) -> Any:
+    """The gradient of a clamped input: passed on inside the bounds, which belong to the inside."""
+    if min is None:
+        return F.keep_where(input <= max, grad)
+    if max is None:
+        return F.keep_where(input >= min, grad)
+    return F.keep_where(F.logical_and(input >= min, input <= max), grad)
+
+
+def clamp_grad_min(grad: Any, input: Any, min: Any, max: Any) -> Any:
+    """The gradient of a lower bound: where it was applied and did not exceed the upper one."""
+    applied = input < min
+    return F.keep_where(applied if max is None else F.logical_and(applied, min < max), grad)
+
+
+def clamp_grad_max(grad: Any, input: Any, min: Any, max: Any) -> Any:
+    """The gradient of an upper bound: where it was applied, or was below the lower one."""
+    applied = input > max
+    return F.keep_where(applied if min is None else F.logical_or(applied, max < min), grad)
+
+
+def angle_grad(grad: Any, input: Any) -> Any:
+    """The gradient of the angle: zero at zero, and everywhere on the reals."""
+    if not is_complex_value(input):
+        return F.zeros_of(grad)
+    magnitude = F.abs(input)
+    return F.where(magnitude == 0, 0, grad * (input * 1j) / (magnitude * magnitude))
+
+
+def sgn_grad(grad: Any, input: Any, result: Any) -> Any:
+    """The gradient of sgn: what is tangential to the unit circle, over the magnitude."""
+    if not is_complex_value(input):
+        return F.zeros_of(grad)
+    magnitude = F.abs(input)
+    radial = F.real_part(grad * F.conj(result)) * result
+    return F.where(magnitude == 0, 0, (grad - radial) / magnitude)
+
+
+def sgn_of_angle(angle: Any) -> Any:
+    """The number on the unit circle at an angle."""
+    return F.complex(F.cos(angle), F.sin(angle))
+
+
+def is_complex_value(value: Any) -> bool:
+    """Whether an array or Tensor is complex."""
+    return bool(getattr(value, "_array", value).dtype.kind == "c")
+
+
+def convolution_back(
+    grad: Any,
+    weight: Any,
+    input_shape: Shape,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
+    transposed: bool,
+    groups: int,
+) -> Any:
+    """The gradient of a convolution with respect to its input: the transposed convolution, and the other way round."""
+    rest = [0] * len(stride)
+    if not transposed:
+        for i in range(len(stride)):
+            reached = (grad.shape[2 + i] - 1) * stride[i] + dilation[i] * (weight.shape[2 + i] - 1) + 1
+            rest[i] = input_shape[2 + i] + 2 * padding[i] - reached
+    return F.convolution(grad, F.conj(weight), None, stride, padding, dilation, not transposed, tuple(rest), groups)
+
+
+def convolution_weight_back(
+    grad: Any,
+    input: Any,
+    weight_shape: Shape,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
+    transposed: bool,
+    groups: int,
+) -> Any:
+    """The gradient of a convolution with respect to its weight."""
+    if transposed:
+        return F.convolution_grad_weight(grad, F.conj(input), weight_shape, stride, padding, dilation, groups)
+    return F.convolution_grad_weight(input, grad, weight_shape, stride, padding, dilation, groups)
+
+
+def sum_over_channels(grad: Any) -> Any:
+    """The gradient of a bias per channel: everything but dimension 1 summed."""
+    return F.sum(grad, (0, *range(2, grad.ndim)), False)
+
+
+def pow_grad_input(grad: Any, input: Any, exponent: Any) -> Any:
+    """The gradient of the base, for an exponent that is a number."""
+    if exponent == 0:
+        return F.zeros_of(grad)
+    if exponent == 2:
+        return grad * F.conj(input * 2)
+    return grad * F.conj(F.pow_scalar(input, exponent - 1) * exponent)
+
+
+def pow_grad_exponent(grad: Any, input: Any, exponent: Any, result: Any) -> Any:
+    """The gradient of the exponent; a zero base stays zero under positive powers."""
+    settled = F.logical_and(input == 0, F.real_part(exponent) >= 0)
+    return grad * F.where(settled, 0, F.conj(result * F.log(input)))
+
+
+def pow_base_grad(grad: Any, exponent: Any, input: Any, result: Any) -> Any:
+    """The gradient of the exponent, for a base that is a number."""
+    if input == 0:
+        return grad * F.where(F.real_part(exponent) >= 0, 0, F.conj(result * -math.inf))
+    return grad * F.conj(result * logarithm(input))
+
+
+def logarithm(value: Scalar) -> Scalar:
+    """The logarithm of a number; of a negative one nan, unless it is complex."""
+    if isinstance(value, complex):
+        return cmath.log(value)
+    return math.log(value) if value > 0 else math.nan
+
+
+def aminmax_grad(grad_min: Any, grad_max: Any, input: Any, min: Any, max: Any, dim: int | None, keepdim: bool) -> Any:
+    """The gradient of the smallest and the largest together."""
+    dims = None if dim is None else (dim,)
+    shape = tuple(input.shape)
+    to_min = F.expand_reduced(grad_min, shape, dims, keepdim) * F.shares(input, min, dims, keepdim)
+    to_max = F.expand_reduced(grad_max, shape, dims, keepdim) * F.shares(input, max, dims, keepdim)
+    return to_min + to_max
+
+
+def block_diag_back(grad: Any, shapes: list[Shape], dtypes: list[Any]) -> list[Any]:
+    """The gradient of `block_diag`: each block."""
+    results, row, column = ([], 0, 0)
+    for shape, dtype in zip(shapes, dtypes, strict=True):
+        rows, columns = (1, 1)[: 2 - len(shape)] + tuple(shape)
+        block = F.slice_view(F.slice_view(grad, 0, row, row + rows, 1), 1, column, column + columns, 1)
+        results.append(F.to_dtype(F.reshape(block, shape), dtype))
+        row, column = (row + rows, column + columns)
+    return results
+
+
+def _count_of(tensor: Any) -> int:
+    return math.prod(tuple(tensor.shape))
 
 
 def matmul(input: Any, other: Any) -> Any:
@@ -17,3 +174,291 @@ def matmul(input: Any, other: Any) -> Any:
     if input.ndim == 2 and other.ndim == 1:
         return F.mv(input, other)
     return F.matmul_batched(input, other)
+
+
+def vector_norm_grad(grad: Any, input: Any, ord: Any, dim: Dims, keepdim: bool, result: Any) -> Any:
+    """The gradient of a vector norm; zero where the norm is zero."""
+    shape = tuple(input.shape)
+    grad = F.restore_reduced(grad, shape, dim, keepdim)
+    result = F.restore_reduced(result, shape, dim, keepdim)
+    if ord == 0:
+        return input * 0
+    if ord == 1:
+        return grad * F.sgn(input)
+    if ord == 2:
+        return F.to_dtype(input * F.div_or_zero(grad, result), input.dtype)
+    if math.isinf(ord):
+        return grad * F.sgn(input) * F.shares(F.abs(input), result, dim, True)
+    return _general_norm_grad(grad, input, float(ord), result)
+
+
+def _general_norm_grad(grad: Any, input: Any, order: float, result: Any) -> Any:
+    """sgn(x) (|x| / norm)^(p - 1) grad, with zero for zero."""
+    if order < 1:
+        scaled = F.sgn(input) * F.pow_or_zero(F.abs(input), order - 1)
+        return scaled * (grad * F.pow_or_zero(result, 1 - order))
+    if order < 2:
+        scaled = F.sgn(input) * F.pow_or_zero(F.abs(input), order - 1)
+    else:
+        scaled = input * F.pow_or_zero(F.abs(input), order - 2)
+    return scaled * F.div_or_zero(grad, F.pow_or_zero(result, order - 1))
+
+
+def prod_grad(grad: Any, input: Any, dim: int, keepdim: bool) -> Any:
+    """The gradient of a product along one dimension."""
+    grad = F.to_dtype(grad, input.dtype)
+    if input.ndim == 0:
+        return grad
+    return F.expand_reduced(grad, tuple(input.shape), (dim,), keepdim) * F.conj(F.product_of_others(input, dim))
+
+
+def prod_all_grad(grad: Any, input: Any) -> Any:
+    """The gradient of the product of everything."""
+    grad = F.to_dtype(grad, input.dtype)
+    if input.ndim == 0:
+        return grad
+    others = F.product_of_others(F.reshape(input, (-1,)), 0)
+    return F.expand_reduced(grad, tuple(input.shape), None, False) * F.conj(F.reshape(others, tuple(input.shape)))
+
+
+def copysign_grad(grad: Any, input: Any, result: Any) -> Any:
+    """The gradient of copysign: the sign that was applied, and zero where the input is zero."""
+    return F.where(input == 0, 0, grad * (result / input))
+
+
+def exp2_of(exponent: Any, dtype: DType) -> Any:
+    """2 to an integer power, in a floating-point dtype."""
+    return F.exp2(F.to_dtype(exponent, dtype))
+
+
+def cumprod_grad(grad: Any, input: Any, dim: int) -> Any:
+    """The gradient of a running product, right with any number of zeros.
+
+    With p the product of what stands before an element x[k], the gradient is p times s[k], the sum over i >= k of
+    grad[i] x[k+1] ... x[i], which obeys s[k] = grad[k] + x[k+1] s[k+1].
+    """
+    if input.ndim == 0:
+        return grad
+    input = F.conj(input)
+    before = F.cumprod(F.shift(input, dim, 1, 1), dim)
+    return before * _solve_backwards(grad, F.shift(input, dim, -1, 0), dim)
+
+
+def _solve_backwards(start: Any, factor: Any, dim: int) -> Any:
+    """The s with s[k] = start[k] + factor[k] s[k+1], for all k at once: each step doubles the reach."""
+    total = start
+    steps = 1
+    while steps < start.shape[dim]:
+        total = total + factor * F.shift(total, dim, -steps, 0)
+        factor = factor * F.shift(factor, dim, -steps, 0)
+        steps *= 2
+    return total
+
+
+def logcumsumexp_grad(grad: Any, input: Any, result: Any, dim: int) -> Any:
+    """The gradient of logcumsumexp: the sum over i >= k of grad[i] exp(input[k] - result[i]).
+
+    Taken relative to result[k], the terms obey a recurrence whose factors exp(result[k] - result[k+1]) are at most 1.
+    """
+    if input.ndim == 0:
+        return grad
+    input, result = (F.conj(input), F.conj(result))
+    factor = F.exp(result - F.shift(result, dim, -1, math.inf))
+    return F.exp(input - result) * _solve_backwards(grad, factor, dim)
+
+
+def low_corner(grad: Any, shape: Shape) -> Any:
+    """The gradient of `pad_to`: what was there before padding."""
+    for dim, size in enumerate(shape):
+        if grad.shape[dim] != size:
+            grad = F.slice_view(grad, dim, 0, size, 1)
+    return grad
+
+
+def index_add_back_source(grad: Any, dim: int, index: Any, shape: Shape, alpha: Scalar) -> Any:
+    """The gradient of `index_add` for its source."""
+    part = F.reshape(F.index_select(grad, dim, index), shape)
+    return part if alpha == 1 else part * alpha
+
+
+def masked_keep(grad: Any, mask: Any) -> Any:
+    """`grad` where `mask` is true, zero elsewhere."""
+    return F.masked_fill(grad, F.is_false(mask), 0)
+
+
+def scatter_reduce_back_input(
+    grad: Any, input: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, result: Any
+) -> Any:
+    """The gradient of `scatter_reduce` for the tensor that is reduced into."""
+    if reduce == "sum":
+        share = grad
+    elif reduce == "prod":
+        nonzero = F.masked_fill(input, F.is_zero(input), 1)
+        share = grad * F.scatter_reduce(nonzero, dim, index, src, reduce, include_self=include_self) / nonzero
+    elif reduce == "mean":
+        share = grad / scatter_counts(grad, dim, index, src, include_self)
+    else:
+        chosen = F.equal_as(input, result)
+        share = chosen * scatter_share(grad, dim, index, src, chosen, result)
+    return share if include_self else F.scatter_value(share, dim, index, 0)
+
+
+def scatter_reduce_back_source(
+    grad: Any, input: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, result: Any
+) -> Any:
+    """The gradient of `scatter_reduce` for what is reduced."""
+    part = low_corner(src, index.shape)
+    if reduce == "sum":
+        share = F.gather(grad, dim, index)
+    elif reduce == "prod":
+        share = scatter_prod_back_source(grad, input, dim, index, part, include_self, result)
+    elif reduce == "mean":
+        share = F.gather(grad / scatter_counts(grad, dim, index, part, include_self), dim, index)
+    else:
+        chosen = F.equal_as(input, result)
+        winners = F.equal_as(part, F.gather(result, dim, index))
+        share = winners * F.gather(scatter_share(grad, dim, index, part, chosen, result), dim, index)
+    return F.pad_to(share, src.shape)
+
+
+def scatter_counts(grad: Any, dim: int, index: Any, src: Any, include_self: bool) -> Any:
+    """How many values each element of the result of a mean was made of."""
+    ones = F.ones_in_shape_of(low_corner(src, index.shape))
+    start = F.ones_in_shape_of(grad) if include_self else F.zeros_in_shape_of(grad)
+    counts = F.scatter_add(start, dim, index, ones)
+    return F.masked_fill(counts, F.is_zero(counts), 1)
+
+
+def scatter_share(grad: Any, dim: int, index: Any, src: Any, chosen: Any, result: Any) -> Any:
+    """The gradient of a maximum or minimum, shared evenly among the elements that attain it."""
+    winners = F.equal_as(low_corner(src, index.shape), F.gather(result, dim, index))
+    return grad / F.scatter_add(chosen, dim, index, winners)
+
+
+def scatter_prod_back_source(
+    grad: Any, input: Any, dim: int, index: Any, src: Any, include_self: bool, result: Any
+) -> Any:
+    """The gradient of a product for its factors; a factor that is the only zero gets the product of the others."""
+    is_zero = F.is_zero(src)
+    zeros = F.gather(F.scatter_add(F.zeros_in_shape_of(grad), dim, index, F.to_dtype(is_zero, grad.dtype)), dim, index)
+    alone = F.both(is_zero, F.is_one(zeros))
+    others = F.scatter_reduce(input, dim, index, F.masked_fill(src, alone, 1), "prod", include_self=include_self)
+    quotient = F.gather(grad * result, dim, index) / F.masked_fill(src, is_zero, 1)
+    return F.masked_keep(F.gather(grad * others, dim, index), alone) + F.masked_fill(quotient, alone, 0)
+
+
+def index_reduce_back_input(
+    grad: Any, input: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool, result: Any
+) -> Any:
+    """The gradient of `index_reduce` for the tensor that is reduced into."""
+    places = F.expand_index(index, source.shape, dim)
+    return scatter_reduce_back_input(grad, input, dim, places, source, reduce, include_self, result)
+
+
+def index_reduce_back_source(
+    grad: Any, input: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool, result: Any
+) -> Any:
+    """The gradient of `index_reduce` for what is reduced."""
+    places = F.expand_index(index, source.shape, dim)
+    return scatter_reduce_back_source(grad, input, dim, places, source, reduce, include_self, result)
+
+
+def strided_part(grad: Any, size: Shape, stride: Shape, storage_offset: int | None) -> Any:
+    """The elements of row-major `grad` in a strided window, as a copy."""
+    places = F.as_positions(strided_positions(tuple(size), tuple(stride), storage_offset or 0), grad)
+    return F.reshape(F.take(grad, places), size)
+
+
+def as_strided_back(
+    grad: Any,
+    shape: Shape,
+    input_stride: Shape,
+    input_offset: int,
+    size: Shape,
+    stride: Shape,
+    storage_offset: int | None,
+) -> Any:
+    """The gradient of `as_strided`: summed into the storage, then read with the geometry of the input.
+
+    Elements of the input that share one place of the storage share its gradient evenly.
+    """
+    start = input_offset if storage_offset is None else storage_offset
+    written = strided_positions(tuple(size), tuple(stride), start)
+    read = strided_positions(tuple(shape), tuple(input_stride or contiguous_strides(shape)), input_offset)
+    length = 1 + max([int(p.max()) for p in (written, read) if p.size], default=0)
+    flat = F.put(F.zeros_of(grad, (length,)), F.as_positions(written, grad), F.reshape(grad, (-1,)), True)
+    values = F.take(flat, F.as_positions(read, grad))
+    sharing = F.sharing_counts(grad, read)
+    if sharing is not None:
+        values = values / sharing
+    return F.reshape(values, shape)
+
+
+def unfold_back(grad: Any, shape: Shape, dimension: int, size: int, step: int) -> Any:
+    """The gradient of `unfold`: windows summed where they overlap."""
+    strides = contiguous_strides(shape)
+    if not shape:
+        return F.reshape(grad, ())
+    windows = list(shape)
+    windows[dimension] = (shape[dimension] - size) // step + 1
+    steps = list(strides)
+    steps[dimension] = strides[dimension] * step
+    return as_strided_back(grad, shape, strides, 0, (*windows, size), (*steps, strides[dimension]), 0)
+
+
+def permute_back(grad: Any, dims: Shape) -> Any:
+    """The gradient of `permute`: the inverse permutation."""
+    inverse = [0] * len(dims)
+    for position, dim in enumerate(dims):
+        inverse[dim] = position
+    return F.permute(grad, tuple(inverse))
+
+
+def diagonal_back(grad: Any, shape: Shape, offset: int, dim1: int, dim2: int) -> Any:
+    """The gradient of `diagonal`: zeros but on the diagonal."""
+    return F.diagonal_scatter(F.zeros_in_shape(grad, shape), grad, offset, dim1, dim2)
+
+
+def complex_from_pairs(grad: Any) -> Any:
+    """The gradient of `view_as_real`."""
+    return F.view_as_complex(F.contiguous_copy(grad))
+
+
+def pairs_from_complex(grad: Any) -> Any:
+    """The gradient of `view_as_complex`."""
+    return F.view_as_real(F.clone(grad))
+
+
+def log_softmax_push(input_tangent: Any, result: Any, dim: int) -> Any:
+    """The tangent of a log_softmax."""
+    return input_tangent - F.sum(F.exp(result) * input_tangent, (dim,), True)
+
+
+def logsumexp_grad(grad: Any, input: Any, result: Any, dim: Dims, keepdim: bool) -> Any:
+    """The gradient of a logsumexp: the softmax over the reduced dimensions."""
+    result = F.restore_reduced(result, tuple(input.shape), dim, keepdim)
+    grad = F.restore_reduced(grad, tuple(input.shape), dim, keepdim)
+    return grad * F.conj(F.exp(input - result))
+
+
+def logsumexp_push(input: Any, input_tangent: Any, result: Any, dim: Dims, keepdim: bool) -> Any:
+    """The tangent of a logsumexp."""
+    weights = F.exp(input - F.restore_reduced(result, tuple(input.shape), dim, keepdim))
+    return F.sum(input_tangent * weights, dim, keepdim)
+
+
+def var_grad(grad: Any, input: Any, dim: Dims, correction: float, keepdim: bool) -> Any:
+    """The gradient of a variance: twice the distance from the mean, over the corrected count."""
+    shape = tuple(input.shape)
+    axes = range(len(shape)) if dim is None or dim == () or shape == () else dim
+    freedom = math.prod([shape[a] for a in axes]) - correction
+    factor = 2 / freedom if freedom > 0 else math.nan if freedom == 0 else 2 / freedom
+    grad = F.restore_reduced(grad, shape, dim, keepdim)
+    return grad * factor * (input - F.mean(input, dim, True))
+
+
+def sinc_grad(grad: Any, input: Any) -> Any:
+    """The gradient of sin(pi x) / (pi x): zero at zero."""
+    angle = input * math.pi
+    slope = (angle * F.cos(angle) - F.sin(angle)) / (angle * input)
+    return F.where(input == 0, 0, grad * F.conj(slope))

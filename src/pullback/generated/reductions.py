@@ -7,23 +7,124 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
+from pullback.engine.double_pullback import double_pullback
+from pullback.errors import graph_freed
+from pullback.generated.array_formulas import prod_all_grad as prod_all_grad_kernel
+from pullback.generated.array_formulas import prod_grad as prod_grad_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
+from pullback.graph.saved_tensor import raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
+from pullback.kernels.reductions import all as all_kernel
+from pullback.kernels.reductions import any as any_kernel
+from pullback.kernels.reductions import count_nonzero as count_nonzero_kernel
+from pullback.kernels.reductions import count_not_nan as count_not_nan_kernel
 from pullback.kernels.reductions import expand_reduced as expand_reduced_kernel
+from pullback.kernels.reductions import mean as mean_kernel
+from pullback.kernels.reductions import mean_all as mean_all_kernel
+from pullback.kernels.reductions import mean_grad as mean_grad_kernel
+from pullback.kernels.reductions import nansum as nansum_kernel
+from pullback.kernels.reductions import not_nan as not_nan_kernel
+from pullback.kernels.reductions import prod as prod_kernel
+from pullback.kernels.reductions import prod_all as prod_all_kernel
 from pullback.kernels.reductions import sum as sum_kernel
+from pullback.kernels.reductions import sum_all as sum_all_kernel
 from pullback.kernels.shape import to_dtype as to_dtype_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_numpy_dtype, as_tensor_argument, wrap_dims
-from pullback.tensor.tensor import Tensor, TensorBase
+from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
 new = object.__new__
 
 
-class SumBackward0(Node):
+class SumAllNode(Node):
+    """Gradient of sum_all."""
+
+    saved_input_dtype: Any = None
+    saved_input_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        input_dtype = self.saved_input_dtype
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = expand_reduced_kernel(to_dtype_kernel(grad, input_dtype), input_shape, None, False)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        input_dtype = self.saved_input_dtype
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.expand_reduced(F.to_dtype(grad, input_dtype), input_shape, None, False)
+        return (grad_of_input,)
+
+
+SumAllNode.__name__ = SumAllNode.__qualname__ = "SumBackward0"
+
+
+def sum_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """Sum everything."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(sum_all, (input,), {"dtype": dtype, "out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("sum_all", out, sum_all(input, dtype=dtype))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("sum_all", "input", 1, input)
+    dtype = as_numpy_dtype(dtype)
+    input_array = input._array
+    value: Any = sum_all_kernel(input_array, dtype=dtype)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if record and (input._requires_grad):
+        node = SumAllNode()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        node.saved_input_dtype = input._array.dtype
+        node.saved_input_shape = input._array.shape
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                sum_all_tangent,
+                (
+                    input,
+                    dtype,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def sum_all_tangent(result: Any, input: Any, dtype: Any, input_tangent: Any) -> Any:
+    """Tangent of sum_all."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return sum_all(input_tangent, dtype=dtype)
+
+
+class SumNode(Node):
     """Gradient of sum."""
 
     saved_names = ("dim", "keepdim")
@@ -41,7 +142,7 @@ class SumBackward0(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = to_dtype_kernel(expand_reduced_kernel(grad, input_shape, dim, keepdim), input_dtype)
+        grad_of_input = expand_reduced_kernel(to_dtype_kernel(grad, input_dtype), input_shape, dim, keepdim)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -53,8 +154,11 @@ class SumBackward0(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = F.to_dtype(F.expand_reduced(grad, input_shape, dim, keepdim), input_dtype)
+        grad_of_input = F.expand_reduced(F.to_dtype(grad, input_dtype), input_shape, dim, keepdim)
         return (grad_of_input,)
+
+
+SumNode.__name__ = SumNode.__qualname__ = "SumBackward1"
 
 
 def sum(
@@ -92,7 +196,7 @@ def sum(
     result: Tensor = new(Tensor)
     result._array = value
     if record and (input._requires_grad):
-        node = SumBackward0()
+        node = SumNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = value.shape
@@ -127,3 +231,665 @@ def sum_tangent(result: Any, input: Any, dim: Any, keepdim: Any, dtype: Any, inp
     if input_tangent is None:
         input_tangent = zeros_like_input(input)
     return sum(input_tangent, dim, keepdim, dtype=dtype)
+
+
+class MeanAllNode(Node):
+    """Gradient of mean_all."""
+
+    saved_input_dtype: Any = None
+    saved_input_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        input_dtype = self.saved_input_dtype
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = mean_grad_kernel(to_dtype_kernel(grad, input_dtype), input_shape, None, False)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        input_dtype = self.saved_input_dtype
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.mean_grad(F.to_dtype(grad, input_dtype), input_shape, None, False)
+        return (grad_of_input,)
+
+
+MeanAllNode.__name__ = MeanAllNode.__qualname__ = "MeanBackward0"
+
+
+def mean_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """The mean of everything."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(mean_all, (input,), {"dtype": dtype, "out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("mean_all", out, mean_all(input, dtype=dtype))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("mean_all", "input", 1, input)
+    dtype = as_numpy_dtype(dtype)
+    input_array = input._array
+    value: Any = mean_all_kernel(input_array, dtype=dtype)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if record and (input._requires_grad):
+        node = MeanAllNode()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        node.saved_input_dtype = input._array.dtype
+        node.saved_input_shape = input._array.shape
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                mean_all_tangent,
+                (
+                    input,
+                    dtype,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def mean_all_tangent(result: Any, input: Any, dtype: Any, input_tangent: Any) -> Any:
+    """Tangent of mean_all."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return mean_all(input_tangent, dtype=dtype)
+
+
+class MeanNode(Node):
+    """Gradient of mean."""
+
+    saved_names = ("dim", "keepdim")
+    saved_dim: Any = None
+    saved_keepdim: Any = None
+    saved_input_dtype: Any = None
+    saved_input_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        dim = self.saved_dim
+        keepdim = self.saved_keepdim
+        input_dtype = self.saved_input_dtype
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = mean_grad_kernel(to_dtype_kernel(grad, input_dtype), input_shape, dim, keepdim)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        dim = self.saved_dim
+        keepdim = self.saved_keepdim
+        input_dtype = self.saved_input_dtype
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.mean_grad(F.to_dtype(grad, input_dtype), input_shape, dim, keepdim)
+        return (grad_of_input,)
+
+
+MeanNode.__name__ = MeanNode.__qualname__ = "MeanBackward1"
+
+
+def mean(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+    axis: Any = None,
+    keepdims: Any = None,
+) -> Tensor:
+    """The mean over `dim`, or over everything."""
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(mean, (input, dim, keepdim), {"dtype": dtype, "out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("mean", out, mean(input, dim, keepdim, dtype=dtype))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("mean", "input", 1, input)
+    dim = wrap_dims(dim, input._array.ndim)
+    dtype = as_numpy_dtype(dtype)
+    input_array = input._array
+    value: Any = mean_kernel(input_array, dim, keepdim, dtype=dtype)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if record and (input._requires_grad):
+        node = MeanNode()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        node.saved_dim = dim
+        node.saved_keepdim = keepdim
+        node.saved_input_dtype = input._array.dtype
+        node.saved_input_shape = input._array.shape
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                mean_tangent,
+                (
+                    input,
+                    dim,
+                    keepdim,
+                    dtype,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def mean_tangent(result: Any, input: Any, dim: Any, keepdim: Any, dtype: Any, input_tangent: Any) -> Any:
+    """Tangent of mean."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return mean(input_tangent, dim, keepdim, dtype=dtype)
+
+
+class ProdAllNode(Node):
+    """Gradient of prod_all."""
+
+    saved_names = ("input",)
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
+        grad_of_input = prod_all_grad_kernel(grad, input)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        input = self.unpack("input")
+        grad_of_input = F.prod_all_grad(grad, input)
+        return (grad_of_input,)
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
+
+
+ProdAllNode.__name__ = ProdAllNode.__qualname__ = "ProdBackward0"
+
+
+def prod_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """The product of everything."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(prod_all, (input,), {"dtype": dtype, "out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("prod_all", out, prod_all(input, dtype=dtype))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("prod_all", "input", 1, input)
+    dtype = as_numpy_dtype(dtype)
+    input_array = input._array
+    value: Any = prod_all_kernel(input_array, dtype=dtype)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if record and (input._requires_grad):
+        node = ProdAllNode()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                prod_all_tangent,
+                (
+                    input,
+                    dtype,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def prod_all_tangent(result: Any, input: Any, dtype: Any, input_tangent: Any) -> Any:
+    """Tangent of prod_all."""
+    return double_pullback(lambda xs: prod_all(xs[0], dtype=dtype), (input,), (input_tangent,))
+
+
+class ProdNode(Node):
+    """Gradient of prod."""
+
+    saved_names = ("input", "dim", "keepdim")
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
+    saved_dim: Any = None
+    saved_keepdim: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        dim = self.saved_dim
+        keepdim = self.saved_keepdim
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
+        grad_of_input = prod_grad_kernel(grad, input, dim, keepdim)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        dim = self.saved_dim
+        keepdim = self.saved_keepdim
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        input = self.unpack("input")
+        grad_of_input = F.prod_grad(grad, input, dim, keepdim)
+        return (grad_of_input,)
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
+
+
+ProdNode.__name__ = ProdNode.__qualname__ = "ProdBackward1"
+
+
+def prod(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+    axis: Any = None,
+    keepdims: Any = None,
+) -> Tensor:
+    """The product over one dimension."""
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(prod, (input, dim, keepdim), {"dtype": dtype, "out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("prod", out, prod(input, dim, keepdim, dtype=dtype))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("prod", "input", 1, input)
+    dim = wrap_dim(dim, input._array.ndim)
+    dtype = as_numpy_dtype(dtype)
+    input_array = input._array
+    value: Any = prod_kernel(input_array, dim, keepdim, dtype=dtype)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if record and (input._requires_grad):
+        node = ProdNode()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
+        node.saved_dim = dim
+        node.saved_keepdim = keepdim
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                prod_tangent,
+                (
+                    input,
+                    dim,
+                    keepdim,
+                    dtype,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def prod_tangent(result: Any, input: Any, dim: Any, keepdim: Any, dtype: Any, input_tangent: Any) -> Any:
+    """Tangent of prod."""
+    return double_pullback(lambda xs: prod(xs[0], dim, keepdim, dtype=dtype), (input,), (input_tangent,))
+
+
+class NansumBackward0(Node):
+    """Gradient of nansum."""
+
+    saved_names = ("input", "dim", "keepdim")
+    public_names = {"input": "self"}
+    fresh = (True,)
+    saved_input: Any = None
+    saved_input_version: int = -1
+    saved_dim: Any = None
+    saved_keepdim: Any = None
+    saved_input_dtype: Any = None
+    saved_input_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        dim = self.saved_dim
+        keepdim = self.saved_keepdim
+        input_dtype = self.saved_input_dtype
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
+        grad_of_input = expand_reduced_kernel(
+            to_dtype_kernel(grad, input_dtype), input_shape, dim, keepdim
+        ) * not_nan_kernel(input)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        dim = self.saved_dim
+        keepdim = self.saved_keepdim
+        input_dtype = self.saved_input_dtype
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        input = self.unpack("input")
+        grad_of_input = F.expand_reduced(F.to_dtype(grad, input_dtype), input_shape, dim, keepdim) * F.not_nan(input)
+        return (grad_of_input,)
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
+
+
+def nansum(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+    axis: Any = None,
+    keepdims: Any = None,
+) -> Tensor:
+    """The sum that counts NaN as zero."""
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(nansum, (input, dim, keepdim), {"dtype": dtype, "out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("nansum", out, nansum(input, dim, keepdim, dtype=dtype))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("nansum", "input", 1, input)
+    dim = wrap_dims(dim, input._array.ndim)
+    dtype = as_numpy_dtype(dtype)
+    input_array = input._array
+    value: Any = nansum_kernel(input_array, dim, keepdim, dtype=dtype)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if record and (input._requires_grad):
+        node = NansumBackward0()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
+        node.saved_dim = dim
+        node.saved_keepdim = keepdim
+        node.saved_input_dtype = input._array.dtype
+        node.saved_input_shape = input._array.shape
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                nansum_tangent,
+                (
+                    input,
+                    dim,
+                    keepdim,
+                    dtype,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def nansum_tangent(result: Any, input: Any, dim: Any, keepdim: Any, dtype: Any, input_tangent: Any) -> Any:
+    """Tangent of nansum."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return nansum(input_tangent, dim, keepdim, dtype=dtype)
+
+
+def not_nan(input: Tensor, *, out: Any = None) -> Tensor:
+    """One where there is a number, zero where there is none, in the input's dtype."""
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(not_nan, (input,), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+    if out is not None:
+        return write_out("not_nan", out, not_nan(input))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("not_nan", "input", 1, input)
+    input_array = input._array
+    value: Any = not_nan_kernel(input_array)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if process.changed:
+        note_inference(result)
+    return result
+
+
+def count_not_nan(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
+) -> Tensor:
+    """How many elements are numbers, in the input's dtype."""
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(count_not_nan, (input, dim, keepdim), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+    if out is not None:
+        return write_out("count_not_nan", out, count_not_nan(input, dim, keepdim))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("count_not_nan", "input", 1, input)
+    dim = wrap_dims(dim, input._array.ndim)
+    input_array = input._array
+    value: Any = count_not_nan_kernel(input_array, dim, keepdim)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if process.changed:
+        note_inference(result)
+    return result
+
+
+def count_nonzero(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
+    """How many elements are not zero."""
+    if axis is not None:
+        dim = axis
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(count_nonzero, (input, dim), {})
+            if taken is not NotImplemented:
+                return taken
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("count_nonzero", "input", 1, input)
+    dim = wrap_dims(dim, input._array.ndim)
+    input_array = input._array
+    value: Any = count_nonzero_kernel(input_array, dim)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if process.changed:
+        note_inference(result)
+    return result
+
+
+def any(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
+) -> Tensor:
+    """Whether one element is true."""
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(any, (input, dim, keepdim), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+    if out is not None:
+        return write_out("any", out, any(input, dim, keepdim))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("any", "input", 1, input)
+    dim = wrap_dims(dim, input._array.ndim)
+    input_array = input._array
+    value: Any = any_kernel(input_array, dim, keepdim)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if process.changed:
+        note_inference(result)
+    return result
+
+
+def all(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
+) -> Tensor:
+    """Whether all elements are true."""
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(all, (input, dim, keepdim), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+    if out is not None:
+        return write_out("all", out, all(input, dim, keepdim))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("all", "input", 1, input)
+    dim = wrap_dims(dim, input._array.ndim)
+    input_array = input._array
+    value: Any = all_kernel(input_array, dim, keepdim)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if process.changed:
+        note_inference(result)
+    return result

@@ -7,18 +7,45 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
+from pullback.generated.array_formulas import as_strided_back as as_strided_back_kernel
+from pullback.generated.array_formulas import complex_from_pairs as complex_from_pairs_kernel
+from pullback.generated.array_formulas import diagonal_back as diagonal_back_kernel
+from pullback.generated.array_formulas import pairs_from_complex as pairs_from_complex_kernel
+from pullback.generated.array_formulas import permute_back as permute_back_kernel
+from pullback.generated.array_formulas import unfold_back as unfold_back_kernel
 from pullback.graph.history import adopt_switches, gradient_edge, set_history
-from pullback.graph.in_place import write_out
+from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference, note_view_inference
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
 from pullback.graph.views import make_view
 from pullback.kernels.broadcasting import sum_to as sum_to_kernel
+from pullback.kernels.broadcasting import sum_to_like as sum_to_like_kernel
+from pullback.kernels.shape import alias as alias_kernel
+from pullback.kernels.shape import as_strided as as_strided_kernel
 from pullback.kernels.shape import clone as clone_kernel
+from pullback.kernels.shape import contiguous_copy as contiguous_copy_kernel
+from pullback.kernels.shape import copy as copy_kernel
+from pullback.kernels.shape import diagonal as diagonal_kernel
 from pullback.kernels.shape import expand as expand_kernel
+from pullback.kernels.shape import permute as permute_kernel
+from pullback.kernels.shape import reshape as reshape_kernel
+from pullback.kernels.shape import squeeze as squeeze_kernel
+from pullback.kernels.shape import squeeze_dim as squeeze_dim_kernel
+from pullback.kernels.shape import squeeze_dims as squeeze_dims_kernel
+from pullback.kernels.shape import t as t_kernel
 from pullback.kernels.shape import to_dtype as to_dtype_kernel
 from pullback.kernels.shape import to_integer as to_integer_kernel
 from pullback.kernels.shape import transpose as transpose_kernel
+from pullback.kernels.shape import unfold as unfold_kernel
+from pullback.kernels.shape import unsafe_view as unsafe_view_kernel
+from pullback.kernels.shape import unsqueeze as unsqueeze_kernel
+from pullback.kernels.shape import view as view_kernel
+from pullback.kernels.shape import view_as_complex as view_as_complex_kernel
+from pullback.kernels.shape import view_as_real as view_as_real_kernel
+from pullback.kernels.shape import view_dtype as view_dtype_kernel
+from pullback.kernels.shape import zeros_in_shape as zeros_in_shape_kernel
+from pullback.kernels.shape import zeros_in_shape_of as zeros_in_shape_of_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_numpy_dtype, as_shape, as_tensor_argument
@@ -88,6 +115,70 @@ def clone_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     if input_tangent is None:
         input_tangent = zeros_like_input(input)
     return clone(input_tangent)
+
+
+class ContiguousCopyNode(Node):
+    """Gradient of contiguous_copy."""
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = grad
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = grad
+        return (grad_of_input,)
+
+
+ContiguousCopyNode.__name__ = ContiguousCopyNode.__qualname__ = "CloneBackward0"
+
+
+def contiguous_copy(input: Tensor) -> Tensor:
+    """A copy in row-major order."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(contiguous_copy, (input,), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("contiguous_copy", "input", 1, input)
+    input_array = input._array
+    value: Any = contiguous_copy_kernel(input_array)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if record and (input._requires_grad):
+        node = ContiguousCopyNode()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(result, contiguous_copy_tangent, (input,), (input,))
+        note_inference(result)
+    return result
+
+
+def contiguous_copy_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
+    """Tangent of contiguous_copy."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return contiguous_copy(input_tangent)
 
 
 class ToDtypeNode(Node):
@@ -168,6 +259,468 @@ def to_dtype_tangent(result: Any, input: Any, dtype: Any, input_tangent: Any) ->
     if input_tangent is None:
         input_tangent = zeros_like_input(input)
     return to_dtype(input_tangent, dtype)
+
+
+def to_integer(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
+    """The same values in an integer or bool dtype."""
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(to_integer, (input, dtype), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+    if out is not None:
+        return write_out("to_integer", out, to_integer(input, dtype))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("to_integer", "input", 1, input)
+    dtype = as_numpy_dtype(dtype)
+    input_array = input._array
+    value: Any = to_integer_kernel(input_array, dtype)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if process.changed:
+        note_inference(result)
+    return result
+
+
+class CopyNode(Node):
+    """Gradient of copy."""
+
+    saved_src_dtype: Any = None
+    saved_src_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        src_dtype = self.saved_src_dtype
+        src_shape = self.saved_src_shape
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_src = None
+        if edges[0] is not None:
+            grad_of_input = zeros_in_shape_of_kernel(grad)
+        if edges[1] is not None:
+            grad_of_src = sum_to_like_kernel(grad, src_shape, src_dtype)
+        return (
+            grad_of_input,
+            grad_of_src,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        src_dtype = self.saved_src_dtype
+        src_shape = self.saved_src_shape
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_src = None
+        if edges[0] is not None:
+            grad_of_input = F.zeros_in_shape_of(grad)
+        if edges[1] is not None:
+            grad_of_src = F.sum_to_like(grad, src_shape, src_dtype)
+        return (
+            grad_of_input,
+            grad_of_src,
+        )
+
+
+CopyNode.__name__ = CopyNode.__qualname__ = "CopyBackwards"
+
+
+def copy(input: Tensor, src: Tensor) -> Tensor:
+    """The values of `src` in the shape and dtype of `input`."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(copy, (input, src), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("copy", "input", 1, input)
+    if not isinstance(src, TensorBase):
+        src = as_tensor_argument("copy", "src", 2, src)
+    input_array = input._array
+    src_array = src._array
+    value: Any = copy_kernel(input_array, src_array)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if record and (input._requires_grad or src._requires_grad):
+        node = CopyNode()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (src._edge or gradient_edge(src)) if src._requires_grad else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        node.saved_src_dtype = src._array.dtype
+        node.saved_src_shape = src._array.shape
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, src):
+            carry_tangents(
+                result,
+                copy_tangent,
+                (
+                    input,
+                    src,
+                ),
+                (
+                    input,
+                    src,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def copy_(input: Tensor, src: Tensor) -> Tensor:
+    """In-place version of copy."""
+    return in_place(copy, input, src)
+
+
+def copy_tangent(result: Any, input: Any, src: Any, input_tangent: Any, src_tangent: Any) -> Any:
+    """Tangent of copy."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    if src_tangent is None:
+        src_tangent = zeros_like_input(src)
+    return copy(input_tangent, src_tangent)
+
+
+def zeros_in_shape(input: Tensor, shape: Any) -> Tensor:
+    """Zeros of another shape in the dtype of `input`."""
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(zeros_in_shape, (input, shape), {})
+            if taken is not NotImplemented:
+                return taken
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("zeros_in_shape", "input", 1, input)
+    shape = as_shape(shape)
+    input_array = input._array
+    value: Any = zeros_in_shape_kernel(input_array, shape)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if process.changed:
+        note_inference(result)
+    return result
+
+
+def zeros_in_shape_of(input: Tensor) -> Tensor:
+    """Zeros in the shape and dtype of `input`."""
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(zeros_in_shape_of, (input,), {})
+            if taken is not NotImplemented:
+                return taken
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("zeros_in_shape_of", "input", 1, input)
+    input_array = input._array
+    value: Any = zeros_in_shape_of_kernel(input_array)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if process.changed:
+        note_inference(result)
+    return result
+
+
+class AliasBackward0(Node):
+    """Gradient of alias."""
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = grad
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = grad
+        return (grad_of_input,)
+
+
+def alias(input: Tensor) -> Tensor:
+    """The same array."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(alias, (input,), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("alias", "input", 1, input)
+    input_array = input._array
+    value: Any = alias_kernel(input_array)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    make_view(result, input)
+    if record and (input._requires_grad):
+        node = AliasBackward0()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        set_history(result, node)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(result, alias_tangent, (input,), (input,))
+        note_view_inference(result)
+    return result
+
+
+def alias_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
+    """Tangent of alias."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return alias(input_tangent)
+
+
+class ViewBackward0(Node):
+    """Gradient of view."""
+
+    saved_input_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = reshape_kernel(grad, input_shape)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.reshape(grad, input_shape)
+        return (grad_of_input,)
+
+
+def view(input: Tensor, size: Any) -> Tensor:
+    """The same memory in another shape."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(view, (input, size), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("view", "input", 1, input)
+    size = as_shape(size)
+    input_array = input._array
+    value: Any = view_kernel(input_array, size)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    make_view(result, input)
+    if record and (input._requires_grad):
+        node = ViewBackward0()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        node.saved_input_shape = input._array.shape
+        set_history(result, node)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                view_tangent,
+                (
+                    input,
+                    size,
+                ),
+                (input,),
+            )
+        note_view_inference(result)
+    return result
+
+
+def view_tangent(result: Any, input: Any, size: Any, input_tangent: Any) -> Any:
+    """Tangent of view."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return view(input_tangent, size)
+
+
+class UnsafeViewBackward0(Node):
+    """Gradient of unsafe_view."""
+
+    saved_input_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = reshape_kernel(grad, input_shape)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.reshape(grad, input_shape)
+        return (grad_of_input,)
+
+
+def unsafe_view(input: Tensor, size: Any) -> Tensor:
+    """A fresh array in another shape: nobody else knows its memory, so it is no view."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(unsafe_view, (input, size), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("unsafe_view", "input", 1, input)
+    size = as_shape(size)
+    input_array = input._array
+    value: Any = unsafe_view_kernel(input_array, size)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    if record and (input._requires_grad):
+        node = UnsafeViewBackward0()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        node.saved_input_shape = input._array.shape
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                unsafe_view_tangent,
+                (
+                    input,
+                    size,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def unsafe_view_tangent(result: Any, input: Any, size: Any, input_tangent: Any) -> Any:
+    """Tangent of unsafe_view."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return unsafe_view(input_tangent, size)
+
+
+class ViewDtypeNode(Node):
+    """Gradient of view_dtype."""
+
+    saved_input_dtype: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        input_dtype = self.saved_input_dtype
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = view_dtype_kernel(grad, input_dtype)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        input_dtype = self.saved_input_dtype
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.view_dtype(grad, input_dtype)
+        return (grad_of_input,)
+
+
+ViewDtypeNode.__name__ = ViewDtypeNode.__qualname__ = "ViewBackward1"
+
+
+def view_dtype(input: Tensor, dtype: Any) -> Tensor:
+    """The same memory, its bytes read as another dtype."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(view_dtype, (input, dtype), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("view_dtype", "input", 1, input)
+    dtype = as_numpy_dtype(dtype)
+    input_array = input._array
+    value: Any = view_dtype_kernel(input_array, dtype)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    make_view(result, input, replay=lambda t: view_dtype(t, dtype))
+    if record and (input._requires_grad):
+        node = ViewDtypeNode()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        node.saved_input_dtype = input._array.dtype
+        set_history(result, node)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                view_dtype_tangent,
+                (
+                    input,
+                    dtype,
+                ),
+                (input,),
+            )
+        note_view_inference(result)
+    return result
+
+
+def view_dtype_tangent(result: Any, input: Any, dtype: Any, input_tangent: Any) -> Any:
+    """Tangent of view_dtype."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return view_dtype(input_tangent, dtype)
 
 
 class ExpandBackward0(Node):
@@ -327,24 +880,854 @@ def transpose_tangent(result: Any, input: Any, dim0: Any, dim1: Any, input_tange
     return transpose(input_tangent, dim0, dim1)
 
 
-def to_integer(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
-    """The same values in an integer or bool dtype."""
+class PermuteBackward0(Node):
+    """Gradient of permute."""
+
+    saved_names = ("dims",)
+    saved_dims: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        dims = self.saved_dims
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = permute_back_kernel(grad, dims)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        dims = self.saved_dims
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.permute_back(grad, dims)
+        return (grad_of_input,)
+
+
+def permute(input: Tensor, dims: Any) -> Tensor:
+    """A view with the dimensions in another order."""
+    record = True
     if process.changed:
         if switches.interceptors or overrides.types:
-            taken = intercept(to_integer, (input, dtype), {"out": out})
+            taken = intercept(permute, (input, dims), {})
             if taken is not NotImplemented:
                 return taken
-    if out is not None:
-        return write_out("to_integer", out, to_integer(input, dtype))
+        record = switches.grad_mode
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("to_integer", "input", 1, input)
-    dtype = as_numpy_dtype(dtype)
+        input = as_tensor_argument("permute", "input", 1, input)
+    dims = as_shape(dims)
     input_array = input._array
-    value: Any = to_integer_kernel(input_array, dtype)
+    value: Any = permute_kernel(input_array, dims)
     if type(value) is not ndarray:
         value = as_array(value)
     result: Tensor = new(Tensor)
     result._array = value
+    make_view(result, input)
+    if record and (input._requires_grad):
+        node = PermuteBackward0()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        node.saved_dims = dims
+        set_history(result, node)
+        if process.changed:
+            adopt_switches(node)
     if process.changed:
-        note_inference(result)
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                permute_tangent,
+                (
+                    input,
+                    dims,
+                ),
+                (input,),
+            )
+        note_view_inference(result)
     return result
+
+
+def permute_tangent(result: Any, input: Any, dims: Any, input_tangent: Any) -> Any:
+    """Tangent of permute."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return permute(input_tangent, dims)
+
+
+class TBackward0(Node):
+    """Gradient of t."""
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = t_kernel(grad)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.t(grad)
+        return (grad_of_input,)
+
+
+def t(input: Tensor) -> Tensor:
+    """A view of a matrix with its dimensions exchanged."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(t, (input,), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("t", "input", 1, input)
+    input_array = input._array
+    value: Any = t_kernel(input_array)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    make_view(result, input)
+    if record and (input._requires_grad):
+        node = TBackward0()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        set_history(result, node)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(result, t_tangent, (input,), (input,))
+        note_view_inference(result)
+    return result
+
+
+def t_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
+    """Tangent of t."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return t(input_tangent)
+
+
+class UnsqueezeBackward0(Node):
+    """Gradient of unsqueeze."""
+
+    saved_input_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = reshape_kernel(grad, input_shape)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.reshape(grad, input_shape)
+        return (grad_of_input,)
+
+
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """A view with a dimension of size 1 inserted."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(unsqueeze, (input, dim), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("unsqueeze", "input", 1, input)
+    input_array = input._array
+    value: Any = unsqueeze_kernel(input_array, dim)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    make_view(result, input)
+    if record and (input._requires_grad):
+        node = UnsqueezeBackward0()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        node.saved_input_shape = input._array.shape
+        set_history(result, node)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                unsqueeze_tangent,
+                (
+                    input,
+                    dim,
+                ),
+                (input,),
+            )
+        note_view_inference(result)
+    return result
+
+
+def unsqueeze_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> Any:
+    """Tangent of unsqueeze."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return unsqueeze(input_tangent, dim)
+
+
+class SqueezeBackward0(Node):
+    """Gradient of squeeze."""
+
+    saved_input_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = reshape_kernel(grad, input_shape)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.reshape(grad, input_shape)
+        return (grad_of_input,)
+
+
+def squeeze(input: Tensor) -> Tensor:
+    """A view without the dimensions of size 1."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(squeeze, (input,), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("squeeze", "input", 1, input)
+    input_array = input._array
+    value: Any = squeeze_kernel(input_array)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    make_view(result, input)
+    if record and (input._requires_grad):
+        node = SqueezeBackward0()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        node.saved_input_shape = input._array.shape
+        set_history(result, node)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(result, squeeze_tangent, (input,), (input,))
+        note_view_inference(result)
+    return result
+
+
+def squeeze_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
+    """Tangent of squeeze."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return squeeze(input_tangent)
+
+
+class SqueezeDimNode(Node):
+    """Gradient of squeeze_dim."""
+
+    saved_input_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = reshape_kernel(grad, input_shape)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.reshape(grad, input_shape)
+        return (grad_of_input,)
+
+
+SqueezeDimNode.__name__ = SqueezeDimNode.__qualname__ = "SqueezeBackward1"
+
+
+def squeeze_dim(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
+    """A view without this dimension, if its size is 1."""
+    if axis is not None:
+        dim = axis
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(squeeze_dim, (input, dim), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("squeeze_dim", "input", 1, input)
+    dim = wrap_dim(dim, input._array.ndim)
+    input_array = input._array
+    value: Any = squeeze_dim_kernel(input_array, dim)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    make_view(result, input)
+    if record and (input._requires_grad):
+        node = SqueezeDimNode()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        node.saved_input_shape = input._array.shape
+        set_history(result, node)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                squeeze_dim_tangent,
+                (
+                    input,
+                    dim,
+                ),
+                (input,),
+            )
+        note_view_inference(result)
+    return result
+
+
+def squeeze_dim_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> Any:
+    """Tangent of squeeze_dim."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return squeeze_dim(input_tangent, dim)
+
+
+class SqueezeDimsNode(Node):
+    """Gradient of squeeze_dims."""
+
+    saved_input_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = reshape_kernel(grad, input_shape)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.reshape(grad, input_shape)
+        return (grad_of_input,)
+
+
+SqueezeDimsNode.__name__ = SqueezeDimsNode.__qualname__ = "SqueezeBackward2"
+
+
+def squeeze_dims(input: Tensor, dim: Any) -> Tensor:
+    """A view without those of these dimensions whose size is 1."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(squeeze_dims, (input, dim), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("squeeze_dims", "input", 1, input)
+    dim = as_shape(dim)
+    input_array = input._array
+    value: Any = squeeze_dims_kernel(input_array, dim)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    make_view(result, input)
+    if record and (input._requires_grad):
+        node = SqueezeDimsNode()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        node.saved_input_shape = input._array.shape
+        set_history(result, node)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                squeeze_dims_tangent,
+                (
+                    input,
+                    dim,
+                ),
+                (input,),
+            )
+        note_view_inference(result)
+    return result
+
+
+def squeeze_dims_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> Any:
+    """Tangent of squeeze_dims."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return squeeze_dims(input_tangent, dim)
+
+
+class DiagonalBackward0(Node):
+    """Gradient of diagonal."""
+
+    saved_names = ("offset", "dim1", "dim2")
+    saved_offset: Any = None
+    saved_dim1: Any = None
+    saved_dim2: Any = None
+    saved_input_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        offset = self.saved_offset
+        dim1 = self.saved_dim1
+        dim2 = self.saved_dim2
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = diagonal_back_kernel(grad, input_shape, offset, dim1, dim2)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        offset = self.saved_offset
+        dim1 = self.saved_dim1
+        dim2 = self.saved_dim2
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.diagonal_back(grad, input_shape, offset, dim1, dim2)
+        return (grad_of_input,)
+
+
+def diagonal(input: Tensor, offset: int = 0, dim1: Any = 0, dim2: Any = 1) -> Tensor:
+    """A view of the diagonal of two dimensions, which becomes the last dimension."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(diagonal, (input, offset, dim1, dim2), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("diagonal", "input", 1, input)
+    dim1 = wrap_dim(dim1, input._array.ndim)
+    dim2 = wrap_dim(dim2, input._array.ndim)
+    input_array = input._array
+    value: Any = diagonal_kernel(input_array, offset, dim1, dim2)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    make_view(result, input)
+    if record and (input._requires_grad):
+        node = DiagonalBackward0()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        node.saved_offset = offset
+        node.saved_dim1 = dim1
+        node.saved_dim2 = dim2
+        node.saved_input_shape = input._array.shape
+        set_history(result, node)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                diagonal_tangent,
+                (
+                    input,
+                    offset,
+                    dim1,
+                    dim2,
+                ),
+                (input,),
+            )
+        note_view_inference(result)
+    return result
+
+
+def diagonal_tangent(result: Any, input: Any, offset: Any, dim1: Any, dim2: Any, input_tangent: Any) -> Any:
+    """Tangent of diagonal."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return diagonal(input_tangent, offset, dim1, dim2)
+
+
+class UnfoldBackward0(Node):
+    """Gradient of unfold."""
+
+    saved_names = ("dimension", "size", "step")
+    saved_dimension: Any = None
+    saved_size: Any = None
+    saved_step: Any = None
+    saved_input_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        dimension = self.saved_dimension
+        size = self.saved_size
+        step = self.saved_step
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = unfold_back_kernel(grad, input_shape, dimension, size, step)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        dimension = self.saved_dimension
+        size = self.saved_size
+        step = self.saved_step
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.unfold_back(grad, input_shape, dimension, size, step)
+        return (grad_of_input,)
+
+
+def unfold(input: Tensor, dimension: Any, size: int, step: int) -> Tensor:
+    """A view of all slices of `size` along a dimension, `step` apart; the slices lie along a new last dimension."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(unfold, (input, dimension, size, step), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("unfold", "input", 1, input)
+    dimension = wrap_dim(dimension, input._array.ndim)
+    input_array = input._array
+    value: Any = unfold_kernel(input_array, dimension, size, step)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    make_view(result, input)
+    if record and (input._requires_grad):
+        node = UnfoldBackward0()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        node.saved_dimension = dimension
+        node.saved_size = size
+        node.saved_step = step
+        node.saved_input_shape = input._array.shape
+        set_history(result, node)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                unfold_tangent,
+                (
+                    input,
+                    dimension,
+                    size,
+                    step,
+                ),
+                (input,),
+            )
+        note_view_inference(result)
+    return result
+
+
+def unfold_tangent(result: Any, input: Any, dimension: Any, size: Any, step: Any, input_tangent: Any) -> Any:
+    """Tangent of unfold."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return unfold(input_tangent, dimension, size, step)
+
+
+class AsStridedBackward0(Node):
+    """Gradient of as_strided."""
+
+    saved_names = ("size", "stride", "storage_offset", "input_stride", "input_offset")
+    saved_size: Any = None
+    saved_stride: Any = None
+    saved_storage_offset: Any = None
+    saved_input_stride: Any = None
+    saved_input_offset: Any = None
+    saved_input_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        size = self.saved_size
+        stride = self.saved_stride
+        storage_offset = self.saved_storage_offset
+        input_stride = self.saved_input_stride
+        input_offset = self.saved_input_offset
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = as_strided_back_kernel(
+            grad, input_shape, input_stride, input_offset, size, stride, storage_offset
+        )
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        size = self.saved_size
+        stride = self.saved_stride
+        storage_offset = self.saved_storage_offset
+        input_stride = self.saved_input_stride
+        input_offset = self.saved_input_offset
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.as_strided_back(grad, input_shape, input_stride, input_offset, size, stride, storage_offset)
+        return (grad_of_input,)
+
+
+def as_strided(
+    input: Tensor, size: Any, stride: Any, storage_offset: Any = None, input_stride: Any = (), input_offset: int = 0
+) -> Tensor:
+    """A view of the storage with the given geometry; the geometry of `input` itself is for the derivative."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(as_strided, (input, size, stride, storage_offset, input_stride, input_offset), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("as_strided", "input", 1, input)
+    size = as_shape(size)
+    stride = as_shape(stride)
+    input_stride = as_shape(input_stride)
+    input_array = input._array
+    value: Any = as_strided_kernel(input_array, size, stride, storage_offset, input_stride, input_offset)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    make_view(result, input)
+    if record and (input._requires_grad):
+        node = AsStridedBackward0()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        node.saved_size = size
+        node.saved_stride = stride
+        node.saved_storage_offset = storage_offset
+        node.saved_input_stride = input_stride
+        node.saved_input_offset = input_offset
+        node.saved_input_shape = input._array.shape
+        set_history(result, node)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                as_strided_tangent,
+                (
+                    input,
+                    size,
+                    stride,
+                    storage_offset,
+                    input_stride,
+                    input_offset,
+                ),
+                (input,),
+            )
+        note_view_inference(result)
+    return result
+
+
+def as_strided_tangent(
+    result: Any,
+    input: Any,
+    size: Any,
+    stride: Any,
+    storage_offset: Any,
+    input_stride: Any,
+    input_offset: Any,
+    input_tangent: Any,
+) -> Any:
+    """Tangent of as_strided."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return as_strided(input_tangent, size, stride, storage_offset, input_stride, input_offset)
+
+
+class ViewAsRealBackward0(Node):
+    """Gradient of view_as_real."""
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = complex_from_pairs_kernel(grad)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.complex_from_pairs(grad)
+        return (grad_of_input,)
+
+
+def view_as_real(input: Tensor) -> Tensor:
+    """A view of complex elements as pairs of real ones, in a new last dimension."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(view_as_real, (input,), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("view_as_real", "input", 1, input)
+    input_array = input._array
+    value: Any = view_as_real_kernel(input_array)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    make_view(result, input, replay=lambda t: view_as_real(t))
+    if record and (input._requires_grad):
+        node = ViewAsRealBackward0()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        set_history(result, node)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(result, view_as_real_tangent, (input,), (input,))
+        note_view_inference(result)
+    return result
+
+
+def view_as_real_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
+    """Tangent of view_as_real."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return view_as_real(input_tangent)
+
+
+class ViewAsComplexBackward0(Node):
+    """Gradient of view_as_complex."""
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = pairs_from_complex_kernel(grad)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.pairs_from_complex(grad)
+        return (grad_of_input,)
+
+
+def view_as_complex(input: Tensor) -> Tensor:
+    """A view of the pairs in the last dimension as complex elements."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(view_as_complex, (input,), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("view_as_complex", "input", 1, input)
+    input_array = input._array
+    value: Any = view_as_complex_kernel(input_array)
+    if type(value) is not ndarray:
+        value = as_array(value)
+    result: Tensor = new(Tensor)
+    result._array = value
+    make_view(result, input, replay=lambda t: view_as_complex(t))
+    if record and (input._requires_grad):
+        node = ViewAsComplexBackward0()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = value.shape
+        node.dtype = value.dtype
+        set_history(result, node)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(result, view_as_complex_tangent, (input,), (input,))
+        note_view_inference(result)
+    return result
+
+
+def view_as_complex_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
+    """Tangent of view_as_complex."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return view_as_complex(input_tangent)

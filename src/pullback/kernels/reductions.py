@@ -1,18 +1,35 @@
-"""Sums, means and other reductions over dimensions."""
+"""Sums, means, products and counts over dimensions."""
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 
-from pullback.typing import Array, Dims, DType, Shape
+from pullback.backend.array_module import cast_array
+from pullback.backend.dtype import is_float_or_complex, scalar_type_name
+from pullback.kernels.reduced_axes import accurate_sum, reduced_axes, reduced_count, widened
+from pullback.typing import Array, Dim, Dims, DType, Shape
+
+
+def sum_all(input: Array, *, dtype: DType | None = None) -> Array:
+    """Sum everything."""
+    return sum(input, None, False, dtype=dtype)
 
 
 def sum(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
     """Sum over `dim`, or over everything."""
-    if dtype is None and input.dtype.kind in "biu":
+    return accurate_sum(_in_dtype(input, dtype), reduced_axes(input, dim), keepdim)  # type: ignore[no-any-return]
+
+
+def _in_dtype(input: Array, dtype: DType | None) -> Array:
+    """The elements in the dtype to add or multiply in: int64 for integers if none is asked for."""
+    if dtype is None:
+        if is_float_or_complex(input.dtype):
+            return input
         dtype = np.dtype(np.int64)
-    axes = None if dim is None or dim == () else dim
-    return np.sum(input, axis=axes, keepdims=keepdim, dtype=dtype)  # type: ignore[no-any-return]
+    return cast_array(input, dtype)
 
 
 def expand_reduced(grad: Array, shape: Shape, dim: Dims, keepdim: bool) -> Array:
@@ -24,3 +41,105 @@ def expand_reduced(grad: Array, shape: Shape, dim: Dims, keepdim: bool) -> Array
     if not keepdim:
         grad = grad.reshape([1 if i in dim else n for i, n in enumerate(shape)])
     return np.broadcast_to(grad, shape)
+
+
+def restore_reduced(input: Array, shape: Shape, dim: Dims, keepdim: bool) -> Array:
+    """A reduced array with its reduced dimensions back, each of size 1."""
+    if keepdim or shape == ():
+        return input
+    if dim is None or dim == ():
+        return input.reshape((1,) * len(shape))
+    return input.reshape([1 if i in dim else n for i, n in enumerate(shape)])
+
+
+def mean_all(input: Array, *, dtype: DType | None = None) -> Array:
+    """The mean of everything."""
+    return mean(input, None, False, dtype=dtype)
+
+
+def mean(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
+    """The mean over `dim`, or over everything."""
+    wanted = input.dtype if dtype is None else dtype
+    if not is_float_or_complex(wanted):
+        source = "Input" if dtype is None else "Optional"
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {source} dtype must be either a floating point or complex dtype. "
+            f"Got: {scalar_type_name(wanted)}"
+        )
+    values = widened(cast_array(input, wanted))
+    total = accurate_sum(values, reduced_axes(input, dim), keepdim)
+    return cast_array(np.true_divide(total, reduced_count(input, dim), dtype=values.dtype), wanted)
+
+
+def mean_grad(grad: Array, shape: Shape, dim: Dims, keepdim: bool) -> Array:
+    """The gradient of a mean: `grad`, divided by the count, at every element (a read-only view)."""
+    axes = range(len(shape)) if dim is None or dim == () or shape == () else dim
+    count = math.prod([shape[a] for a in axes])
+    return expand_reduced(np.true_divide(grad, count, dtype=grad.dtype), shape, dim, keepdim)
+
+
+def prod_all(input: Array, *, dtype: DType | None = None) -> Array:
+    """The product of everything."""
+    values = _in_dtype(input, dtype)
+    return cast_array(np.multiply.reduce(widened(values), axis=None), values.dtype)
+
+
+def prod(input: Array, dim: Dim, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
+    """The product over one dimension."""
+    values = _in_dtype(input, dtype)
+    if input.ndim == 0:
+        return np.array(values)
+    return cast_array(np.multiply.reduce(widened(values), axis=dim, keepdims=keepdim), values.dtype)
+
+
+def product_of_others(input: Array, dim: Dim) -> Array:
+    """At each element the product of all others along `dim`; right with any number of zeros."""
+    ones = np.ones_like(input[(slice(None),) * dim + (slice(0, 1),)])
+    lead = (slice(None),) * dim
+    before = np.cumprod(np.concatenate((ones, input[(*lead, slice(0, -1))]), dim), dim)
+    reverse = (*lead, slice(None, None, -1))
+    after = np.cumprod(np.concatenate((ones, input[reverse][(*lead, slice(0, -1))]), dim), dim)[reverse]
+    return before * after  # type: ignore[no-any-return]
+
+
+def nansum(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
+    """The sum that counts NaN as zero."""
+    if input.dtype.kind == "c":
+        raise RuntimeError("nansum does not support complex inputs")
+    values = _in_dtype(input, dtype)
+    if is_float_or_complex(values.dtype):
+        values = np.where(np.isnan(values), np.zeros((), values.dtype), values)
+    return accurate_sum(values, reduced_axes(input, dim), keepdim)  # type: ignore[no-any-return]
+
+
+def not_nan(input: Array) -> Array:
+    """One where there is a number, zero where there is none, in the input's dtype."""
+    return (~np.isnan(input)).astype(input.dtype)  # type: ignore[no-any-return]
+
+
+def count_not_nan(input: Array, dim: Dims = None, keepdim: bool = False) -> Array:
+    """How many elements are numbers, in the input's dtype."""
+    count = np.sum(~np.isnan(input), axis=reduced_axes(input, dim), keepdims=keepdim)
+    return count.astype(input.dtype)  # type: ignore[no-any-return]
+
+
+def count_nonzero(input: Array, dim: Dims = None) -> Array:
+    """How many elements are not zero."""
+    return np.asarray(np.count_nonzero(input, axis=reduced_axes(input, dim)), np.int64)
+
+
+def any(input: Array, dim: Dims = None, keepdim: bool = False) -> Array:
+    """Whether one element is true."""
+    return _truth(np.any, input, dim, keepdim)
+
+
+def all(input: Array, dim: Dims = None, keepdim: bool = False) -> Array:
+    """Whether all elements are true."""
+    return _truth(np.all, input, dim, keepdim)
+
+
+def _truth(function: Any, input: Array, dim: Dims, keepdim: bool) -> Array:
+    axes = dim if dim == () else reduced_axes(input, dim)  # an empty list reduces nothing here, unlike in a sum
+    values = input if input.dtype == bool else input != 0
+    result = function(values, axis=axes, keepdims=keepdim)
+    return result.astype(input.dtype) if input.dtype == np.uint8 else result  # type: ignore[no-any-return]

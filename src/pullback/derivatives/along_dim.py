@@ -1,0 +1,40 @@
+"""Rules of kernels/along_dim.py."""
+
+from __future__ import annotations
+
+from pullback.rules import F, Pullback, Tensor, general, linear, tangent, wrt
+
+
+@linear(out=False)
+def take_along(grad: Tensor, input: Tensor, indices: Tensor, dim: int) -> Pullback:
+    return wrt(input=F.add_along(grad, indices, input.shape, dim))
+
+
+@linear(out=False)
+def put_along(grad: Tensor, input: Tensor, indices: Tensor, dim: int) -> Pullback:
+    return wrt(input=F.take_along(grad, indices, dim))
+
+
+@linear(out=False)
+def add_along(grad: Tensor, input: Tensor, indices: Tensor, dim: int) -> Pullback:
+    return wrt(input=F.take_along(grad, indices, dim))
+
+
+@linear(out=False)
+def take_reduced(grad: Tensor, input: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Pullback:
+    return wrt(input=F.put_reduced(grad, indices, input.shape, dim, keepdim))
+
+
+@linear(out=False)
+def put_reduced(grad: Tensor, input: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Pullback:
+    return wrt(input=F.take_reduced(grad, indices, dim, keepdim))
+
+
+@general(out=False)
+def shift(grad: Tensor, input: Tensor, dim: int, steps: int) -> Pullback:
+    return wrt(input=F.shift(grad, dim, -steps, 0))
+
+
+@tangent
+def shift_tangent(input_tangent: Tensor, dim: int, steps: int) -> Tensor:
+    return F.shift(input_tangent, dim, steps, 0)

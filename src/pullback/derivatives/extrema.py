@@ -1,0 +1,92 @@
+"""Rules of kernels/extrema.py.
+
+A gradient goes in equal shares to all elements that are the extremum, except in max_dim and min_dim, where it goes to the
+one that the index names.
+"""
+
+from __future__ import annotations
+
+from pullback.rules import Dim, Dims, F, Pullback, Tensor, general, non_differentiable, tangent, wrt
+
+
+@general(node="MaxBackward1")
+def max_all(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(input=grad * F.shares_or_nans(input, result))
+
+
+@tangent
+def max_all_tangent(input: Tensor, input_tangent: Tensor, *, result: Tensor) -> Tensor:
+    return F.sum(input_tangent * F.shares_or_nans(input, result))
+
+
+@general(node="MinBackward1")
+def min_all(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(input=grad * F.shares_or_nans(input, result))
+
+
+@tangent
+def min_all_tangent(input: Tensor, input_tangent: Tensor, *, result: Tensor) -> Tensor:
+    return F.sum(input_tangent * F.shares_or_nans(input, result))
+
+
+@general(node="MaxBackward0", outputs=("values", "indices"), differentiable=(True, False))
+def max_dim(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, indices: Tensor) -> Pullback:
+    return wrt(input=F.put_reduced(grad, indices, input.shape, dim, keepdim))
+
+
+@tangent
+def max_dim_tangent(input_tangent: Tensor, dim: Dim, keepdim: bool, *, indices: Tensor) -> Tensor:
+    return (F.take_reduced(input_tangent, indices, dim, keepdim), None)
+
+
+@general(node="MinBackward0", outputs=("values", "indices"), differentiable=(True, False))
+def min_dim(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, indices: Tensor) -> Pullback:
+    return wrt(input=F.put_reduced(grad, indices, input.shape, dim, keepdim))
+
+
+@tangent
+def min_dim_tangent(input_tangent: Tensor, dim: Dim, keepdim: bool, *, indices: Tensor) -> Tensor:
+    return (F.take_reduced(input_tangent, indices, dim, keepdim), None)
+
+
+@general
+def amax(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool, *, result: Tensor) -> Pullback:
+    return wrt(input=F.expand_reduced(grad, input.shape, dim, keepdim) * F.shares(input, result, dim, keepdim))
+
+
+@tangent
+def amax_tangent(input: Tensor, input_tangent: Tensor, dim: Dims, keepdim: bool, *, result: Tensor) -> Tensor:
+    return F.sum(input_tangent * F.shares(input, result, dim, keepdim), dim, keepdim)
+
+
+@general
+def amin(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool, *, result: Tensor) -> Pullback:
+    return wrt(input=F.expand_reduced(grad, input.shape, dim, keepdim) * F.shares(input, result, dim, keepdim))
+
+
+@tangent
+def amin_tangent(input: Tensor, input_tangent: Tensor, dim: Dims, keepdim: bool, *, result: Tensor) -> Tensor:
+    return F.sum(input_tangent * F.shares(input, result, dim, keepdim), dim, keepdim)
+
+
+@general(outputs=("min", "max"))
+def aminmax(
+    grad_min: Tensor, grad_max: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, min: Tensor, max: Tensor
+) -> Pullback:
+    return wrt(input=F.aminmax_grad(grad_min, grad_max, input, min, max, dim, keepdim))
+
+
+@non_differentiable
+def argmax(input: Tensor, dim: Dim, keepdim: bool) -> None: ...
+
+
+@non_differentiable
+def argmin(input: Tensor, dim: Dim, keepdim: bool) -> None: ...
+
+
+@non_differentiable(out=False)
+def shares(input: Tensor, result: Tensor, dim: Dims, keepdim: bool) -> None: ...
+
+
+@non_differentiable(out=False)
+def shares_or_nans(input: Tensor, result: Tensor) -> None: ...

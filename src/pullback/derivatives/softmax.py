@@ -1,0 +1,30 @@
+"""Rules of kernels/softmax.py."""
+
+from __future__ import annotations
+
+from pullback.rules import Dim, Dims, F, Pullback, Tensor, general, self_adjoint, tangent, wrt
+
+
+@self_adjoint
+def softmax(grad: Tensor, input: Tensor, dim: Dim, *, result: Tensor) -> Pullback:
+    return wrt(input=F.softmax_grad(grad, result, dim))
+
+
+@general
+def log_softmax(grad: Tensor, input: Tensor, dim: Dim, *, result: Tensor) -> Pullback:
+    return wrt(input=F.log_softmax_grad(grad, result, dim))
+
+
+@tangent
+def log_softmax_tangent(input_tangent: Tensor, dim: Dim, *, result: Tensor) -> Tensor:
+    return F.log_softmax_push(input_tangent, result, dim)
+
+
+@general
+def logsumexp(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool, *, result: Tensor) -> Pullback:
+    return wrt(input=F.logsumexp_grad(grad, input, result, dim, keepdim))
+
+
+@tangent
+def logsumexp_tangent(input: Tensor, input_tangent: Tensor, dim: Dims, keepdim: bool, *, result: Tensor) -> Tensor:
+    return F.logsumexp_push(input, input_tangent, result, dim, keepdim)

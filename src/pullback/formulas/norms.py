@@ -1,0 +1,37 @@
+"""The gradient of a vector norm."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pullback.generated as F
+from pullback.typing import Dims
+
+
+def vector_norm_grad(grad: Any, input: Any, ord: Any, dim: Dims, keepdim: bool, result: Any) -> Any:
+    """The gradient of a vector norm; zero where the norm is zero."""
+    shape = tuple(input.shape)
+    grad = F.restore_reduced(grad, shape, dim, keepdim)
+    result = F.restore_reduced(result, shape, dim, keepdim)
+    if ord == 0:
+        return input * 0
+    if ord == 1:
+        return grad * F.sgn(input)
+    if ord == 2:
+        return F.to_dtype(input * F.div_or_zero(grad, result), input.dtype)
+    if math.isinf(ord):
+        return grad * F.sgn(input) * F.shares(F.abs(input), result, dim, True)
+    return _general_norm_grad(grad, input, float(ord), result)
+
+
+def _general_norm_grad(grad: Any, input: Any, order: float, result: Any) -> Any:
+    """sgn(x) (|x| / norm)^(p - 1) grad, with zero for zero."""
+    if order < 1:
+        scaled = F.sgn(input) * F.pow_or_zero(F.abs(input), order - 1)
+        return scaled * (grad * F.pow_or_zero(result, 1 - order))
+    if order < 2:
+        scaled = F.sgn(input) * F.pow_or_zero(F.abs(input), order - 1)
+    else:
+        scaled = input * F.pow_or_zero(F.abs(input), order - 2)
+    return scaled * F.div_or_zero(grad, F.pow_or_zero(result, order - 1))

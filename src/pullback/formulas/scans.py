@@ -1,0 +1,44 @@
+"""Gradients of running products and running logarithms of sums."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pullback.generated as F
+
+
+def cumprod_grad(grad: Any, input: Any, dim: int) -> Any:
+    """The gradient of a running product, right with any number of zeros.
+
+    With p the product of what stands before an element x[k], the gradient is p times s[k], the sum over i >= k of
+    grad[i] x[k+1] ... x[i], which obeys s[k] = grad[k] + x[k+1] s[k+1].
+    """
+    if input.ndim == 0:
+        return grad
+    input = F.conj(input)
+    before = F.cumprod(F.shift(input, dim, 1, 1), dim)
+    return before * _solve_backwards(grad, F.shift(input, dim, -1, 0), dim)
+
+
+def _solve_backwards(start: Any, factor: Any, dim: int) -> Any:
+    """The s with s[k] = start[k] + factor[k] s[k+1], for all k at once: each step doubles the reach."""
+    total = start
+    steps = 1
+    while steps < start.shape[dim]:
+        total = total + factor * F.shift(total, dim, -steps, 0)
+        factor = factor * F.shift(factor, dim, -steps, 0)
+        steps *= 2
+    return total
+
+
+def logcumsumexp_grad(grad: Any, input: Any, result: Any, dim: int) -> Any:
+    """The gradient of logcumsumexp: the sum over i >= k of grad[i] exp(input[k] - result[i]).
+
+    Taken relative to result[k], the terms obey a recurrence whose factors exp(result[k] - result[k+1]) are at most 1.
+    """
+    if input.ndim == 0:
+        return grad
+    input, result = F.conj(input), F.conj(result)
+    factor = F.exp(result - F.shift(result, dim, -1, math.inf))
+    return F.exp(input - result) * _solve_backwards(grad, factor, dim)

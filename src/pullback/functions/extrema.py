@@ -1,0 +1,56 @@
+"""max, min and their relatives: one name for a reduction, a reduction with indices, and the elementwise maximum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.generated as G
+from pullback.tensor.return_types import return_type
+from pullback.tensor.tensor import Tensor, TensorBase
+
+_max, _min, _aminmax = return_type("max"), return_type("min"), return_type("aminmax")
+
+
+def max(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None, axis: Any = None
+) -> Any:
+    """The largest element; along `dim` with its index; of two tensors element by element.
+
+    >>> import pullback
+    >>> pullback.max(pullback.tensor([1., 3., 2.]), 0).indices
+    tensor(1)
+    """
+    dim, other = _overload("max", dim, other, axis)
+    if other is not None:
+        return G.maximum(input, other, out=out)
+    if dim is None:
+        return G.max_all(input, out=out)
+    return _max(G.max_dim(input, dim, keepdim, out=out))
+
+
+def min(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None, axis: Any = None
+) -> Any:
+    """The smallest element; along `dim` with its index; of two tensors element by element."""
+    dim, other = _overload("min", dim, other, axis)
+    if other is not None:
+        return G.minimum(input, other, out=out)
+    if dim is None:
+        return G.min_all(input, out=out)
+    return _min(G.min_dim(input, dim, keepdim, out=out))
+
+
+def _overload(name: str, dim: Any, other: Any, axis: Any) -> tuple[Any, Any]:
+    """The dimension or the other tensor, whichever stood second."""
+    if axis is not None:
+        dim = axis
+    if isinstance(dim, TensorBase):
+        return None, dim
+    if isinstance(dim, (tuple, list, float, str)):
+        raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, {type(dim).__name__})")
+    return dim, other
+
+
+def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False, out: Any = None) -> Any:
+    """The smallest and the largest element."""
+    return _aminmax(G.aminmax(input, dim=dim, keepdim=keepdim, out=out))

@@ -1,0 +1,79 @@
+"""Sums, means and products: forms of one name that PyTorch records as different nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.generated as G
+from pullback.tensor.tensor import Tensor, TensorBase
+
+
+def sum(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None, axis: Any = None,
+    keepdims: Any = None,
+) -> Tensor:  # fmt: skip
+    """Sum over `dim`, or over everything.
+
+    >>> import pullback
+    >>> pullback.sum(pullback.tensor([[1., 2.], [3., 4.]]), 0)
+    tensor([4., 6.])
+    """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
+    if dim is None and keepdim is False:
+        return G.sum_all(input, dtype=dtype, out=out)  # type: ignore[no-any-return]
+    _require_bool("sum", "keepdim", keepdim)
+    return G.sum(input, dim, keepdim, dtype=dtype, out=out)  # type: ignore[no-any-return]
+
+
+def mean(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None, axis: Any = None,
+    keepdims: Any = None,
+) -> Tensor:  # fmt: skip
+    """The mean over `dim`, or over everything.
+
+    >>> import pullback
+    >>> pullback.tensor([1., 2., 6.]).mean()
+    tensor(3.)
+    """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
+    if dim is None and keepdim is False:
+        return G.mean_all(input, dtype=dtype, out=out)  # type: ignore[no-any-return]
+    _require_bool("mean", "keepdim", keepdim)
+    return G.mean(input, dim, keepdim, dtype=dtype, out=out)  # type: ignore[no-any-return]
+
+
+def prod(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None, axis: Any = None,
+    keepdims: Any = None,
+) -> Tensor:  # fmt: skip
+    """The product over one dimension, or of everything."""
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
+    if dim is None:
+        return G.prod_all(input, dtype=dtype, out=out)  # type: ignore[no-any-return]
+    _require_bool("prod", "keepdim", keepdim)
+    return G.prod(input, dim, keepdim, dtype=dtype, out=out)  # type: ignore[no-any-return]
+
+
+def nanmean(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
+) -> Tensor:
+    """The mean of the elements that are numbers."""
+    if not (input.is_floating_point() or input.is_complex()):  # type: ignore[attr-defined]  # attached at run time
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype}")
+    count = G.count_not_nan(input.detach(), dim, keepdim)
+    return G.div(G.nansum(input, dim, keepdim, dtype=dtype), count, out=out)  # type: ignore[no-any-return]
+
+
+def _require_bool(function: str, name: str, value: Any) -> None:
+    """Refuse what is no bool where PyTorch takes nothing else."""
+    if not isinstance(value, bool) and not (isinstance(value, TensorBase) and value._array.ndim == 0):
+        raise TypeError(f"{function}(): argument '{name}' must be bool, not {type(value).__name__}")

@@ -1,0 +1,118 @@
+"""The largest and the smallest, and where they are. NaN wins over every number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.backend.dtype import is_float_or_complex
+from pullback.kernels.reduced_axes import reduced_axes, refuse_complex, require_elements
+from pullback.typing import Array, Dim, Dims
+
+
+def max_all(input: Array) -> Array:
+    """The largest element."""
+    require_elements("max", input, None)
+    refuse_complex("max_all", input)
+    return np.max(input)  # type: ignore[no-any-return]
+
+
+def min_all(input: Array) -> Array:
+    """The smallest element."""
+    require_elements("min", input, None)
+    refuse_complex("min_all", input)
+    return np.min(input)  # type: ignore[no-any-return]
+
+
+def max_dim(input: Array, dim: Dim, keepdim: bool = False) -> tuple[Array, Array]:
+    """The largest element along `dim`, and its first index."""
+    return _select(np.argmax, "max", input, dim, keepdim)
+
+
+def min_dim(input: Array, dim: Dim, keepdim: bool = False) -> tuple[Array, Array]:
+    """The smallest element along `dim`, and its first index."""
+    return _select(np.argmin, "min", input, dim, keepdim)
+
+
+def _select(function: Any, name: str, input: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
+    require_elements(name, input, (dim,))
+    refuse_complex(name, input)
+    if input.ndim == 0:
+        return np.array(input), np.zeros((), np.int64)
+    indices = np.expand_dims(_first(function, input, dim), dim)
+    values = np.take_along_axis(input, indices, dim)
+    return (values, indices) if keepdim else (np.squeeze(values, dim), np.squeeze(indices, dim))
+
+
+def _first(function: Any, input: Array, axis: int | None) -> Any:
+    """The first index of the extremum; a NaN is one, also in dtypes that NumPy does not know to have it."""
+    if input.dtype.kind == "V":
+        input = input.astype(np.float32)
+    return np.asarray(function(input, axis=axis), np.int64)
+
+
+def amax(input: Array, dim: Dims = (), keepdim: bool = False) -> Array:
+    """The largest element over `dim`, or over everything."""
+    require_elements("amax", input, dim)
+    refuse_complex("amax", input)
+    return np.max(input, axis=reduced_axes(input, dim), keepdims=keepdim)  # type: ignore[no-any-return]
+
+
+def amin(input: Array, dim: Dims = (), keepdim: bool = False) -> Array:
+    """The smallest element over `dim`, or over everything."""
+    require_elements("amin", input, dim)
+    refuse_complex("amin", input)
+    return np.min(input, axis=reduced_axes(input, dim), keepdims=keepdim)  # type: ignore[no-any-return]
+
+
+def aminmax(input: Array, *, dim: Dim | None = None, keepdim: bool = False) -> tuple[Array, Array]:
+    """The smallest and the largest element over `dim`, or over everything."""
+    axes = None if dim is None else (dim,)
+    if input.size == 0 and dim is None:
+        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+    require_elements("aminmax", input, axes)
+    refuse_complex("aminmax_cpu", input)
+    where = reduced_axes(input, axes)
+    return np.min(input, axis=where, keepdims=keepdim), np.max(input, axis=where, keepdims=keepdim)
+
+
+def argmax(input: Array, dim: Dim | None = None, keepdim: bool = False) -> Array:
+    """The first index of the largest element along `dim`, or in the flattened tensor."""
+    return _place(np.argmax, "argmax", input, dim, keepdim)
+
+
+def argmin(input: Array, dim: Dim | None = None, keepdim: bool = False) -> Array:
+    """The first index of the smallest element along `dim`, or in the flattened tensor."""
+    return _place(np.argmin, "argmin", input, dim, keepdim)
+
+
+def _place(function: Any, name: str, input: Array, dim: int | None, keepdim: bool) -> Array:
+    if input.size == 0 and dim is None:
+        raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
+    require_elements(name, input, None if dim is None else (dim,))
+    refuse_complex(f"{name}_cpu", input)
+    if input.dtype == bool:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
+    if input.ndim == 0:
+        return np.zeros((), np.int64)
+    indices = _first(function, input, dim)
+    if not keepdim:
+        return indices  # type: ignore[no-any-return]
+    return indices.reshape((1,) * input.ndim) if dim is None else np.expand_dims(indices, dim)
+
+
+def shares(input: Array, result: Array, dim: Dims, keepdim: bool) -> Array:
+    """How a gradient is shared among the elements equal to the result: evenly, zero for the others."""
+    axes = reduced_axes(input, dim)
+    if not keepdim:
+        result = np.expand_dims(result, axes)
+    chosen = input == result
+    count = np.sum(chosen, axis=axes, keepdims=True)
+    return (chosen / count).astype(input.dtype)  # type: ignore[no-any-return]
+
+
+def shares_or_nans(input: Array, result: Array) -> Array:
+    """As `shares` over everything, where a result of NaN is the NaNs'."""
+    chosen = np.isnan(input) if is_float_or_complex(input.dtype) and np.isnan(result) else input == result
+    return (chosen / np.sum(chosen)).astype(input.dtype)  # type: ignore[no-any-return]

@@ -1,0 +1,83 @@
+"""Losses that PyTorch computes in one operation. `reduction` is 0 for none, 1 for the mean, 2 for the sum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.backend.array_module import cast_array
+from pullback.kernels.reduced_axes import accurate_sum, widened
+from pullback.typing import Array
+
+
+def reduce_loss(values: Array, reduction: int) -> Any:
+    """The losses themselves, their mean or their sum."""
+    if reduction == 0:
+        return values
+    total = accurate_sum(values, tuple(range(values.ndim)), False)
+    return total if reduction == 2 else np.true_divide(total, values.size, dtype=values.dtype)
+
+
+def loss_weight(grad: Array, count: int, reduction: int) -> Array:
+    """The gradient of one loss, given that of the reduced losses."""
+    return np.true_divide(grad, count, dtype=grad.dtype) if reduction == 1 else grad
+
+
+def mse_loss(input: Array, target: Array, reduction: int = 1) -> Array:
+    """The squared distance."""
+    distance = np.asarray(widened(input) - widened(target))
+    return cast_array(reduce_loss(np.multiply(distance, distance, out=distance), reduction), input.dtype)
+
+
+def mse_loss_grad(grad: Array, input: Array, target: Array, reduction: int) -> Array:
+    """The gradient of mse_loss with respect to its input."""
+    distance = np.asarray(input - target)
+    factor = 2.0 / max(distance.size, 1) if reduction == 1 else 2.0
+    distance *= factor
+    distance *= grad
+    return distance
+
+
+def smooth_l1_loss(input: Array, target: Array, reduction: int = 1, beta: float = 1.0) -> Array:
+    """Half the squared distance over `beta` where it is below `beta`, the distance less half of `beta` elsewhere."""
+    distance = np.abs(widened(input) - widened(target))
+    values = np.where(distance < beta, 0.5 * distance * distance / beta, distance - 0.5 * beta)
+    return cast_array(reduce_loss(values, reduction), input.dtype)
+
+
+def huber_loss(input: Array, target: Array, reduction: int = 1, delta: float = 1.0) -> Array:
+    """As smooth_l1_loss, times `delta`."""
+    distance = np.abs(widened(input) - widened(target))
+    values = np.where(distance <= delta, 0.5 * distance * distance, delta * (distance - 0.5 * delta))
+    return cast_array(reduce_loss(values, reduction), input.dtype)
+
+
+def soft_margin_loss(input: Array, target: Array, reduction: int = 1) -> Array:
+    """log(1 + exp(-target * input))."""
+    return cast_array(reduce_loss(np.logaddexp(0, -widened(target) * widened(input)), reduction), input.dtype)
+
+
+def binary_cross_entropy(input: Array, target: Array, weight: Array | None = None, reduction: int = 1) -> Array:
+    """-(target log(input) + (1 - target) log(1 - input)), each logarithm kept above -100."""
+    if input.size and not (np.all(input >= 0) and np.all(input <= 1)):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    probability, wanted = widened(input), widened(target)
+    values = (wanted - 1) * np.maximum(np.log1p(-probability), -100) - wanted * np.maximum(np.log(probability), -100)
+    if weight is not None:
+        values = values * widened(weight)
+    return cast_array(reduce_loss(np.asarray(values), reduction), input.dtype)
+
+
+def binary_cross_entropy_with_logits(
+    input: Array, target: Array, weight: Array | None = None, pos_weight: Array | None = None, reduction: int = 1
+) -> Array:
+    """binary_cross_entropy of the sigmoid of `input`, computed without overflow."""
+    logit, wanted = widened(input), widened(target)
+    tail = np.log1p(np.exp(-np.abs(logit))) - np.minimum(logit, 0)
+    if pos_weight is not None:
+        tail = tail * ((widened(pos_weight) - 1) * wanted + 1)
+    values = (1 - wanted) * logit + tail
+    if weight is not None:
+        values = values * widened(weight)
+    return cast_array(reduce_loss(np.asarray(values), reduction), input.dtype)

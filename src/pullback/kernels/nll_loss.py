@@ -1,0 +1,60 @@
+"""The negative log likelihood of classes, and its adjoint."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pullback.backend.array_module import cast_array
+from pullback.kernels.reduced_axes import accurate_sum, widened
+from pullback.typing import Array, Shape
+
+
+def nll_loss(
+    input: Array, target: Array, weight: Array | None = None, reduction: int = 1, ignore_index: int = -100
+) -> Array:
+    """Minus the input at the target's class, weighted; `input` is (C,), (N, C) or (N, C, d1, ...)."""
+    axis = 0 if input.ndim == 1 else 1
+    place, factor = _places_and_factors(input.shape[axis], target, weight, input.dtype, ignore_index)
+    picked = np.squeeze(np.take_along_axis(input, np.expand_dims(place, axis), axis), axis)
+    values = np.asarray(widened(picked) * -widened(factor))
+    if reduction == 0:
+        return cast_array(values, input.dtype)
+    total = accurate_sum(values, tuple(range(values.ndim)), False)
+    if reduction == 1:
+        total = total / accurate_sum(widened(factor), tuple(range(factor.ndim)), False)
+    return cast_array(np.asarray(total), input.dtype)
+
+
+def nll_loss2d(
+    input: Array, target: Array, weight: Array | None = None, reduction: int = 1, ignore_index: int = -100
+) -> Array:
+    """nll_loss of images, under its own name as in PyTorch."""
+    return nll_loss(input, target, weight, reduction, ignore_index)
+
+
+def nll_loss_grad(
+    input: Array, target: Array, weight: Array | None, shape: Shape, reduction: int, ignore_index: int
+) -> Array:
+    """The adjoint of nll_loss: the gradient `input` spread to the targets' classes."""
+    axis = 0 if len(shape) == 1 else 1
+    place, factor = _places_and_factors(shape[axis], target, weight, input.dtype, ignore_index)
+    values = -input * factor
+    if reduction == 1:
+        values = values / accurate_sum(widened(factor), tuple(range(factor.ndim)), False).astype(input.dtype)
+    result = np.zeros(shape, input.dtype)
+    np.put_along_axis(result, np.expand_dims(place, axis), np.expand_dims(values, axis), axis)
+    return result
+
+
+def _places_and_factors(
+    classes: int, target: Array, weight: Array | None, dtype: np.dtype, ignore_index: int  # type: ignore[type-arg]
+) -> tuple[Array, Array]:
+    """The class of each target (0 where ignored) and the weight of its loss (0 where ignored)."""
+    counted = np.asarray(target != ignore_index)
+    place = np.where(counted, target, 0).astype(np.int64, copy=False)
+    wrong = (place < 0) | (place >= classes)
+    if np.any(wrong):
+        raise IndexError(f"Target {int(np.ravel(place[wrong])[0])} is out of bounds.")
+    if weight is None:
+        return place, counted.astype(dtype)
+    return place, np.where(counted, weight[place], 0).astype(dtype)

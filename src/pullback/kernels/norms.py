@@ -1,0 +1,61 @@
+"""Norms of vectors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pullback.backend.array_module import cast_array
+from pullback.backend.dtype import is_float_or_complex, real_of, scalar_type_name
+from pullback.kernels.reduced_axes import accurate_sum, reduced_axes, widened
+from pullback.typing import Array, Dims, DType, Scalar
+
+
+def linalg_vector_norm(
+    input: Array, ord: Scalar = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Array:
+    """The `ord`-th root of the sum of `ord`-th powers over `dim`; inf, -inf and 0 are the limits of that."""
+    if not is_float_or_complex(input.dtype):
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. "
+            f"Got {scalar_type_name(input.dtype)}"
+        )
+    wanted = input.dtype if dtype is None else dtype
+    values = widened(cast_array(input, wanted))
+    axes = reduced_axes(input, dim)
+    result = _norm(values, float(ord), axes, keepdim)  # type: ignore[arg-type]
+    return cast_array(result, real_of(wanted))
+
+
+def _norm(values: Array, order: float, axes: tuple[int, ...], keepdim: bool) -> Array:
+    if order == 2 and values.dtype.kind != "c":
+        return np.sqrt(accurate_sum(np.asarray(values * values), axes, keepdim))
+    sizes = np.asarray(np.abs(values))
+    if order == 0:
+        return accurate_sum((sizes != 0).astype(sizes.dtype), axes, keepdim)  # type: ignore[no-any-return]
+    if order == 1:
+        return accurate_sum(sizes, axes, keepdim)  # type: ignore[no-any-return]
+    if math.isinf(order):
+        if sizes.size == 0:
+            raise RuntimeError(
+                f"linalg.vector_norm cannot compute the {'infinity' if order > 0 else 'negative infinity'} norm on an "
+                "empty tensor because the operation does not have an identity"
+            )
+        function = np.max if order > 0 else np.min
+        return function(sizes, axis=axes, keepdims=keepdim)  # type: ignore[no-any-return]
+    if order == 2:
+        return np.sqrt(accurate_sum(sizes * sizes, axes, keepdim))
+    return np.power(accurate_sum(np.power(sizes, order), axes, keepdim), 1 / order)
+
+
+def div_or_zero(input: Array, other: Array) -> Array:
+    """The quotient, zero where it would be a division by zero."""
+    zero = other == 0
+    return np.where(zero, np.zeros((), np.result_type(input, other)), input / np.where(zero, np.ones_like(other), other))
+
+
+def pow_or_zero(input: Array, exponent: float) -> Array:
+    """A real power of numbers that are not negative, zero for zero."""
+    zero = input == 0
+    return np.where(zero, np.zeros_like(input), np.power(np.where(zero, np.ones_like(input), input), exponent))

@@ -1,0 +1,108 @@
+"""What reductions share: which axes they run over, in which precision they add up, and what they refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.backend.dtype import default_float, is_float_or_complex, scalar_type_name
+from pullback.typing import Array, Dims, DType
+
+_BLOCK = 128
+_SHORT = 512
+
+
+def reduced_axes(input: Array, dim: Dims) -> tuple[int, ...]:
+    """The axes to reduce: all for None and for (), none of a 0-dim array."""
+    if dim is None or dim == ():
+        return tuple(range(input.ndim))
+    return dim if input.ndim else ()
+
+
+def reduced_count(input: Array, dim: Dims) -> int:
+    """How many elements each result is made of."""
+    count = 1
+    for axis in reduced_axes(input, dim):
+        count *= input.shape[axis]
+    return count
+
+
+def accumulation_dtype(dtype: DType) -> DType:
+    """The dtype to compute in: float32 for the half precisions."""
+    return np.dtype(np.float32) if dtype.itemsize == 2 and is_float_or_complex(dtype) else dtype
+
+
+def widened(input: Array) -> Array:
+    """The array in the dtype to compute in; the same array if that is its own."""
+    return input.astype(np.float32) if input.dtype.itemsize == 2 and is_float_or_complex(input.dtype) else input
+
+
+def floated(input: Array) -> Array:
+    """Integers and bools as the default floating dtype."""
+    return input if is_float_or_complex(input.dtype) else input.astype(default_float())
+
+
+def accurate_sum(input: Array, axes: tuple[int, ...], keepdim: bool) -> Any:
+    """Sum with an error that grows slowly with the count.
+
+    NumPy adds pairwise along the fast axis only; along the others it adds row to row, so long ones are split in blocks
+    (measured: 100000 x 64 float32 along axis 0: error 16 times smaller, time 1.3 times).
+    """
+    if input.dtype.itemsize == 2 and is_float_or_complex(input.dtype):
+        return np.sum(input, axis=axes, keepdims=keepdim, dtype=np.float32).astype(input.dtype)
+    if input.dtype.char not in "fF":
+        return np.sum(input, axis=axes, keepdims=keepdim, dtype=input.dtype)
+    slow = [a for a in axes if input.strides[a] != input.itemsize and input.shape[a] > 1]
+    count = 1
+    for axis in slow:
+        count *= input.shape[axis]
+    if count <= _SHORT or input.size == 0:
+        return np.sum(input, axis=axes, keepdims=keepdim)
+    fast = tuple([a for a in axes if a not in slow])
+    total = np.sum(input, axis=fast, keepdims=True) if fast else input
+    for axis in sorted(slow, key=lambda a: -input.shape[a]):
+        total = _sum_in_blocks(total, axis)
+    return total if keepdim else np.squeeze(total, axes)
+
+
+def _sum_in_blocks(input: Array, axis: int) -> Array:
+    """The sum along one axis, kept, of blocks that are summed first."""
+    count = input.shape[axis]
+    if count <= 2 * _BLOCK:
+        return np.sum(input, axis=axis, keepdims=True)  # type: ignore[no-any-return]
+    whole = count - count % _BLOCK
+    lead = (slice(None),) * axis
+    blocks = input[(*lead, slice(0, whole))].reshape(
+        (*input.shape[:axis], whole // _BLOCK, _BLOCK, *input.shape[axis + 1 :])
+    )
+    total = _sum_in_blocks(np.sum(blocks, axis=axis + 1), axis)
+    if whole < count:
+        total = total + np.sum(input[(*lead, slice(whole, None))], axis=axis, keepdims=True)
+    return total
+
+
+def require_elements(name: str, input: Array, dim: Dims) -> None:
+    """Refuse to reduce nothing to something that has no neutral element."""
+    if input.size:
+        return
+    if dim is None or dim == ():
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
+            "Specify the reduction dim with the 'dim' argument."
+        )
+    for axis in dim:
+        if input.ndim and input.shape[axis] == 0:
+            raise IndexError(f"{name}(): Expected reduction dim {axis} to have non-zero size.")
+
+
+def refuse_complex(name: str, input: Array) -> None:
+    """Refuse numbers that have no order."""
+    if input.dtype.kind == "c":
+        raise NotImplementedError(f'"{name}" not implemented for \'{scalar_type_name(input.dtype)}\'')
+
+
+def require_floating(name: str, input: Array) -> None:
+    """Refuse integers where PyTorch has no kernel for them."""
+    if not is_float_or_complex(input.dtype):
+        raise NotImplementedError(f'"{name}" not implemented for \'{scalar_type_name(input.dtype)}\'')

@@ -1,0 +1,81 @@
+"""Running sums, products and extrema along one dimension."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.backend.array_module import cast_array
+from pullback.backend.dtype import is_float_or_complex
+from pullback.kernels.reduced_axes import refuse_complex, require_floating, widened
+from pullback.typing import Array, Dim, DType
+
+
+def cumsum(input: Array, dim: Dim, *, dtype: DType | None = None) -> Array:
+    """The sums of all elements up to each along `dim`."""
+    return _accumulate(np.cumsum, input, dim, dtype)
+
+
+def cumprod(input: Array, dim: Dim, *, dtype: DType | None = None) -> Array:
+    """The products of all elements up to each along `dim`."""
+    return _accumulate(np.cumprod, input, dim, dtype)
+
+
+def _accumulate(function: Any, input: Array, dim: int, dtype: DType | None) -> Array:
+    """Accumulate in double precision where the dtype is single, as a running sum has no pairwise form."""
+    if dtype is None:
+        dtype = input.dtype if is_float_or_complex(input.dtype) else np.dtype(np.int64)
+    values = cast_array(input, dtype)
+    if input.ndim == 0:
+        return np.array(values)
+    wide = {"f": np.dtype(np.float64), "F": np.dtype(np.complex128)}.get(widened(values).dtype.char, dtype)
+    return cast_array(function(values, axis=dim, dtype=wide), dtype)
+
+
+def reversed_cumsum(input: Array, dim: Dim) -> Array:
+    """The sums of all elements from each on along `dim`: the adjoint of cumsum."""
+    if input.ndim == 0:
+        return np.array(input)
+    reverse = (*(slice(None),) * dim, slice(None, None, -1))
+    return cumsum(input[reverse], dim)[reverse]
+
+
+def cummax(input: Array, dim: Dim) -> tuple[Array, Array]:
+    """The largest element up to each along `dim`, and the index of its last occurrence."""
+    refuse_complex("cummax_cpu", input)
+    return _running(np.maximum, np.greater_equal, input, dim)
+
+
+def cummin(input: Array, dim: Dim) -> tuple[Array, Array]:
+    """The smallest element up to each along `dim`, and the index of its last occurrence."""
+    refuse_complex("cummin_cpu", input)
+    return _running(np.minimum, np.less_equal, input, dim)
+
+
+def _running(extremum: Any, reaches: Any, input: Array, dim: int) -> tuple[Array, Array]:
+    if input.ndim == 0:
+        return np.array(input), np.zeros((), np.int64)
+    if input.size == 0:
+        return input.copy(), np.zeros(input.shape, np.int64)
+    values = extremum.accumulate(input, axis=dim)
+    new = reaches(input, values)
+    if is_float_or_complex(input.dtype):
+        new |= np.isnan(input)
+    shape = [1] * input.ndim
+    shape[dim] = -1
+    places = np.arange(input.shape[dim]).reshape(shape)
+    return values, np.maximum.accumulate(np.where(new, places, 0), axis=dim)
+
+
+def logcumsumexp(input: Array, dim: Dim) -> Array:
+    """The logarithms of the running sums of exponentials along `dim`."""
+    require_floating("logcumsumexp_out_cpu", input)
+    if input.ndim == 0 or input.size == 0:
+        return np.array(input)
+    values = widened(input)
+    if values.dtype.kind == "c":
+        top = np.max(values.real, axis=dim, keepdims=True)
+        return cast_array(np.log(np.cumsum(np.exp(values - top), axis=dim)) + top, input.dtype)
+    wide = values.astype(np.float64)
+    return cast_array(np.logaddexp.accumulate(wide, axis=dim), input.dtype)

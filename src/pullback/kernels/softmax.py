@@ -1,0 +1,76 @@
+"""Softmax and its logarithm, shifted by the maximum so that nothing overflows, in as few passes as NumPy allows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pullback.backend.array_module import cast_array
+from pullback.kernels.reduced_axes import floated, reduced_axes, require_floating, widened
+from pullback.typing import Array, Dim, Dims
+
+
+def softmax(input: Array, dim: Dim) -> Array:
+    """Exponentials along `dim`, divided by their sum."""
+    require_floating("softmax_lastdim_kernel_impl", input)
+    if input.size == 0 or input.ndim == 0:
+        return np.ones_like(input) if input.size == 0 else cast_array(_alone(input) + 1, input.dtype)
+    values = widened(input)
+    result = values - np.max(values, axis=dim, keepdims=True)
+    np.exp(result, out=result)
+    result /= np.sum(result, axis=dim, keepdims=True)
+    return cast_array(result, input.dtype)
+
+
+def _alone(input: Array) -> Array:
+    """Zero for one finite number, NaN otherwise."""
+    return input - input  # type: ignore[no-any-return]
+
+
+def softmax_grad(grad: Array, result: Array, dim: int) -> Array:
+    """The gradient of a softmax."""
+    if result.ndim == 0:
+        return grad * _alone(result)  # type: ignore[no-any-return]
+    grad, values = widened(grad), widened(result)
+    product = grad * values
+    total = np.sum(product, axis=dim, keepdims=True)
+    product -= values * total
+    return cast_array(product, result.dtype)
+
+
+def log_softmax(input: Array, dim: Dim) -> Array:
+    """The logarithm of softmax along `dim`."""
+    require_floating("log_softmax_lastdim_kernel_impl", input)
+    if input.size == 0 or input.ndim == 0:
+        return np.array(_alone(input))
+    values = widened(input)
+    result = values - np.max(values, axis=dim, keepdims=True)
+    total = np.sum(np.exp(result), axis=dim, keepdims=True)
+    result -= np.log(total, out=total)
+    return cast_array(result, input.dtype)
+
+
+def log_softmax_grad(grad: Array, result: Array, dim: int) -> Array:
+    """The gradient of a log_softmax."""
+    if result.ndim == 0:
+        return grad * _alone(result)  # type: ignore[no-any-return]
+    grad = widened(grad)
+    product = np.exp(widened(result))
+    product *= np.sum(grad, axis=dim, keepdims=True)
+    np.subtract(grad, product, out=product)
+    return cast_array(product, result.dtype)
+
+
+def logsumexp(input: Array, dim: Dims, keepdim: bool = False) -> Array:
+    """The logarithm of the sum of exponentials over `dim`."""
+    values = widened(floated(input))
+    axes = reduced_axes(input, dim)
+    if input.size == 0:
+        total = np.sum(values, axis=axes, keepdims=keepdim)
+        return cast_array(np.log(total), floated(input).dtype)
+    real = values.real if values.dtype.kind == "c" else values
+    top = np.max(real, axis=axes, keepdims=True)
+    np.copyto(top, 0, where=np.isinf(top))
+    shifted = values - top
+    total = np.log(np.sum(np.exp(shifted, out=shifted), axis=axes, keepdims=True))
+    total = total + top
+    return cast_array(total if keepdim else np.squeeze(total, axes), floated(input).dtype)

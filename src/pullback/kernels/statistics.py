@@ -1,0 +1,59 @@
+"""Variance and standard deviation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.backend.array_module import cast_array
+from pullback.backend.dtype import is_float_or_complex, real_of
+from pullback.kernels.reduced_axes import accurate_sum, reduced_axes, reduced_count, widened
+from pullback.typing import Array, Dims
+
+
+def var(input: Array, dim: Dims = None, correction: float = 1, keepdim: bool = False) -> Array:
+    """The mean squared distance from the mean, over `dim` or everything; the count is less by `correction`."""
+    variance, _ = _moments("var", input, dim, correction, keepdim)
+    return cast_array(variance, real_of(input.dtype))
+
+
+def std(input: Array, dim: Dims = None, correction: float = 1, keepdim: bool = False) -> Array:
+    """The square root of the variance."""
+    variance, _ = _moments("std", input, dim, correction, keepdim)
+    return cast_array(np.sqrt(variance), real_of(input.dtype))
+
+
+def var_mean(input: Array, dim: Dims = None, correction: float = 1, keepdim: bool = False) -> tuple[Array, Array]:
+    """The variance and the mean."""
+    variance, mean = _moments("var_mean", input, dim, correction, keepdim)
+    return cast_array(variance, real_of(input.dtype)), cast_array(mean, input.dtype)
+
+
+def std_mean(input: Array, dim: Dims = None, correction: float = 1, keepdim: bool = False) -> tuple[Array, Array]:
+    """The standard deviation and the mean."""
+    variance, mean = _moments("std_mean", input, dim, correction, keepdim)
+    return cast_array(np.sqrt(variance), real_of(input.dtype)), cast_array(mean, input.dtype)
+
+
+def _moments(name: str, input: Array, dim: Dims, correction: float, keepdim: bool) -> tuple[Any, Any]:
+    """Variance and mean, in two passes: the second is about the mean of the first."""
+    if not is_float_or_complex(input.dtype):
+        raise RuntimeError(
+            "std and var only support floating point and complex dtypes"
+            if name in ("std", "var")
+            else f"{name} only support floating point and complex dtypes"
+        )
+    axes = reduced_axes(input, dim)
+    count = reduced_count(input, dim)
+    values = widened(input)
+    mean = accurate_sum(values, axes, True) / np.asarray(count, real_of(values.dtype))
+    distance = values - mean
+    if distance.dtype.kind == "c":
+        squares = distance.real**2 + distance.imag**2
+    else:
+        squares = np.multiply(distance, distance, out=distance if distance.ndim else None)
+    variance = accurate_sum(np.asarray(squares), axes, True) / np.asarray(max(count - correction, 0), squares.dtype)
+    if keepdim:
+        return variance, mean
+    return np.squeeze(variance, axes), np.squeeze(mean, axes)

@@ -1,0 +1,92 @@
+"""The named tuples that functions with several results return, such as `return_types.max(values=..., indices=...)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from pullback.backend.naming import display_namespace
+
+
+class ReturnType(tuple[Any, ...]):
+    """A tuple of results with a name for each."""
+
+    __slots__ = ()
+    _fields: ClassVar[tuple[str, ...]] = ()
+
+    def __new__(cls, iterable: Iterable[Any] = ()) -> ReturnType:
+        values = tuple(iterable)
+        if len(values) != len(cls._fields):
+            raise TypeError(
+                f"{_qualified_name(cls)}() takes a {len(cls._fields)}-sequence ({len(values)}-sequence given)"
+            )
+        return super().__new__(cls, values)
+
+    @classmethod
+    def _make(cls, iterable: Iterable[Any]) -> ReturnType:
+        return cls(iterable)
+
+    def __repr__(self) -> str:
+        rows = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
+        return f"{_qualified_name(type(self))}(\n{rows})"
+
+    def __reduce__(self) -> Any:
+        return (_rebuild, (type(self).__name__, tuple(self)))
+
+
+def _qualified_name(cls: type) -> str:
+    return f"{display_namespace()}.return_types.{cls.__name__}"
+
+
+def _rebuild(name: str, values: tuple[Any, ...]) -> ReturnType:
+    return RETURN_TYPES[name](values)
+
+
+def _field(index: int) -> property:
+    return property(lambda self: self[index])
+
+
+def _make_type(name: str, fields: tuple[str, ...]) -> type[ReturnType]:
+    members: dict[str, Any] = {field: _field(index) for index, field in enumerate(fields)}
+    members |= {
+        "__slots__": (), "__match_args__": fields, "__module__": "pullback.return_types", "_fields": fields,
+        "n_fields": len(fields), "n_sequence_fields": len(fields), "n_unnamed_fields": 0,
+    }  # fmt: skip
+    return type(name, (ReturnType,), members)
+
+
+_FIELDS = {
+    "values indices": "max min median nanmedian mode kthvalue sort topk cummax cummin",
+    "min max": "aminmax",
+    "mantissa exponent": "frexp",
+    "hist bin_edges": "histogram histogramdd",
+    "a tau": "geqrf",
+    "L info": "linalg_cholesky_ex",
+    "eigenvalues eigenvectors": "linalg_eig linalg_eigh",
+    "inverse info": "linalg_inv_ex",
+    "LD pivots": "linalg_ldl_factor",
+    "LD pivots info": "linalg_ldl_factor_ex",
+    "solution residuals rank singular_values": "linalg_lstsq",
+    "P L U": "linalg_lu lu_unpack",
+    "LU pivots": "linalg_lu_factor",
+    "LU pivots info": "linalg_lu_factor_ex",
+    "Q R": "linalg_qr qr",
+    "sign logabsdet": "linalg_slogdet slogdet",
+    "result info": "linalg_solve_ex",
+    "U S Vh": "linalg_svd",
+    "U S V": "svd",
+    "solution cloned_coefficient": "triangular_solve",
+}
+
+RETURN_TYPES: dict[str, type[ReturnType]] = {
+    name: _make_type(name, tuple(fields.split())) for fields, names in _FIELDS.items() for name in names.split()
+}
+
+
+def return_type(name: str) -> type[ReturnType]:
+    """The named tuple that the function `name` returns.
+
+    >>> return_type("max")(("a", "b")).indices
+    'b'
+    """
+    return RETURN_TYPES[name]
