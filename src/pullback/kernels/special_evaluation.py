@@ -14,9 +14,11 @@ import numpy as np
 
 from pullback.typing import Array, DType
 
-# 2**13 doubles are 64 KiB: a formula's temporaries fit the second-level cache and lie below malloc's mmap threshold
-# (at 128 KiB every temporary costs page faults, twice the time in all), and NumPy's overhead per call is hidden.
-_BLOCK_BYTES = 1 << 16
+# A formula's temporaries should fit the second-level cache, and large blocks hide NumPy's overhead per call; but a
+# temporary larger than what malloc keeps costs page faults, twice the time in all. What malloc keeps grows with the
+# arrays that a program frees, hence blocks of a sixteenth of the array.
+_SMALLEST_BLOCK_BYTES = 1 << 16
+_LARGEST_BLOCK_BYTES = 1 << 18
 
 
 def _elementwise(formula: Callable[..., Array], *inputs: Array) -> Array:
@@ -34,7 +36,8 @@ def _in_blocks(formula: Callable[..., Array], working: Any, inputs: tuple[Array,
     arrays = inputs if len(inputs) == 1 else np.broadcast_arrays(*inputs)
     first = arrays[0]
     flat = [array.reshape(-1) for array in arrays]
-    size = _BLOCK_BYTES // np.dtype(working).itemsize
+    itemsize = np.dtype(working).itemsize
+    size = min(max(first.size * itemsize // 16, _SMALLEST_BLOCK_BYTES), _LARGEST_BLOCK_BYTES) // itemsize
     if first.size <= size or not isinstance(flat[0], np.ndarray):
         result = formula(*(array.astype(working, copy=False) for array in flat)).astype(first.dtype, copy=False)
         return result.reshape(first.shape)
