@@ -11,6 +11,8 @@ from tools.codegen.saved_values import SavedValues
 _TYPES = {
     TENSOR: "Tensor", OPTIONAL_TENSOR: "Tensor | None", TENSOR_OR_NUMBER: "Any", TENSOR_LIST: "Any",
 }  # fmt: skip
+# Tensors of bools that choose between others: they take no part in promotion.
+_MASKS = ("condition", "mask")
 
 
 def emit_function(operation: Operation) -> list[str]:
@@ -160,6 +162,7 @@ def _arrays(operation: Operation) -> list[str]:
             out.append(f"    {a}: Any = {p.name}._array if {p.name}_is_tensor else {p.name}")
         else:
             out.append(f"    {a} = [t._array for t in {p.name}]")
+    tensors = tuple(p for p in tensors if p.name not in _MASKS)
     if promote == "none":
         return out
     floating = promote == "float"
@@ -184,7 +187,7 @@ def _arrays(operation: Operation) -> list[str]:
 
 
 def _promote_pair(operation: Operation, floating: bool) -> list[str]:
-    first, second = operation.kernel.tensors
+    first, second = [p for p in operation.kernel.tensors if p.name not in _MASKS]
     a, b = f"{first.name}_array", f"{second.name}_array"
     function = "promote_arrays_to_float" if floating else "promote_arrays"
     mark = ["        promoted = True"] if needs_broadcast(operation) else []
@@ -215,11 +218,11 @@ def _kernel_call(operation: Operation) -> list[str]:
     names = operation.rule.output_names
     if len(names) == 1:
         return [
-            f"    value: Any = {call}",
-            "    if type(value) is not ndarray:",
-            "        value = as_array(value)",
+            f"    computed: Any = {call}",
+            "    if type(computed) is not ndarray:",
+            "        computed = as_array(computed)",
             f"    {names[0]}: Tensor = new(Tensor)",
-            f"    {names[0]}._array = value",
+            f"    {names[0]}._array = computed",
         ]
     values = ", ".join(f"{n}_value" for n in names)
     return [f"    {values} = {call}", *[f"    {n} = new_tensor(as_array({n}_value))" for n in names]]
@@ -280,7 +283,7 @@ def _metadata(operation: Operation) -> list[str]:
         return ["        node.output_count = len(results)", "        node.output_metadata = metadata_of(results)"]
     if len(names) > 1:
         return [f"        node.output_metadata = metadata_of(({', '.join(names)}))"]
-    return ["        node.shape = value.shape", "        node.dtype = value.dtype"]
+    return ["        node.shape = computed.shape", "        node.dtype = computed.dtype"]
 
 
 def _broadcast(operation: Operation) -> list[str]:
@@ -319,7 +322,7 @@ def _save(operation: Operation, saved: SavedValues) -> list[str]:
     out += [f"        node.saved_{name} = {name}" for name in saved.plain()]
     for name, attribute in saved.attributes():
         p = operation.kernel.parameter(name)
-        source = "value" if name == "result" else f"{name}_value" if name in outputs else f"{name}._array"
+        source = "computed" if name == "result" else f"{name}_value" if name in outputs else f"{name}._array"
         if p is not None and p.role == TENSOR_LIST:
             text = f"[t._array.{attribute} for t in {name}]"
         elif p is not None and p.role in (OPTIONAL_TENSOR, TENSOR_OR_NUMBER):

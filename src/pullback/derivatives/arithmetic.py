@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from pullback.rules import F, Pullback, Scalar, Tensor, elementwise, linear, wrt
+from pullback.rules import F, Pullback, Scalar, Tensor, elementwise, linear, non_differentiable, not_implemented, wrt
 
 
 @elementwise(in_place=True)
 def add(grad: Tensor, input: Tensor, other: Tensor, alpha: Scalar) -> Pullback:
-    return wrt(input=grad, other=grad if alpha == 1 else grad * alpha)
+    return wrt(input=grad, other=grad if alpha == 1 else grad * F.conj_number(alpha))
 
 
 @elementwise(in_place=True)
 def sub(grad: Tensor, input: Tensor, other: Tensor, alpha: Scalar) -> Pullback:
-    return wrt(input=grad, other=-grad if alpha == 1 else -grad * alpha)
+    return wrt(input=grad, other=-grad if alpha == 1 else -grad * F.conj_number(alpha))
+
+
+@elementwise(node="RsubBackward1")
+def rsub(grad: Tensor, input: Tensor, other: Tensor, alpha: Scalar) -> Pullback:
+    return wrt(input=-grad if alpha == 1 else -grad * F.conj_number(alpha), other=grad)
+
+
+@elementwise(node="RsubBackward0")
+def rsub_tensor(grad: Tensor, input: Tensor, other: Tensor, alpha: Scalar) -> Pullback:
+    return wrt(input=-grad if alpha == 1 else -grad * F.conj_number(alpha), other=grad)
 
 
 @elementwise(in_place=True)
@@ -25,9 +35,70 @@ def div(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad / F.conj(other), other=-grad * F.conj(input / other / other))
 
 
+@elementwise(in_place=True, node="DivBackward2")
+def div_rounded(grad: Tensor, input: Tensor, other: Tensor, rounding_mode: str) -> Pullback:
+    return wrt(input=F.zeros_of(grad), other=F.zeros_of(grad))
+
+
+@elementwise(in_place=True)
+def floor_divide(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    return wrt(input=not_implemented("aten::floor_divide"), other=not_implemented("aten::floor_divide"))
+
+
+@elementwise(in_place=True, node="RemainderBackward1")
+def remainder(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    return wrt(input=grad, other=-grad * F.div_rounded(input, other, "floor"))
+
+
+@elementwise(node="RemainderBackward0")
+def remainder_scalar(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    return wrt(input=grad)
+
+
+@elementwise(in_place=True, node="FmodBackward1")
+def fmod(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    return wrt(input=grad, other=-grad * F.div_rounded(input, other, "trunc"))
+
+
+@elementwise(node="FmodBackward0")
+def fmod_scalar(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    return wrt(input=grad)
+
+
 @elementwise(in_place=True)
 def neg(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=-grad)
+
+
+@elementwise(in_place=True, promote="float")
+def reciprocal(grad: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(input=-grad * F.conj(result * result))
+
+
+@elementwise(in_place=True)
+def addcmul(grad: Tensor, input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Scalar) -> Pullback:
+    return wrt(
+        input=grad,
+        tensor1=grad * F.conj(tensor2 if value == 1 else tensor2 * value),
+        tensor2=grad * F.conj(tensor1 if value == 1 else tensor1 * value),
+    )
+
+
+@elementwise(in_place=True)
+def addcdiv(grad: Tensor, input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Scalar) -> Pullback:
+    return wrt(
+        input=grad,
+        tensor1=grad * F.conj(value / tensor2),
+        tensor2=-grad * F.conj(value * tensor1 / (tensor2 * tensor2)),
+    )
+
+
+@non_differentiable(in_place=True, promote="common")
+def gcd(input: Tensor, other: Tensor) -> None: ...
+
+
+@non_differentiable(in_place=True, promote="common")
+def lcm(input: Tensor, other: Tensor) -> None: ...
 
 
 @linear

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 # fmt: off
 FILES = {
+    "activation": "silu mish relu6 hardtanh hardsigmoid hardswish elu elu_ selu selu_ celu leaky_relu threshold prelu tanhshrink softsign",
     "aliases": "subtract subtract_ multiply multiply_ negative negative_ true_divide true_divide_ arccos arccos_ arccosh arccosh_ arcsin arcsin_ arcsinh arcsinh_ arctan arctan_ arctan2 arctan2_ arctanh arctanh_ absolute absolute_ fix fix_ greater greater_ greater_equal greater_equal_ less less_ less_equal less_equal_ not_equal not_equal_",
     "arithmetic": "reflected_add reflected_mul reflected_sub div div_ rsub reflected_div floor_divide reflected_floor_divide remainder remainder_ reflected_remainder fmod fmod_ positive tensor_beside",
     "bitwise": "reflected_and reflected_or reflected_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift reflected_left_shift reflected_right_shift",
     "clamping": "clamp clamp_ clamp_min clamp_min_ clamp_max clamp_max_ clip clip_ where method_where lerp lerp_",
     "comparison": "equal allclose",
     "conversion": "item tolist numpy to convert type type_as cpu cuda double float half method_bfloat16 long int short char byte bool cfloat cdouble get_device is_complex is_floating_point is_signed",
+    "convolutions": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution conv_tbc",
     "differentiation": "method_backward",
     "exponential": "pow pow_ reflected_pow square square_ float_power float_power_",
     "extrema": "max min aminmax",
+    "indexing": "getitem take_apart setitem select narrow narrow_copy",
     "joining": "cat concat concatenate stack split split_with_sizes chunk unbind tensor_split",
+    "losses": "mse_loss l1_loss smooth_l1_loss huber_loss kl_div poisson_nll_loss gaussian_nll_loss",
     "matrix_products": "matmul reflected_matmul linear inner tensordot chain_matmul",
     "random": "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson binomial normal_ uniform_ random_ bernoulli_ exponential_ cauchy_ log_normal_ geometric_",
     "reductions": "sum mean prod nanmean",
     "scans": "cummax cummin",
+    "scatter": "masked_fill masked_fill_ fill_ fill zero_ scatter scatter_ index_fill index_fill_ index_put index_put_",
     "shape": "sizes reshape view view_as reshape_as flatten ravel unflatten permute expand expand_as broadcast_to squeeze unsqueeze wrap_new_dim swapaxes swapdims movedim moveaxis tensor_T tensor_mT tensor_H tensor_mH adjoint contiguous clone is_contiguous copy_ detach detach_copy as_strided numel is_tensor fresh",
     "softmax": "softmax log_softmax softmin",
     "sorting": "sort argsort msort topk kthvalue median nanmedian mode",
     "statistics": "var std var_mean std_mean",
+    "windowed_arguments": "each_dim",
 }
 # fmt: on

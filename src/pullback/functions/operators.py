@@ -33,21 +33,21 @@ def _load(name: str, cache: list[Callable[..., Any]]) -> Callable[..., Any]:
 
 OPERATORS: dict[str, Any] = {}
 for _method, _name in {
-    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "true_divide", "floordiv": "floor_divide", "mod": "remainder",
     "pow": "pow", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
     "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
     "eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
 }.items():  # fmt: skip
     OPERATORS[f"__{_method}__"] = _operator(_name)
 for _method, _name in {
-    "radd": "reflected_add", "rmul": "reflected_mul", "rsub": "rsub", "rtruediv": "reflected_div",
+    "radd": "reflected_add", "rmul": "reflected_mul", "rsub": "reflected_sub", "rtruediv": "reflected_div",
     "rfloordiv": "reflected_floor_divide", "rmod": "reflected_remainder", "rpow": "reflected_pow",
     "rmatmul": "reflected_matmul", "rand": "reflected_and", "ror": "reflected_or", "rxor": "reflected_xor",
     "rlshift": "reflected_left_shift", "rrshift": "reflected_right_shift",
 }.items():  # fmt: skip
     OPERATORS[f"__{_method}__"] = _operator(_name)
 for _method, _name in {
-    "iadd": "add_", "isub": "sub_", "imul": "mul_", "itruediv": "div_", "ifloordiv": "floor_divide_",
+    "iadd": "add_", "isub": "sub_", "imul": "mul_", "itruediv": "true_divide_", "ifloordiv": "floor_divide_",
     "imod": "remainder_", "iand": "bitwise_and_", "ior": "bitwise_or_", "ixor": "bitwise_xor_", "ipow": "pow_",
     "ilshift": "bitwise_left_shift_", "irshift": "bitwise_right_shift_",
 }.items():  # fmt: skip

@@ -6,6 +6,82 @@ from importlib import import_module
 from typing import Any
 
 _FAMILIES = {
+    "activation": """
+        relu
+        relu_
+        ReluBackward0
+        relu_tangent
+        sigmoid
+        sigmoid_
+        SigmoidBackward0
+        sigmoid_tangent
+        logsigmoid
+        LogsigmoidNode
+        logsigmoid_tangent
+        silu
+        silu_
+        SiluBackward0
+        silu_tangent
+        mish
+        mish_
+        MishBackward0
+        mish_tangent
+        gelu
+        gelu_
+        GeluBackward0
+        gelu_tangent
+        softplus
+        SoftplusBackward0
+        softplus_tangent
+        softshrink
+        SoftshrinkBackward0
+        softshrink_tangent
+        hardshrink
+        HardshrinkBackward0
+        hardshrink_tangent
+        hardtanh
+        hardtanh_
+        HardtanhBackward0
+        hardtanh_tangent
+        hardsigmoid
+        hardsigmoid_
+        HardsigmoidBackward0
+        hardsigmoid_tangent
+        hardswish
+        hardswish_
+        HardswishBackward0
+        hardswish_tangent
+        elu
+        elu_
+        EluBackward0
+        elu_tangent
+        celu
+        celu_
+        CeluBackward0
+        celu_tangent
+        leaky_relu
+        leaky_relu_
+        LeakyReluBackward0
+        leaky_relu_tangent
+        prelu_kernel
+        PreluKernelBackward0
+        prelu_kernel_tangent
+        rrelu_with_noise
+        rrelu_with_noise_
+        RreluWithNoiseBackward0
+        rrelu_with_noise_tangent
+        threshold
+        threshold_
+        ThresholdBackward0
+        threshold_tangent
+        glu
+        GluBackward0
+        glu_tangent
+        logit
+        logit_
+        LogitBackward0
+        logit_tangent
+    """,
     "along_dim": """
         take_along
         TakeAlongBackward0
@@ -39,7 +115,7 @@ _FAMILIES = {
         RsubNode
         rsub_tangent
         rsub_tensor
-        RsubTensorBackward0
+        RsubTensorNode
         rsub_tensor_tangent
         mul
         mul_
@@ -220,6 +296,14 @@ _FAMILIES = {
         ImaginaryPartBackward0
         imaginary_part_tangent
     """,
+    "convolutions": """
+        convolution
+        ConvolutionBackward0
+        convolution_tangent
+        convolution_grad_weight
+        ConvolutionGradWeightNode
+        convolution_grad_weight_tangent
+    """,
     "exponential": """
         pow
         pow_
@@ -377,18 +461,6 @@ _FAMILIES = {
         masked_scatter_
         MaskedScatterBackward0
         masked_scatter_tangent
-        select_scatter
-        SelectScatterBackward0
-        select_scatter_tangent
-        slice_scatter
-        SliceScatterBackward0
-        slice_scatter_tangent
-        diagonal_scatter
-        DiagonalScatterBackward0
-        diagonal_scatter_tangent
-        as_strided_scatter
-        AsStridedScatterBackward0
-        as_strided_scatter_tangent
         fill
         fill_
         FillNode
@@ -467,6 +539,11 @@ _FAMILIES = {
         pow_or_zero
         PowOrZeroBackward0
         pow_or_zero_tangent
+    """,
+    "padding": """
+        constant_pad_nd
+        ConstantPadNdBackward0
+        constant_pad_nd_tangent
     """,
     "reductions": """
         sum_all
@@ -573,10 +650,6 @@ _FAMILIES = {
         logcumsumexp_tangent
     """,
     "scatter": """
-        index_put
-        index_put_
-        IndexPutBackward0
-        index_put_tangent
         scatter
         scatter_
         ScatterBackward0
@@ -616,10 +689,6 @@ _FAMILIES = {
         index_reduce_
         IndexReduceBackward0
         index_reduce_tangent
-        put
-        put_
-        PutBackward0
-        put_tangent
         ones_in_shape_of
         is_zero
         is_one
@@ -825,10 +894,19 @@ _FAMILIES = {
     """,
 }
 _FORMULAS = {
+    "relu_grad": "activation",
+    "silu_slope": "activation",
+    "mish_slope": "activation",
+    "gelu_slope": "activation",
+    "gelu_tanh_slope": "activation",
+    "elu_grad": "activation",
+    "glu_grad": "activation",
+    "logit_grad": "activation",
     "conj_number": "arithmetic",
     "expand_reduced": "broadcasting",
     "sum_to": "broadcasting",
     "sum_to_like": "broadcasting",
+    "drop_where": "clamping",
     "keep_where": "clamping",
     "share_of_tie": "clamping",
     "clamp_grad": "clamping",
@@ -838,9 +916,9 @@ _FORMULAS = {
     "sgn_grad": "complex_numbers",
     "sgn_of_angle": "complex_numbers",
     "is_complex_value": "complex_numbers",
-    "convolution_back": "convolution",
-    "convolution_weight_back": "convolution",
-    "sum_over_channels": "convolution",
+    "convolution_back": "convolutions",
+    "convolution_weight_back": "convolutions",
+    "sum_over_channels": "convolutions",
     "pow_grad_input": "exponential",
     "pow_grad_exponent": "exponential",
     "pow_base_grad": "exponential",
@@ -867,6 +945,7 @@ _FORMULAS = {
     "linear_grad_weight": "matrix_products",
     "linear_grad_bias": "matrix_products",
     "vector_norm_grad": "norms",
+    "opposite": "padding",
     "restore_reduced": "reductions",
     "mean_grad": "reductions",
     "product_of_others": "reductions",

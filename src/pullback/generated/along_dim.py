@@ -86,17 +86,17 @@ def take_along(input: Tensor, indices: Tensor, dim: int) -> Tensor:
         indices = as_tensor_argument("take_along", "indices", 2, indices)
     input_array = input._array
     indices_array = indices._array
-    value: Any = take_along_kernel(input_array, indices_array, dim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = take_along_kernel(input_array, indices_array, dim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = TakeAlongBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
         node.saved_dim = dim
@@ -184,17 +184,17 @@ def put_along(input: Tensor, indices: Tensor, shape: Any, dim: int) -> Tensor:
     shape = as_shape(shape)
     input_array = input._array
     indices_array = indices._array
-    value: Any = put_along_kernel(input_array, indices_array, shape, dim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = put_along_kernel(input_array, indices_array, shape, dim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = PutAlongBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
         node.saved_dim = dim
@@ -282,17 +282,17 @@ def add_along(input: Tensor, indices: Tensor, shape: Any, dim: int) -> Tensor:
     shape = as_shape(shape)
     input_array = input._array
     indices_array = indices._array
-    value: Any = add_along_kernel(input_array, indices_array, shape, dim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = add_along_kernel(input_array, indices_array, shape, dim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = AddAlongBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
         node.saved_dim = dim
@@ -385,17 +385,17 @@ def take_reduced(input: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Ten
         indices = as_tensor_argument("take_reduced", "indices", 2, indices)
     input_array = input._array
     indices_array = indices._array
-    value: Any = take_reduced_kernel(input_array, indices_array, dim, keepdim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = take_reduced_kernel(input_array, indices_array, dim, keepdim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = TakeReducedBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
         node.saved_dim = dim
@@ -488,17 +488,17 @@ def put_reduced(input: Tensor, indices: Tensor, shape: Any, dim: int, keepdim: b
     shape = as_shape(shape)
     input_array = input._array
     indices_array = indices._array
-    value: Any = put_reduced_kernel(input_array, indices_array, shape, dim, keepdim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = put_reduced_kernel(input_array, indices_array, shape, dim, keepdim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = PutReducedBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
         node.saved_dim = dim
@@ -574,17 +574,17 @@ def shift(input: Tensor, dim: int, steps: int, fill: Scalar) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("shift", "input", 1, input)
     input_array = input._array
-    value: Any = shift_kernel(input_array, dim, steps, fill)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = shift_kernel(input_array, dim, steps, fill)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = ShiftBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_dim = dim
         node.saved_steps = steps
         result._requires_grad = True

@@ -128,11 +128,11 @@ def add(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
         other_array = as_number_argument("add", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    value: Any = add_kernel(input_array, other_array, alpha=alpha)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = add_kernel(input_array, other_array, alpha=alpha)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or (other_is_tensor and other._requires_grad)):
         node = AddBackward0()
         node.next_edges = (
@@ -140,8 +140,8 @@ def add(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
             (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or (other_is_tensor and other_array.shape != node.shape):
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -266,11 +266,11 @@ def sub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
         other_array = as_number_argument("sub", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    value: Any = sub_kernel(input_array, other_array, alpha=alpha)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = sub_kernel(input_array, other_array, alpha=alpha)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or (other_is_tensor and other._requires_grad)):
         node = SubBackward0()
         node.next_edges = (
@@ -278,8 +278,8 @@ def sub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
             (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or (other_is_tensor and other_array.shape != node.shape):
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -407,11 +407,11 @@ def rsub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Te
         other_array = as_number_argument("rsub", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    value: Any = rsub_kernel(input_array, other_array, alpha=alpha)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = rsub_kernel(input_array, other_array, alpha=alpha)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or (other_is_tensor and other._requires_grad)):
         node = RsubNode()
         node.next_edges = (
@@ -419,8 +419,8 @@ def rsub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Te
             (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or (other_is_tensor and other_array.shape != node.shape):
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -464,7 +464,7 @@ def rsub_tangent(result: Any, input: Any, other: Any, alpha: Any, input_tangent:
     return sum_of_terms(terms, result)
 
 
-class RsubTensorBackward0(Node):
+class RsubTensorNode(Node):
     """Gradient of rsub_tensor."""
 
     saved_names = ("alpha",)
@@ -515,6 +515,9 @@ class RsubTensorBackward0(Node):
         )
 
 
+RsubTensorNode.__name__ = RsubTensorNode.__qualname__ = "RsubBackward0"
+
+
 def rsub_tensor(input: Tensor, other: Tensor, *, alpha: Scalar = 1, out: Any = None) -> Tensor:
     """Subtract `input`, scaled by `alpha`, from the tensor `other`."""
     record = True
@@ -536,20 +539,20 @@ def rsub_tensor(input: Tensor, other: Tensor, *, alpha: Scalar = 1, out: Any = N
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    value: Any = rsub_tensor_kernel(input_array, other_array, alpha=alpha)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = rsub_tensor_kernel(input_array, other_array, alpha=alpha)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or other._requires_grad):
-        node = RsubTensorBackward0()
+        node = RsubTensorNode()
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -690,11 +693,11 @@ def mul(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         other_array = as_number_argument("mul", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    value: Any = mul_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = mul_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or (other_is_tensor and other._requires_grad)):
         node = MulBackward0()
         node.next_edges = (
@@ -702,8 +705,8 @@ def mul(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or (other_is_tensor and other_array.shape != node.shape):
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -861,11 +864,11 @@ def div(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         other_array = as_number_argument("div", "other", other_array)
         input_array, other_array = promote_arrays_to_float(input_array, other_array)
         promoted = True
-    value: Any = div_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = div_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or (other_is_tensor and other._requires_grad)):
         node = DivBackward0()
         node.next_edges = (
@@ -873,8 +876,8 @@ def div(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or (other_is_tensor and other_array.shape != node.shape):
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -1001,11 +1004,11 @@ def div_rounded(input: Tensor, other: Any, rounding_mode: str, *, out: Any = Non
         other_array = as_number_argument("div_rounded", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    value: Any = div_rounded_kernel(input_array, other_array, rounding_mode)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = div_rounded_kernel(input_array, other_array, rounding_mode)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or (other_is_tensor and other._requires_grad)):
         node = DivRoundedNode()
         node.next_edges = (
@@ -1013,8 +1016,8 @@ def div_rounded(input: Tensor, other: Any, rounding_mode: str, *, out: Any = Non
             (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or (other_is_tensor and other_array.shape != node.shape):
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -1127,11 +1130,11 @@ def floor_divide(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         other_array = as_number_argument("floor_divide", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    value: Any = floor_divide_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = floor_divide_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or (other_is_tensor and other._requires_grad)):
         node = FloorDivideBackward0()
         node.next_edges = (
@@ -1139,8 +1142,8 @@ def floor_divide(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or (other_is_tensor and other_array.shape != node.shape):
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -1276,11 +1279,11 @@ def remainder(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    value: Any = remainder_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = remainder_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or other._requires_grad):
         node = RemainderNode()
         node.next_edges = (
@@ -1288,8 +1291,8 @@ def remainder(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -1397,17 +1400,17 @@ def remainder_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         other_array = as_number_argument("remainder_scalar", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    value: Any = remainder_scalar_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = remainder_scalar_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = RemainderScalarNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape:
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -1536,11 +1539,11 @@ def fmod(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    value: Any = fmod_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = fmod_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or other._requires_grad):
         node = FmodNode()
         node.next_edges = (
@@ -1548,8 +1551,8 @@ def fmod(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -1657,17 +1660,17 @@ def fmod_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         other_array = as_number_argument("fmod_scalar", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    value: Any = fmod_scalar_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = fmod_scalar_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = FmodScalarNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape:
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -1736,17 +1739,17 @@ def neg(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("neg", "input", 1, input)
     input_array = input._array
-    value: Any = neg_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = neg_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = NegBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         if process.changed:
@@ -1829,17 +1832,17 @@ def reciprocal(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = reciprocal_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = reciprocal_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = ReciprocalBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
@@ -1987,11 +1990,11 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
         ),
         promoted,
     ) = promote_many(input_array, tensor1_array, tensor2_array)
-    value: Any = addcmul_kernel(input_array, tensor1_array, tensor2_array, value=value)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = addcmul_kernel(input_array, tensor1_array, tensor2_array, value=value)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or tensor1._requires_grad or tensor2._requires_grad):
         node = AddcmulBackward0()
         node.next_edges = (
@@ -2000,8 +2003,8 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
             (tensor2._edge or gradient_edge(tensor2)) if tensor2._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if (
             promoted
             or input_array.shape != node.shape
@@ -2198,11 +2201,11 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
         ),
         promoted,
     ) = promote_many(input_array, tensor1_array, tensor2_array)
-    value: Any = addcdiv_kernel(input_array, tensor1_array, tensor2_array, value=value)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = addcdiv_kernel(input_array, tensor1_array, tensor2_array, value=value)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or tensor1._requires_grad or tensor2._requires_grad):
         node = AddcdivBackward0()
         node.next_edges = (
@@ -2211,8 +2214,8 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
             (tensor2._edge or gradient_edge(tensor2)) if tensor2._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if (
             promoted
             or input_array.shape != node.shape
@@ -2304,11 +2307,11 @@ def gcd(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     other_array = other._array
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
-    value: Any = gcd_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = gcd_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -2336,11 +2339,11 @@ def lcm(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     other_array = other._array
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
-    value: Any = lcm_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = lcm_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -2385,17 +2388,17 @@ def conj(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("conj", "input", 1, input)
     input_array = input._array
-    value: Any = conj_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = conj_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = ConjBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         if process.changed:

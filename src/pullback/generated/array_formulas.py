@@ -14,6 +14,55 @@ from pullback.tensor.tensor import new_tensor
 from pullback.typing import Dims, DType, Scalar, Shape
 
 
+def silu_slope(input: Any) -> Any:
+    """The derivative of x * sigmoid(x)."""
+    gate = F.sigmoid(input)
+    return gate * (1 + input * (1 - gate))
+
+
+def mish_slope(input: Any) -> Any:
+    """The derivative of x * tanh(softplus(x))."""
+    squashed = F.tanh(F.softplus(input))
+    return squashed + input * F.sigmoid(input) * (1 - squashed * squashed)
+
+
+def gelu_slope(input: Any) -> Any:
+    """The derivative of x * ndtr(x): ndtr(x) + x * density(x)."""
+    cumulative = (1 + F.erf(input * math.sqrt(0.5))) * 0.5
+    density = F.exp(input * input * -0.5) * (1 / math.sqrt(2 * math.pi))
+    return cumulative + input * density
+
+
+def gelu_tanh_slope(input: Any) -> Any:
+    """The derivative of gelu's tanh approximation 0.5 x (1 + tanh(k (x + c x^3)))."""
+    square = input * input
+    squashed = F.tanh((input + square * input * 0.044715) * math.sqrt(2 / math.pi))
+    inner = (1 + square * (3 * 0.044715)) * math.sqrt(2 / math.pi)
+    return (1 + squashed) * 0.5 + input * (1 - squashed * squashed) * inner * 0.5
+
+
+def elu_grad(grad: Any, input: Any, alpha: Scalar, scale: Scalar, input_scale: Scalar) -> Any:
+    """The gradient of elu; at zero it is that of the exponential branch."""
+    below = grad * F.exp(input * input_scale) * (alpha * scale * input_scale)
+    return F.where(input <= 0, below, grad * scale)
+
+
+def glu_grad(grad: Any, input: Any, dim: int) -> Any:
+    """The gradients of both halves of a gated input, joined."""
+    size = input.shape[dim] // 2
+    first, second = (F.narrow(input, dim, 0, size), F.narrow(input, dim, size, size))
+    gate = F.sigmoid(second)
+    return F.cat([grad * gate, grad * first * gate * (1 - gate)], dim)
+
+
+def logit_grad(grad: Any, input: Any, eps: float | None) -> Any:
+    """The gradient of logit: nan outside (0, 1), or zero outside of the clamped range."""
+    slope = grad / (input * (1 - input))
+    if eps is None:
+        return F.where(F.logical_or(input < 0, input > 1), math.nan, slope)
+    return F.drop_where(F.logical_or(input < eps, input > 1 - eps), slope)
+
+
 def conj_number(value: Scalar) -> Scalar:
     """The complex conjugate of a Python number."""
     return value.conjugate()
@@ -21,7 +70,7 @@ def conj_number(value: Scalar) -> Scalar:
 
 def share_of_tie(grad: Any, loses: Any, ties: Any) -> Any:
     """The gradient of one of two candidates: nothing where it loses, half at a tie."""
-    return F.keep_where(F.logical_not(loses), F.where(ties, grad / 2, grad))
+    return F.drop_where(loses, F.where(ties, grad / 2, grad))
 
 
 def clamp_grad(grad: Any, input: Any, min: Any, max: Any) -> Any:
@@ -103,7 +152,7 @@ def convolution_weight_back(
 ) -> Any:
     """The gradient of a convolution with respect to its weight."""
     if transposed:
-        return F.convolution_grad_weight(grad, F.conj(input), weight_shape, stride, padding, dilation, groups)
+        return F.conj(F.convolution_grad_weight(grad, input, weight_shape, stride, padding, dilation, groups))
     return F.convolution_grad_weight(input, grad, weight_shape, stride, padding, dilation, groups)
 
 
@@ -202,6 +251,11 @@ def _general_norm_grad(grad: Any, input: Any, order: float, result: Any) -> Any:
     else:
         scaled = input * F.pow_or_zero(F.abs(input), order - 2)
     return scaled * F.div_or_zero(grad, F.pow_or_zero(result, order - 1))
+
+
+def opposite(pad: Shape) -> Shape:
+    """The padding that undoes `pad`."""
+    return tuple([-p for p in pad])
 
 
 def prod_grad(grad: Any, input: Any, dim: int, keepdim: bool) -> Any:
@@ -386,7 +440,7 @@ def as_strided_back(
     written = strided_positions(tuple(size), tuple(stride), start)
     read = strided_positions(tuple(shape), tuple(input_stride or contiguous_strides(shape)), input_offset)
     length = 1 + max([int(p.max()) for p in (written, read) if p.size], default=0)
-    flat = F.put(F.zeros_of(grad, (length,)), F.as_positions(written, grad), F.reshape(grad, (-1,)), True)
+    flat = F.put(F.zeros_shaped(grad, (length,)), F.as_positions(written, grad), F.reshape(grad, (-1,)), True)
     values = F.take(flat, F.as_positions(read, grad))
     sharing = F.sharing_counts(grad, read)
     if sharing is not None:

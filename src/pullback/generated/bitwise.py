@@ -46,11 +46,11 @@ def bitwise_and(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         other_array = as_number_argument("bitwise_and", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
-    value: Any = bitwise_and_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = bitwise_and_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -81,11 +81,11 @@ def bitwise_or(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         other_array = as_number_argument("bitwise_or", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
-    value: Any = bitwise_or_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = bitwise_or_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -116,11 +116,11 @@ def bitwise_xor(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         other_array = as_number_argument("bitwise_xor", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
-    value: Any = bitwise_xor_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = bitwise_xor_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -151,11 +151,11 @@ def bitwise_left_shift(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         other_array = as_number_argument("bitwise_left_shift", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
-    value: Any = bitwise_left_shift_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = bitwise_left_shift_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -186,11 +186,11 @@ def bitwise_right_shift(input: Tensor, other: Any, *, out: Any = None) -> Tensor
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         other_array = as_number_argument("bitwise_right_shift", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
-    value: Any = bitwise_right_shift_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = bitwise_right_shift_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -213,11 +213,11 @@ def bitwise_not(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("bitwise_not", "input", 1, input)
     input_array = input._array
-    value: Any = bitwise_not_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = bitwise_not_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -243,11 +243,11 @@ def logical_not(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("logical_not", "input", 1, input)
     input_array = input._array
-    value: Any = logical_not_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = logical_not_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -276,11 +276,11 @@ def logical_and(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         other = as_tensor_argument("logical_and", "other", 2, other)
     input_array = input._array
     other_array = other._array
-    value: Any = logical_and_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = logical_and_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -306,11 +306,11 @@ def logical_or(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         other = as_tensor_argument("logical_or", "other", 2, other)
     input_array = input._array
     other_array = other._array
-    value: Any = logical_or_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = logical_or_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -336,11 +336,11 @@ def logical_xor(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         other = as_tensor_argument("logical_xor", "other", 2, other)
     input_array = input._array
     other_array = other._array
-    value: Any = logical_xor_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = logical_xor_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result

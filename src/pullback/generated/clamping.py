@@ -20,7 +20,6 @@ from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference, version_of
 from pullback.graph.saved_tensor import raise_stale
 from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow
-from pullback.kernels.bitwise import logical_not as logical_not_kernel
 from pullback.kernels.bitwise import logical_or as logical_or_kernel
 from pullback.kernels.broadcasting import sum_to_like
 from pullback.kernels.clamping import clamp as clamp_kernel
@@ -29,6 +28,7 @@ from pullback.kernels.clamping import clamp_max_tensor as clamp_max_tensor_kerne
 from pullback.kernels.clamping import clamp_min as clamp_min_kernel
 from pullback.kernels.clamping import clamp_min_tensor as clamp_min_tensor_kernel
 from pullback.kernels.clamping import clamp_tensor as clamp_tensor_kernel
+from pullback.kernels.clamping import drop_where as drop_where_kernel
 from pullback.kernels.clamping import fmax as fmax_kernel
 from pullback.kernels.clamping import fmin as fmin_kernel
 from pullback.kernels.clamping import keep_where as keep_where_kernel
@@ -143,11 +143,11 @@ def where(condition: Tensor, input: Any, other: Any, *, out: Any = None) -> Tens
         ),
         promoted,
     ) = promote_many(input_array, other_array)
-    value: Any = where_kernel(condition_array, input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = where_kernel(condition_array, input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and ((input_is_tensor and input._requires_grad) or (other_is_tensor and other._requires_grad)):
         node = WhereBackward0()
         node.next_edges = (
@@ -155,8 +155,8 @@ def where(condition: Tensor, input: Any, other: Any, *, out: Any = None) -> Tens
             (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if (
             promoted
             or (input_is_tensor and input_array.shape != node.shape)
@@ -308,11 +308,11 @@ def maximum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    value: Any = maximum_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = maximum_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or other._requires_grad):
         node = MaximumBackward0()
         node.next_edges = (
@@ -320,8 +320,8 @@ def maximum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -468,11 +468,11 @@ def minimum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    value: Any = minimum_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = minimum_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or other._requires_grad):
         node = MinimumBackward0()
         node.next_edges = (
@@ -480,8 +480,8 @@ def minimum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -569,9 +569,7 @@ class FmaxBackward0(Node):
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
-            grad_of_other = keep_where_kernel(
-                logical_not_kernel(logical_or_kernel(input >= other, isnan_kernel(other))), grad
-            )
+            grad_of_other = drop_where_kernel(logical_or_kernel(input >= other, isnan_kernel(other)), grad)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -595,7 +593,7 @@ class FmaxBackward0(Node):
         if edges[1] is not None:
             input = self.unpack("input")
             other = self.unpack("other")
-            grad_of_other = F.keep_where(F.logical_not(F.logical_or(input >= other, F.isnan(other))), grad)
+            grad_of_other = F.drop_where(F.logical_or(input >= other, F.isnan(other)), grad)
             if self.broadcast:
                 grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -630,11 +628,11 @@ def fmax(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    value: Any = fmax_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = fmax_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or other._requires_grad):
         node = FmaxBackward0()
         node.next_edges = (
@@ -642,8 +640,8 @@ def fmax(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -684,7 +682,7 @@ def fmax_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_
         terms.append(conjugate(F.keep_where(F.logical_or(input >= other, F.isnan(other)), grad)))
     if other_tangent is not None:
         grad = conjugate(other_tangent)
-        terms.append(conjugate(F.keep_where(F.logical_not(F.logical_or(input >= other, F.isnan(other))), grad)))
+        terms.append(conjugate(F.drop_where(F.logical_or(input >= other, F.isnan(other)), grad)))
     return sum_of_terms(terms, result)
 
 
@@ -731,9 +729,7 @@ class FminBackward0(Node):
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
-            grad_of_other = keep_where_kernel(
-                logical_not_kernel(logical_or_kernel(input <= other, isnan_kernel(other))), grad
-            )
+            grad_of_other = drop_where_kernel(logical_or_kernel(input <= other, isnan_kernel(other)), grad)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -757,7 +753,7 @@ class FminBackward0(Node):
         if edges[1] is not None:
             input = self.unpack("input")
             other = self.unpack("other")
-            grad_of_other = F.keep_where(F.logical_not(F.logical_or(input <= other, F.isnan(other))), grad)
+            grad_of_other = F.drop_where(F.logical_or(input <= other, F.isnan(other)), grad)
             if self.broadcast:
                 grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -792,11 +788,11 @@ def fmin(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    value: Any = fmin_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = fmin_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or other._requires_grad):
         node = FminBackward0()
         node.next_edges = (
@@ -804,8 +800,8 @@ def fmin(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -846,7 +842,7 @@ def fmin_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_
         terms.append(conjugate(F.keep_where(F.logical_or(input <= other, F.isnan(other)), grad)))
     if other_tangent is not None:
         grad = conjugate(other_tangent)
-        terms.append(conjugate(F.keep_where(F.logical_not(F.logical_or(input <= other, F.isnan(other))), grad)))
+        terms.append(conjugate(F.drop_where(F.logical_or(input <= other, F.isnan(other)), grad)))
     return sum_of_terms(terms, result)
 
 
@@ -911,17 +907,17 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("clamp", "input", 1, input)
     input_array = input._array
-    value: Any = clamp_kernel(input_array, min, max)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = clamp_kernel(input_array, min, max)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = ClampNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_min = min
@@ -1121,11 +1117,11 @@ def clamp_tensor(input: Tensor, min: Tensor | None = None, max: Tensor | None = 
         ),
         promoted,
     ) = promote_many(input_array, min_array, max_array)
-    value: Any = clamp_tensor_kernel(input_array, min_array, max_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = clamp_tensor_kernel(input_array, min_array, max_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (
         input._requires_grad or (min is not None and min._requires_grad) or (max is not None and max._requires_grad)
     ):
@@ -1136,8 +1132,8 @@ def clamp_tensor(input: Tensor, min: Tensor | None = None, max: Tensor | None = 
             (max._edge or gradient_edge(max)) if (max is not None and max._requires_grad) else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if (
             promoted
             or input_array.shape != node.shape
@@ -1262,17 +1258,17 @@ def clamp_min(input: Tensor, min: Scalar, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("clamp_min", "input", 1, input)
     input_array = input._array
-    value: Any = clamp_min_kernel(input_array, min)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = clamp_min_kernel(input_array, min)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = ClampMinBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_min = min
@@ -1414,11 +1410,11 @@ def clamp_min_tensor(input: Tensor, min: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not min_array.dtype:
         input_array, min_array = promote_arrays(input_array, min_array)
         promoted = True
-    value: Any = clamp_min_tensor_kernel(input_array, min_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = clamp_min_tensor_kernel(input_array, min_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or min._requires_grad):
         node = ClampMinTensorNode()
         node.next_edges = (
@@ -1426,8 +1422,8 @@ def clamp_min_tensor(input: Tensor, min: Tensor, *, out: Any = None) -> Tensor:
             (min._edge or gradient_edge(min)) if min._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or min_array.shape != node.shape:
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -1532,17 +1528,17 @@ def clamp_max(input: Tensor, max: Scalar, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("clamp_max", "input", 1, input)
     input_array = input._array
-    value: Any = clamp_max_kernel(input_array, max)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = clamp_max_kernel(input_array, max)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = ClampMaxBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_max = max
@@ -1684,11 +1680,11 @@ def clamp_max_tensor(input: Tensor, max: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not max_array.dtype:
         input_array, max_array = promote_arrays(input_array, max_array)
         promoted = True
-    value: Any = clamp_max_tensor_kernel(input_array, max_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = clamp_max_tensor_kernel(input_array, max_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or max._requires_grad):
         node = ClampMaxTensorNode()
         node.next_edges = (
@@ -1696,8 +1692,8 @@ def clamp_max_tensor(input: Tensor, max: Tensor, *, out: Any = None) -> Tensor:
             (max._edge or gradient_edge(max)) if max._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or max_array.shape != node.shape:
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -1878,11 +1874,11 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor, *, out: Any = None) -> Tens
         ),
         promoted,
     ) = promote_many(input_array, end_array, weight_array)
-    value: Any = lerp_kernel(input_array, end_array, weight_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = lerp_kernel(input_array, end_array, weight_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or end._requires_grad or weight._requires_grad):
         node = LerpNode()
         node.next_edges = (
@@ -1891,8 +1887,8 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor, *, out: Any = None) -> Tens
             (weight._edge or gradient_edge(weight)) if weight._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if (
             promoted
             or input_array.shape != node.shape
@@ -2036,11 +2032,11 @@ def lerp_scalar(input: Tensor, end: Tensor, weight: Scalar, *, out: Any = None) 
     if input_array.dtype is not end_array.dtype:
         input_array, end_array = promote_arrays(input_array, end_array)
         promoted = True
-    value: Any = lerp_scalar_kernel(input_array, end_array, weight)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = lerp_scalar_kernel(input_array, end_array, weight)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or end._requires_grad):
         node = LerpScalarNode()
         node.next_edges = (
@@ -2048,8 +2044,8 @@ def lerp_scalar(input: Tensor, end: Tensor, weight: Scalar, *, out: Any = None) 
             (end._edge or gradient_edge(end)) if end._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or end_array.shape != node.shape:
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -2149,17 +2145,17 @@ def nan_to_num(input: Tensor, nan: Any = None, posinf: Any = None, neginf: Any =
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("nan_to_num", "input", 1, input)
     input_array = input._array
-    value: Any = nan_to_num_kernel(input_array, nan, posinf, neginf)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = nan_to_num_kernel(input_array, nan, posinf, neginf)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = NanToNumBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         result._requires_grad = True

@@ -49,11 +49,11 @@ def eq(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         other_array = as_number_argument("eq", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
-    value: Any = eq_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = eq_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -84,11 +84,11 @@ def ne(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         other_array = as_number_argument("ne", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
-    value: Any = ne_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = ne_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -119,11 +119,11 @@ def lt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         other_array = as_number_argument("lt", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
-    value: Any = lt_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = lt_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -154,11 +154,11 @@ def le(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         other_array = as_number_argument("le", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
-    value: Any = le_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = le_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -189,11 +189,11 @@ def gt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         other_array = as_number_argument("gt", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
-    value: Any = gt_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = gt_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -224,11 +224,11 @@ def ge(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         other_array = as_number_argument("ge", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
-    value: Any = ge_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = ge_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -251,11 +251,11 @@ def isnan(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("isnan", "input", 1, input)
     input_array = input._array
-    value: Any = isnan_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = isnan_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -273,11 +273,11 @@ def isinf(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("isinf", "input", 1, input)
     input_array = input._array
-    value: Any = isinf_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = isinf_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -295,11 +295,11 @@ def isfinite(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("isfinite", "input", 1, input)
     input_array = input._array
-    value: Any = isfinite_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = isfinite_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -317,11 +317,11 @@ def isposinf(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("isposinf", "input", 1, input)
     input_array = input._array
-    value: Any = isposinf_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = isposinf_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -339,11 +339,11 @@ def isneginf(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("isneginf", "input", 1, input)
     input_array = input._array
-    value: Any = isneginf_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = isneginf_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -361,11 +361,11 @@ def isreal(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("isreal", "input", 1, input)
     input_array = input._array
-    value: Any = isreal_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = isreal_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -388,11 +388,11 @@ def isclose(
         other = as_tensor_argument("isclose", "other", 2, other)
     input_array = input._array
     other_array = other._array
-    value: Any = isclose_kernel(input_array, other_array, rtol, atol, equal_nan)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = isclose_kernel(input_array, other_array, rtol, atol, equal_nan)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result

@@ -89,17 +89,17 @@ def abs(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("abs", "input", 1, input)
     input_array = input._array
-    value: Any = abs_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = abs_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = AbsBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         result._requires_grad = True
@@ -184,17 +184,17 @@ def angle(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = angle_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = angle_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = AngleBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         result._requires_grad = True
@@ -277,17 +277,17 @@ def sgn(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("sgn", "input", 1, input)
     input_array = input._array
-    value: Any = sgn_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = sgn_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = SgnBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         result._requires_grad = True
@@ -352,17 +352,17 @@ def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("conj_physical", "input", 1, input)
     input_array = input._array
-    value: Any = conj_physical_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = conj_physical_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = ConjPhysicalBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         if process.changed:
@@ -480,11 +480,11 @@ def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
     if abs_array.dtype is not angle_array.dtype:
         abs_array, angle_array = promote_arrays(abs_array, angle_array)
         promoted = True
-    value: Any = polar_kernel(abs_array, angle_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = polar_kernel(abs_array, angle_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (abs._requires_grad or angle._requires_grad):
         node = PolarBackward0()
         node.next_edges = (
@@ -492,8 +492,8 @@ def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
             (angle._edge or gradient_edge(angle)) if angle._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or abs_array.shape != node.shape or angle_array.shape != node.shape:
             node.broadcast = True
             node.abs_shape = abs._array.shape
@@ -603,11 +603,11 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
     if real_array.dtype is not imag_array.dtype:
         real_array, imag_array = promote_arrays(real_array, imag_array)
         promoted = True
-    value: Any = complex_kernel(real_array, imag_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = complex_kernel(real_array, imag_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (real._requires_grad or imag._requires_grad):
         node = ComplexBackward0()
         node.next_edges = (
@@ -615,8 +615,8 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
             (imag._edge or gradient_edge(imag)) if imag._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or real_array.shape != node.shape or imag_array.shape != node.shape:
             node.broadcast = True
             node.real_shape = real._array.shape
@@ -692,17 +692,17 @@ def real_part(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("real_part", "input", 1, input)
     input_array = input._array
-    value: Any = real_part_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = real_part_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = RealPartBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input_dtype = input._array.dtype
         result._requires_grad = True
         result._edge = (node, 0)
@@ -760,17 +760,17 @@ def imaginary_part(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("imaginary_part", "input", 1, input)
     input_array = input._array
-    value: Any = imaginary_part_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = imaginary_part_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = ImaginaryPartBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input_dtype = input._array.dtype
         result._requires_grad = True
         result._edge = (node, 0)

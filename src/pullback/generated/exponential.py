@@ -158,11 +158,11 @@ def pow(input: Tensor, exponent: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not exponent_array.dtype:
         input_array, exponent_array = promote_arrays(input_array, exponent_array)
         promoted = True
-    value: Any = pow_kernel(input_array, exponent_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = pow_kernel(input_array, exponent_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or exponent._requires_grad):
         node = PowNode()
         node.next_edges = (
@@ -170,8 +170,8 @@ def pow(input: Tensor, exponent: Tensor, *, out: Any = None) -> Tensor:
             (exponent._edge or gradient_edge(exponent)) if exponent._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or exponent_array.shape != node.shape:
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -305,17 +305,17 @@ def pow_scalar(input: Tensor, exponent: Any, *, out: Any = None) -> Tensor:
         exponent_array = as_number_argument("pow_scalar", "exponent", exponent_array)
         input_array, exponent_array = promote_arrays(input_array, exponent_array)
         promoted = True
-    value: Any = pow_scalar_kernel(input_array, exponent_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = pow_scalar_kernel(input_array, exponent_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = PowScalarNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape:
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -448,17 +448,17 @@ def pow_base(exponent: Tensor, input: Any, *, out: Any = None) -> Tensor:
         input_array = as_number_argument("pow_base", "input", input_array)
         exponent_array, input_array = promote_arrays(exponent_array, input_array)
         promoted = True
-    value: Any = pow_base_kernel(exponent_array, input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = pow_base_kernel(exponent_array, input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (exponent._requires_grad):
         node = PowBaseNode()
         node.next_edges = ((exponent._edge or gradient_edge(exponent)) if exponent._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or exponent_array.shape != node.shape:
             node.broadcast = True
             node.exponent_shape = exponent._array.shape
@@ -552,17 +552,17 @@ def sqrt(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = sqrt_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = sqrt_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = SqrtBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
@@ -647,17 +647,17 @@ def rsqrt(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = rsqrt_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = rsqrt_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = RsqrtBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
@@ -742,17 +742,17 @@ def exp(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = exp_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = exp_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = ExpBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
@@ -837,17 +837,17 @@ def exp2(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = exp2_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = exp2_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = Exp2Backward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
@@ -932,17 +932,17 @@ def expm1(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = expm1_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = expm1_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = Expm1Backward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
@@ -1028,17 +1028,17 @@ def log(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = log_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = log_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = LogBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         result._requires_grad = True
@@ -1124,17 +1124,17 @@ def log2(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = log2_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = log2_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = Log2Backward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         result._requires_grad = True
@@ -1220,17 +1220,17 @@ def log10(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = log10_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = log10_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = Log10Backward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         result._requires_grad = True
@@ -1316,17 +1316,17 @@ def log1p(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = log1p_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = log1p_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = Log1pBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         result._requires_grad = True
@@ -1460,11 +1460,11 @@ def logaddexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    value: Any = logaddexp_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = logaddexp_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or other._requires_grad):
         node = LogaddexpBackward0()
         node.next_edges = (
@@ -1472,8 +1472,8 @@ def logaddexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -1621,11 +1621,11 @@ def logaddexp2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    value: Any = logaddexp2_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = logaddexp2_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or other._requires_grad):
         node = Logaddexp2Backward0()
         node.next_edges = (
@@ -1633,8 +1633,8 @@ def logaddexp2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
             node.broadcast = True
             node.input_shape = input._array.shape

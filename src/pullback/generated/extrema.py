@@ -101,17 +101,17 @@ def max_all(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("max_all", "input", 1, input)
     input_array = input._array
-    value: Any = max_all_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = max_all_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = MaxAllNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         result._requires_grad = True
@@ -198,17 +198,17 @@ def min_all(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("min_all", "input", 1, input)
     input_array = input._array
-    value: Any = min_all_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = min_all_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = MinAllNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         result._requires_grad = True
@@ -534,17 +534,17 @@ def amax(
         input = as_tensor_argument("amax", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     input_array = input._array
-    value: Any = amax_kernel(input_array, dim, keepdim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = amax_kernel(input_array, dim, keepdim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = AmaxBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim
@@ -658,17 +658,17 @@ def amin(
         input = as_tensor_argument("amin", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     input_array = input._array
-    value: Any = amin_kernel(input_array, dim, keepdim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = amin_kernel(input_array, dim, keepdim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = AminBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim
@@ -859,11 +859,11 @@ def argmax(
     if dim is not None:
         dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
-    value: Any = argmax_kernel(input_array, dim, keepdim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = argmax_kernel(input_array, dim, keepdim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -889,11 +889,11 @@ def argmin(
     if dim is not None:
         dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
-    value: Any = argmin_kernel(input_array, dim, keepdim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = argmin_kernel(input_array, dim, keepdim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -917,11 +917,11 @@ def shares(input: Tensor, result: Tensor, dim: Any, keepdim: bool, *, axis: Any 
     dim = wrap_dims(dim, input._array.ndim)
     input_array = input._array
     result_array = result._array
-    value: Any = shares_kernel(input_array, result_array, dim, keepdim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = shares_kernel(input_array, result_array, dim, keepdim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -940,11 +940,11 @@ def shares_or_nans(input: Tensor, result: Tensor) -> Tensor:
         result = as_tensor_argument("shares_or_nans", "result", 2, result)
     input_array = input._array
     result_array = result._array
-    value: Any = shares_or_nans_kernel(input_array, result_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = shares_or_nans_kernel(input_array, result_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result

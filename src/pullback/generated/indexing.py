@@ -86,18 +86,18 @@ def select(input: Tensor, dim: Any, index: int, *, axis: Any = None) -> Tensor:
         input = as_tensor_argument("select", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
-    value: Any = select_kernel(input_array, dim, index)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = select_kernel(input_array, dim, index)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
         node = SelectBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_dim = dim
         node.saved_index = index
         node.saved_input_shape = input._array.shape
@@ -182,18 +182,18 @@ def slice_view(input: Tensor, dim: Any, start: int, end: int, step: int, *, axis
         input = as_tensor_argument("slice_view", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
-    value: Any = slice_view_kernel(input_array, dim, start, end, step)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = slice_view_kernel(input_array, dim, start, end, step)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
         node = SliceViewNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_dim = dim
         node.saved_start = start
         node.saved_end = end
@@ -282,17 +282,17 @@ def index(input: Tensor, indices: Any, dims: Any) -> Tensor:
     dims = as_shape(dims)
     input_array = input._array
     indices_array = [t._array for t in indices]
-    value: Any = index_kernel(input_array, indices_array, dims)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = index_kernel(input_array, indices_array, dims)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = IndexBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_indices = SavedList(indices)
         node.saved_dims = dims
         node.saved_input_shape = input._array.shape
@@ -386,17 +386,17 @@ def index_select(input: Tensor, dim: Any, index: Tensor, *, out: Any = None, axi
         index = as_tensor_argument("index_select", "index", 3, index)
     input_array = input._array
     index_array = index._array
-    value: Any = index_select_kernel(input_array, dim, index_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = index_select_kernel(input_array, dim, index_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = IndexSelectBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_index = index
         node.saved_index_version = index._counter.value if index._counter is not None else 0
         node.saved_dim = dim
@@ -493,17 +493,17 @@ def gather(
         index = as_tensor_argument("gather", "index", 3, index)
     input_array = input._array
     index_array = index._array
-    value: Any = gather_kernel(input_array, dim, index_array, sparse_grad)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = gather_kernel(input_array, dim, index_array, sparse_grad)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = GatherBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_index = index
         node.saved_index_version = index._counter.value if index._counter is not None else 0
         node.saved_dim = dim
@@ -593,17 +593,17 @@ def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
         index = as_tensor_argument("take", "index", 2, index)
     input_array = input._array
     index_array = index._array
-    value: Any = take_kernel(input_array, index_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = take_kernel(input_array, index_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = TakeBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_index = index
         node.saved_index_version = index._counter.value if index._counter is not None else 0
         node.saved_input_shape = input._array.shape
@@ -690,17 +690,17 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
         mask = as_tensor_argument("masked_select", "mask", 2, mask)
     input_array = input._array
     mask_array = mask._array
-    value: Any = masked_select_kernel(input_array, mask_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = masked_select_kernel(input_array, mask_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = MaskedSelectBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_mask = mask
         node.saved_mask_version = mask._counter.value if mask._counter is not None else 0
         node.saved_input_shape = input._array.shape
@@ -742,11 +742,11 @@ def nonzero(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("nonzero", "input", 1, input)
     input_array = input._array
-    value: Any = nonzero_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = nonzero_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -764,11 +764,11 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any =
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("nonzero_static", "input", 1, input)
     input_array = input._array
-    value: Any = nonzero_static_kernel(input_array, size=size, fill_value=fill_value)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = nonzero_static_kernel(input_array, size=size, fill_value=fill_value)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result

@@ -79,17 +79,17 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
     tensors = as_tensor_list("cat", "tensors", 1, tensors)
     tensors_array = [t._array for t in tensors]
     tensors_array = promote_list(tensors_array)
-    value: Any = cat_kernel(tensors_array, dim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = cat_kernel(tensors_array, dim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (any([t._requires_grad for t in tensors])):
         node = CatBackward0()
         node.next_edges = tuple([gradient_edge(t) for t in tensors])
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_dim = dim
         node.saved_tensors_dtype = [t._array.dtype for t in tensors]
         node.saved_tensors_shape = [t._array.shape for t in tensors]
@@ -160,17 +160,17 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
     tensors = as_tensor_list("stack", "tensors", 1, tensors)
     tensors_array = [t._array for t in tensors]
     tensors_array = promote_list(tensors_array)
-    value: Any = stack_kernel(tensors_array, dim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = stack_kernel(tensors_array, dim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (any([t._requires_grad for t in tensors])):
         node = StackBackward0()
         node.next_edges = tuple([gradient_edge(t) for t in tensors])
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_dim = dim
         node.saved_tensors_dtype = [t._array.dtype for t in tensors]
         result._requires_grad = True
@@ -494,17 +494,17 @@ def block_diag(tensors: Any) -> Tensor:
     tensors = as_tensor_list("block_diag", "tensors", 1, tensors)
     tensors_array = [t._array for t in tensors]
     tensors_array = promote_list(tensors_array)
-    value: Any = block_diag_kernel(tensors_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = block_diag_kernel(tensors_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (any([t._requires_grad for t in tensors])):
         node = BlockDiagBackward0()
         node.next_edges = tuple([gradient_edge(t) for t in tensors])
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_tensors_dtype = [t._array.dtype for t in tensors]
         node.saved_tensors_shape = [t._array.shape for t in tensors]
         result._requires_grad = True

@@ -116,11 +116,11 @@ def mse_loss(input: Tensor, target: Tensor, reduction: int = 1, *, out: Any = No
         target = as_tensor_argument("mse_loss", "target", 2, target)
     input_array = input._array
     target_array = target._array
-    value: Any = mse_loss_kernel(input_array, target_array, reduction)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = mse_loss_kernel(input_array, target_array, reduction)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or target._requires_grad):
         node = MseLossBackward0()
         node.next_edges = (
@@ -128,8 +128,8 @@ def mse_loss(input: Tensor, target: Tensor, reduction: int = 1, *, out: Any = No
             (target._edge or gradient_edge(target)) if target._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_target = target
@@ -258,17 +258,17 @@ def nll_loss(
     input_array = input._array
     target_array = target._array
     weight_array = None if weight is None else weight._array
-    value: Any = nll_loss_kernel(input_array, target_array, weight_array, reduction, ignore_index)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = nll_loss_kernel(input_array, target_array, weight_array, reduction, ignore_index)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = NllLossBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_target = target
         node.saved_target_version = target._counter.value if target._counter is not None else 0
         node.saved_weight = weight
@@ -394,17 +394,17 @@ def nll_loss2d(
     input_array = input._array
     target_array = target._array
     weight_array = None if weight is None else weight._array
-    value: Any = nll_loss2d_kernel(input_array, target_array, weight_array, reduction, ignore_index)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = nll_loss2d_kernel(input_array, target_array, weight_array, reduction, ignore_index)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = NllLoss2dNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_target = target
         node.saved_target_version = target._counter.value if target._counter is not None else 0
         node.saved_weight = weight
@@ -517,17 +517,17 @@ def nll_loss_grad(
     input_array = input._array
     target_array = target._array
     weight_array = None if weight is None else weight._array
-    value: Any = nll_loss_grad_kernel(input_array, target_array, weight_array, shape, reduction, ignore_index)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = nll_loss_grad_kernel(input_array, target_array, weight_array, shape, reduction, ignore_index)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = NllLossGradBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_target = target
         node.saved_target_version = target._counter.value if target._counter is not None else 0
         node.saved_weight = weight

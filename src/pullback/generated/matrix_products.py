@@ -126,11 +126,11 @@ def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
         mat2 = as_tensor_argument("mm", "mat2", 2, mat2)
     input_array = input._array
     mat2_array = mat2._array
-    value: Any = mm_kernel(input_array, mat2_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = mm_kernel(input_array, mat2_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or mat2._requires_grad):
         node = MmBackward0()
         node.next_edges = (
@@ -138,8 +138,8 @@ def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
             (mat2._edge or gradient_edge(mat2)) if mat2._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if mat2._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
@@ -254,11 +254,11 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
         mat2 = as_tensor_argument("bmm", "mat2", 2, mat2)
     input_array = input._array
     mat2_array = mat2._array
-    value: Any = bmm_kernel(input_array, mat2_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = bmm_kernel(input_array, mat2_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or mat2._requires_grad):
         node = BmmBackward0()
         node.next_edges = (
@@ -266,8 +266,8 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
             (mat2._edge or gradient_edge(mat2)) if mat2._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if mat2._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
@@ -382,11 +382,11 @@ def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
         vec = as_tensor_argument("mv", "vec", 2, vec)
     input_array = input._array
     vec_array = vec._array
-    value: Any = mv_kernel(input_array, vec_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = mv_kernel(input_array, vec_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or vec._requires_grad):
         node = MvBackward0()
         node.next_edges = (
@@ -394,8 +394,8 @@ def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
             (vec._edge or gradient_edge(vec)) if vec._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if vec._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
@@ -510,11 +510,11 @@ def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Tensor:
         tensor = as_tensor_argument("dot", "tensor", 2, tensor)
     input_array = input._array
     tensor_array = tensor._array
-    value: Any = dot_kernel(input_array, tensor_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = dot_kernel(input_array, tensor_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or tensor._requires_grad):
         node = DotBackward0()
         node.next_edges = (
@@ -522,8 +522,8 @@ def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Tensor:
             (tensor._edge or gradient_edge(tensor)) if tensor._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if tensor._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
@@ -638,11 +638,11 @@ def vdot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         other = as_tensor_argument("vdot", "other", 2, other)
     input_array = input._array
     other_array = other._array
-    value: Any = vdot_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = vdot_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or other._requires_grad):
         node = VdotBackward0()
         node.next_edges = (
@@ -650,8 +650,8 @@ def vdot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if other._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
@@ -783,11 +783,11 @@ def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
     vec2_array = vec2._array
     if input_array.dtype is not vec2_array.dtype:
         input_array, vec2_array = promote_arrays(input_array, vec2_array)
-    value: Any = outer_kernel(input_array, vec2_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = outer_kernel(input_array, vec2_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or vec2._requires_grad):
         node = OuterNode()
         node.next_edges = (
@@ -795,8 +795,8 @@ def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
             (vec2._edge or gradient_edge(vec2)) if vec2._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if vec2._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
@@ -922,11 +922,11 @@ def matmul_batched(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         other = as_tensor_argument("matmul_batched", "other", 2, other)
     input_array = input._array
     other_array = other._array
-    value: Any = matmul_batched_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = matmul_batched_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or other._requires_grad):
         node = MatmulBatchedNode()
         node.next_edges = (
@@ -934,8 +934,8 @@ def matmul_batched(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if other._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
@@ -1073,11 +1073,11 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha:
     input_array = input._array
     mat1_array = mat1._array
     mat2_array = mat2._array
-    value: Any = addmm_kernel(input_array, mat1_array, mat2_array, beta=beta, alpha=alpha)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = addmm_kernel(input_array, mat1_array, mat2_array, beta=beta, alpha=alpha)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or mat1._requires_grad or mat2._requires_grad):
         node = AddmmBackward0()
         node.next_edges = (
@@ -1086,8 +1086,8 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha:
             (mat2._edge or gradient_edge(mat2)) if mat2._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if mat2._requires_grad:
             node.saved_mat1 = mat1
             node.saved_mat1_version = mat1._counter.value if mat1._counter is not None else 0
@@ -1252,11 +1252,11 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: S
     input_array = input._array
     mat_array = mat._array
     vec_array = vec._array
-    value: Any = addmv_kernel(input_array, mat_array, vec_array, beta=beta, alpha=alpha)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = addmv_kernel(input_array, mat_array, vec_array, beta=beta, alpha=alpha)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or mat._requires_grad or vec._requires_grad):
         node = AddmvBackward0()
         node.next_edges = (
@@ -1265,8 +1265,8 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: S
             (vec._edge or gradient_edge(vec)) if vec._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if vec._requires_grad:
             node.saved_mat = mat
             node.saved_mat_version = mat._counter.value if mat._counter is not None else 0
@@ -1431,11 +1431,11 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: 
     input_array = input._array
     vec1_array = vec1._array
     vec2_array = vec2._array
-    value: Any = addr_kernel(input_array, vec1_array, vec2_array, beta=beta, alpha=alpha)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = addr_kernel(input_array, vec1_array, vec2_array, beta=beta, alpha=alpha)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or vec1._requires_grad or vec2._requires_grad):
         node = AddrBackward0()
         node.next_edges = (
@@ -1444,8 +1444,8 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: 
             (vec2._edge or gradient_edge(vec2)) if vec2._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if vec2._requires_grad:
             node.saved_vec1 = vec1
             node.saved_vec1_version = vec1._counter.value if vec1._counter is not None else 0
@@ -1612,11 +1612,11 @@ def baddbmm(
     input_array = input._array
     batch1_array = batch1._array
     batch2_array = batch2._array
-    value: Any = baddbmm_kernel(input_array, batch1_array, batch2_array, beta=beta, alpha=alpha)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = baddbmm_kernel(input_array, batch1_array, batch2_array, beta=beta, alpha=alpha)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or batch1._requires_grad or batch2._requires_grad):
         node = BaddbmmBackward0()
         node.next_edges = (
@@ -1625,8 +1625,8 @@ def baddbmm(
             (batch2._edge or gradient_edge(batch2)) if batch2._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if batch2._requires_grad:
             node.saved_batch1 = batch1
             node.saved_batch1_version = batch1._counter.value if batch1._counter is not None else 0
@@ -1792,11 +1792,11 @@ def addbmm(
     input_array = input._array
     batch1_array = batch1._array
     batch2_array = batch2._array
-    value: Any = addbmm_kernel(input_array, batch1_array, batch2_array, beta=beta, alpha=alpha)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = addbmm_kernel(input_array, batch1_array, batch2_array, beta=beta, alpha=alpha)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or batch1._requires_grad or batch2._requires_grad):
         node = AddbmmBackward0()
         node.next_edges = (
@@ -1805,8 +1805,8 @@ def addbmm(
             (batch2._edge or gradient_edge(batch2)) if batch2._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if batch2._requires_grad:
             node.saved_batch1 = batch1
             node.saved_batch1_version = batch1._counter.value if batch1._counter is not None else 0
@@ -1964,11 +1964,11 @@ def linear_bias(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any = None)
     input_array = input._array
     weight_array = weight._array
     bias_array = bias._array
-    value: Any = linear_bias_kernel(input_array, weight_array, bias_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = linear_bias_kernel(input_array, weight_array, bias_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or weight._requires_grad or bias._requires_grad):
         node = LinearBiasNode()
         node.next_edges = (
@@ -1977,8 +1977,8 @@ def linear_bias(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any = None)
             (bias._edge or gradient_edge(bias)) if bias._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if weight._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
@@ -2118,11 +2118,11 @@ def linear_bias_folded(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any 
     input_array = input._array
     weight_array = weight._array
     bias_array = bias._array
-    value: Any = linear_bias_folded_kernel(input_array, weight_array, bias_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = linear_bias_folded_kernel(input_array, weight_array, bias_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or weight._requires_grad or bias._requires_grad):
         node = LinearBiasFoldedNode()
         node.next_edges = (
@@ -2131,8 +2131,8 @@ def linear_bias_folded(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any 
             (bias._edge or gradient_edge(bias)) if bias._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if weight._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
@@ -2261,11 +2261,11 @@ def linear_product(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
         weight = as_tensor_argument("linear_product", "weight", 2, weight)
     input_array = input._array
     weight_array = weight._array
-    value: Any = linear_product_kernel(input_array, weight_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = linear_product_kernel(input_array, weight_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or weight._requires_grad):
         node = LinearProductNode()
         node.next_edges = (
@@ -2273,8 +2273,8 @@ def linear_product(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
             (weight._edge or gradient_edge(weight)) if weight._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if weight._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
@@ -2392,11 +2392,11 @@ def linear_product_folded(input: Tensor, weight: Tensor, *, out: Any = None) -> 
         weight = as_tensor_argument("linear_product_folded", "weight", 2, weight)
     input_array = input._array
     weight_array = weight._array
-    value: Any = linear_product_folded_kernel(input_array, weight_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = linear_product_folded_kernel(input_array, weight_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or weight._requires_grad):
         node = LinearProductFoldedNode()
         node.next_edges = (
@@ -2404,8 +2404,8 @@ def linear_product_folded(input: Tensor, weight: Tensor, *, out: Any = None) -> 
             (weight._edge or gradient_edge(weight)) if weight._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if weight._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0

@@ -115,17 +115,17 @@ def linalg_vector_norm(
     dim = wrap_dims(dim, input._array.ndim)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
-    value: Any = linalg_vector_norm_kernel(input_array, ord, dim, keepdim, dtype=dtype)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = linalg_vector_norm_kernel(input_array, ord, dim, keepdim, dtype=dtype)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = LinalgVectorNormBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_ord = ord
@@ -260,11 +260,11 @@ def div_or_zero(input: Tensor, other: Tensor) -> Tensor:
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    value: Any = div_or_zero_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = div_or_zero_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or other._requires_grad):
         node = DivOrZeroBackward0()
         node.next_edges = (
@@ -272,8 +272,8 @@ def div_or_zero(input: Tensor, other: Tensor) -> Tensor:
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -373,17 +373,17 @@ def pow_or_zero(input: Tensor, exponent: float) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("pow_or_zero", "input", 1, input)
     input_array = input._array
-    value: Any = pow_or_zero_kernel(input_array, exponent)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = pow_or_zero_kernel(input_array, exponent)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = PowOrZeroBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_exponent = exponent

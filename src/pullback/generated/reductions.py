@@ -85,17 +85,17 @@ def sum_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
         input = as_tensor_argument("sum_all", "input", 1, input)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
-    value: Any = sum_all_kernel(input_array, dtype=dtype)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = sum_all_kernel(input_array, dtype=dtype)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = SumAllNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input_dtype = input._array.dtype
         node.saved_input_shape = input._array.shape
         result._requires_grad = True
@@ -190,17 +190,17 @@ def sum(
     dim = wrap_dims(dim, input._array.ndim)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
-    value: Any = sum_kernel(input_array, dim, keepdim, dtype=dtype)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = sum_kernel(input_array, dim, keepdim, dtype=dtype)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = SumNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_dim = dim
         node.saved_keepdim = keepdim
         node.saved_input_dtype = input._array.dtype
@@ -278,17 +278,17 @@ def mean_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
         input = as_tensor_argument("mean_all", "input", 1, input)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
-    value: Any = mean_all_kernel(input_array, dtype=dtype)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = mean_all_kernel(input_array, dtype=dtype)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = MeanAllNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input_dtype = input._array.dtype
         node.saved_input_shape = input._array.shape
         result._requires_grad = True
@@ -383,17 +383,17 @@ def mean(
     dim = wrap_dims(dim, input._array.ndim)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
-    value: Any = mean_kernel(input_array, dim, keepdim, dtype=dtype)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = mean_kernel(input_array, dim, keepdim, dtype=dtype)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = MeanNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_dim = dim
         node.saved_keepdim = keepdim
         node.saved_input_dtype = input._array.dtype
@@ -482,17 +482,17 @@ def prod_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
         input = as_tensor_argument("prod_all", "input", 1, input)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
-    value: Any = prod_all_kernel(input_array, dtype=dtype)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = prod_all_kernel(input_array, dtype=dtype)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = ProdAllNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         result._requires_grad = True
@@ -595,17 +595,17 @@ def prod(
     dim = wrap_dim(dim, input._array.ndim)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
-    value: Any = prod_kernel(input_array, dim, keepdim, dtype=dtype)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = prod_kernel(input_array, dim, keepdim, dtype=dtype)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = ProdNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim
@@ -718,17 +718,17 @@ def nansum(
     dim = wrap_dims(dim, input._array.ndim)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
-    value: Any = nansum_kernel(input_array, dim, keepdim, dtype=dtype)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = nansum_kernel(input_array, dim, keepdim, dtype=dtype)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = NansumBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim
@@ -775,11 +775,11 @@ def not_nan(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("not_nan", "input", 1, input)
     input_array = input._array
-    value: Any = not_nan_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = not_nan_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -804,11 +804,11 @@ def count_not_nan(
         input = as_tensor_argument("count_not_nan", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     input_array = input._array
-    value: Any = count_not_nan_kernel(input_array, dim, keepdim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = count_not_nan_kernel(input_array, dim, keepdim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -827,11 +827,11 @@ def count_nonzero(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor
         input = as_tensor_argument("count_nonzero", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     input_array = input._array
-    value: Any = count_nonzero_kernel(input_array, dim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = count_nonzero_kernel(input_array, dim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -856,11 +856,11 @@ def any(
         input = as_tensor_argument("any", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     input_array = input._array
-    value: Any = any_kernel(input_array, dim, keepdim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = any_kernel(input_array, dim, keepdim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -885,11 +885,11 @@ def all(
         input = as_tensor_argument("all", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     input_array = input._array
-    value: Any = all_kernel(input_array, dim, keepdim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = all_kernel(input_array, dim, keepdim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result

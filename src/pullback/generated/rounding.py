@@ -83,17 +83,17 @@ def floor(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("floor", "input", 1, input)
     input_array = input._array
-    value: Any = floor_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = floor_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = FloorBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         if process.changed:
@@ -156,17 +156,17 @@ def ceil(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("ceil", "input", 1, input)
     input_array = input._array
-    value: Any = ceil_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = ceil_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = CeilBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         if process.changed:
@@ -229,17 +229,17 @@ def trunc(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("trunc", "input", 1, input)
     input_array = input._array
-    value: Any = trunc_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = trunc_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = TruncBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         if process.changed:
@@ -302,17 +302,17 @@ def round(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("round", "input", 1, input)
     input_array = input._array
-    value: Any = round_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = round_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = RoundBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         if process.changed:
@@ -378,17 +378,17 @@ def round_decimals(input: Tensor, decimals: int, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("round_decimals", "input", 1, input)
     input_array = input._array
-    value: Any = round_decimals_kernel(input_array, decimals)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = round_decimals_kernel(input_array, decimals)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = RoundDecimalsNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         if process.changed:
@@ -456,17 +456,17 @@ def frac(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("frac", "input", 1, input)
     input_array = input._array
-    value: Any = frac_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = frac_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = FracBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         if process.changed:
@@ -529,17 +529,17 @@ def sign(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("sign", "input", 1, input)
     input_array = input._array
-    value: Any = sign_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = sign_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = SignBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         if process.changed:
@@ -580,11 +580,11 @@ def signbit(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("signbit", "input", 1, input)
     input_array = input._array
-    value: Any = signbit_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = signbit_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -682,11 +682,11 @@ def copysign(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype or input_array.dtype.kind not in "fc":
         input_array, other_array = promote_arrays_to_float(input_array, other_array)
         promoted = True
-    value: Any = copysign_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = copysign_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or other._requires_grad):
         node = CopysignBackward0()
         node.next_edges = (
@@ -694,8 +694,8 @@ def copysign(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -827,17 +827,17 @@ def copysign_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         other_array = as_number_argument("copysign_scalar", "other", other_array)
         input_array, other_array = promote_arrays_to_float(input_array, other_array)
         promoted = True
-    value: Any = copysign_scalar_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = copysign_scalar_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = CopysignScalarNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape:
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -933,11 +933,11 @@ def nextafter(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    value: Any = nextafter_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = nextafter_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or other._requires_grad):
         node = NextafterBackward0()
         node.next_edges = (
@@ -945,8 +945,8 @@ def nextafter(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -1160,11 +1160,11 @@ def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype or input_array.dtype.kind not in "fc":
         input_array, other_array = promote_arrays_to_float(input_array, other_array)
         promoted = True
-    value: Any = ldexp_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = ldexp_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or other._requires_grad):
         node = LdexpBackward0()
         node.next_edges = (
@@ -1172,8 +1172,8 @@ def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -1239,11 +1239,11 @@ def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
         values = as_tensor_argument("heaviside", "values", 2, values)
     input_array = input._array
     values_array = values._array
-    value: Any = heaviside_kernel(input_array, values_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = heaviside_kernel(input_array, values_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -1288,17 +1288,17 @@ def zeros_of(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("zeros_of", "input", 1, input)
     input_array = input._array
-    value: Any = zeros_of_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = zeros_of_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = ZerosOfBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         if process.changed:

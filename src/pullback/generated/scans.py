@@ -79,17 +79,17 @@ def cumsum(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = None
     dim = wrap_dim(dim, input._array.ndim)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
-    value: Any = cumsum_kernel(input_array, dim, dtype=dtype)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = cumsum_kernel(input_array, dim, dtype=dtype)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = CumsumBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_dim = dim
         node.saved_input_dtype = input._array.dtype
         result._requires_grad = True
@@ -164,17 +164,17 @@ def reversed_cumsum(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tens
         input = as_tensor_argument("reversed_cumsum", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
-    value: Any = reversed_cumsum_kernel(input_array, dim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = reversed_cumsum_kernel(input_array, dim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = ReversedCumsumBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_dim = dim
         result._requires_grad = True
         result._edge = (node, 0)
@@ -264,17 +264,17 @@ def cumprod(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = Non
     dim = wrap_dim(dim, input._array.ndim)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
-    value: Any = cumprod_kernel(input_array, dim, dtype=dtype)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = cumprod_kernel(input_array, dim, dtype=dtype)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = CumprodBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim
@@ -575,17 +575,17 @@ def logcumsumexp(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any =
         input = as_tensor_argument("logcumsumexp", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
-    value: Any = logcumsumexp_kernel(input_array, dim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = logcumsumexp_kernel(input_array, dim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = LogcumsumexpBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim

@@ -88,17 +88,17 @@ def clone(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("clone", "input", 1, input)
     input_array = input._array
-    value: Any = clone_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = clone_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = CloneBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         if process.changed:
@@ -152,17 +152,17 @@ def contiguous_copy(input: Tensor) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("contiguous_copy", "input", 1, input)
     input_array = input._array
-    value: Any = contiguous_copy_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = contiguous_copy_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = ContiguousCopyNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         if process.changed:
@@ -223,17 +223,17 @@ def to_dtype(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
         input = as_tensor_argument("to_dtype", "input", 1, input)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
-    value: Any = to_dtype_kernel(input_array, dtype)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = to_dtype_kernel(input_array, dtype)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = ToDtypeNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input_dtype = input._array.dtype
         result._requires_grad = True
         result._edge = (node, 0)
@@ -274,11 +274,11 @@ def to_integer(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
         input = as_tensor_argument("to_integer", "input", 1, input)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
-    value: Any = to_integer_kernel(input_array, dtype)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = to_integer_kernel(input_array, dtype)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -341,11 +341,11 @@ def copy(input: Tensor, src: Tensor) -> Tensor:
         src = as_tensor_argument("copy", "src", 2, src)
     input_array = input._array
     src_array = src._array
-    value: Any = copy_kernel(input_array, src_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = copy_kernel(input_array, src_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or src._requires_grad):
         node = CopyNode()
         node.next_edges = (
@@ -353,8 +353,8 @@ def copy(input: Tensor, src: Tensor) -> Tensor:
             (src._edge or gradient_edge(src)) if src._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_src_dtype = src._array.dtype
         node.saved_src_shape = src._array.shape
         result._requires_grad = True
@@ -404,11 +404,11 @@ def zeros_in_shape(input: Tensor, shape: Any) -> Tensor:
         input = as_tensor_argument("zeros_in_shape", "input", 1, input)
     shape = as_shape(shape)
     input_array = input._array
-    value: Any = zeros_in_shape_kernel(input_array, shape)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = zeros_in_shape_kernel(input_array, shape)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -424,11 +424,11 @@ def zeros_in_shape_of(input: Tensor) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("zeros_in_shape_of", "input", 1, input)
     input_array = input._array
-    value: Any = zeros_in_shape_of_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = zeros_in_shape_of_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -466,18 +466,18 @@ def alias(input: Tensor) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("alias", "input", 1, input)
     input_array = input._array
-    value: Any = alias_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = alias_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
         node = AliasBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         set_history(result, node)
         if process.changed:
             adopt_switches(node)
@@ -532,18 +532,18 @@ def view(input: Tensor, size: Any) -> Tensor:
         input = as_tensor_argument("view", "input", 1, input)
     size = as_shape(size)
     input_array = input._array
-    value: Any = view_kernel(input_array, size)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = view_kernel(input_array, size)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
         node = ViewBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input_shape = input._array.shape
         set_history(result, node)
         if process.changed:
@@ -607,17 +607,17 @@ def unsafe_view(input: Tensor, size: Any) -> Tensor:
         input = as_tensor_argument("unsafe_view", "input", 1, input)
     size = as_shape(size)
     input_array = input._array
-    value: Any = unsafe_view_kernel(input_array, size)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = unsafe_view_kernel(input_array, size)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = UnsafeViewBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input_shape = input._array.shape
         result._requires_grad = True
         result._edge = (node, 0)
@@ -685,18 +685,18 @@ def view_dtype(input: Tensor, dtype: Any) -> Tensor:
         input = as_tensor_argument("view_dtype", "input", 1, input)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
-    value: Any = view_dtype_kernel(input_array, dtype)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = view_dtype_kernel(input_array, dtype)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     make_view(result, input, replay=lambda t: view_dtype(t, dtype))
     if record and (input._requires_grad):
         node = ViewDtypeNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input_dtype = input._array.dtype
         set_history(result, node)
         if process.changed:
@@ -760,18 +760,18 @@ def expand(input: Tensor, size: Any) -> Tensor:
         input = as_tensor_argument("expand", "input", 1, input)
     size = as_shape(size)
     input_array = input._array
-    value: Any = expand_kernel(input_array, size)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = expand_kernel(input_array, size)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
         node = ExpandBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input_shape = input._array.shape
         set_history(result, node)
         if process.changed:
@@ -840,18 +840,18 @@ def transpose(input: Tensor, dim0: Any, dim1: Any) -> Tensor:
     dim0 = wrap_dim(dim0, input._array.ndim)
     dim1 = wrap_dim(dim1, input._array.ndim)
     input_array = input._array
-    value: Any = transpose_kernel(input_array, dim0, dim1)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = transpose_kernel(input_array, dim0, dim1)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
         node = TransposeBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_dim0 = dim0
         node.saved_dim1 = dim1
         set_history(result, node)
@@ -918,18 +918,18 @@ def permute(input: Tensor, dims: Any) -> Tensor:
         input = as_tensor_argument("permute", "input", 1, input)
     dims = as_shape(dims)
     input_array = input._array
-    value: Any = permute_kernel(input_array, dims)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = permute_kernel(input_array, dims)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
         node = PermuteBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_dims = dims
         set_history(result, node)
         if process.changed:
@@ -988,18 +988,18 @@ def t(input: Tensor) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("t", "input", 1, input)
     input_array = input._array
-    value: Any = t_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = t_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
         node = TBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         set_history(result, node)
         if process.changed:
             adopt_switches(node)
@@ -1053,18 +1053,18 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("unsqueeze", "input", 1, input)
     input_array = input._array
-    value: Any = unsqueeze_kernel(input_array, dim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = unsqueeze_kernel(input_array, dim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
         node = UnsqueezeBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input_shape = input._array.shape
         set_history(result, node)
         if process.changed:
@@ -1127,18 +1127,18 @@ def squeeze(input: Tensor) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("squeeze", "input", 1, input)
     input_array = input._array
-    value: Any = squeeze_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = squeeze_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
         node = SqueezeBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input_shape = input._array.shape
         set_history(result, node)
         if process.changed:
@@ -1199,18 +1199,18 @@ def squeeze_dim(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
         input = as_tensor_argument("squeeze_dim", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
-    value: Any = squeeze_dim_kernel(input_array, dim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = squeeze_dim_kernel(input_array, dim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
         node = SqueezeDimNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input_shape = input._array.shape
         set_history(result, node)
         if process.changed:
@@ -1277,18 +1277,18 @@ def squeeze_dims(input: Tensor, dim: Any) -> Tensor:
         input = as_tensor_argument("squeeze_dims", "input", 1, input)
     dim = as_shape(dim)
     input_array = input._array
-    value: Any = squeeze_dims_kernel(input_array, dim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = squeeze_dims_kernel(input_array, dim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
         node = SqueezeDimsNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input_shape = input._array.shape
         set_history(result, node)
         if process.changed:
@@ -1363,18 +1363,18 @@ def diagonal(input: Tensor, offset: int = 0, dim1: Any = 0, dim2: Any = 1) -> Te
     dim1 = wrap_dim(dim1, input._array.ndim)
     dim2 = wrap_dim(dim2, input._array.ndim)
     input_array = input._array
-    value: Any = diagonal_kernel(input_array, offset, dim1, dim2)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = diagonal_kernel(input_array, offset, dim1, dim2)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
         node = DiagonalBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_offset = offset
         node.saved_dim1 = dim1
         node.saved_dim2 = dim2
@@ -1453,18 +1453,18 @@ def unfold(input: Tensor, dimension: Any, size: int, step: int) -> Tensor:
         input = as_tensor_argument("unfold", "input", 1, input)
     dimension = wrap_dim(dimension, input._array.ndim)
     input_array = input._array
-    value: Any = unfold_kernel(input_array, dimension, size, step)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = unfold_kernel(input_array, dimension, size, step)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
         node = UnfoldBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_dimension = dimension
         node.saved_size = size
         node.saved_step = step
@@ -1555,18 +1555,18 @@ def as_strided(
     stride = as_shape(stride)
     input_stride = as_shape(input_stride)
     input_array = input._array
-    value: Any = as_strided_kernel(input_array, size, stride, storage_offset, input_stride, input_offset)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = as_strided_kernel(input_array, size, stride, storage_offset, input_stride, input_offset)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
         node = AsStridedBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_size = size
         node.saved_stride = stride
         node.saved_storage_offset = storage_offset
@@ -1643,18 +1643,18 @@ def view_as_real(input: Tensor) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("view_as_real", "input", 1, input)
     input_array = input._array
-    value: Any = view_as_real_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = view_as_real_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     make_view(result, input, replay=lambda t: view_as_real(t))
     if record and (input._requires_grad):
         node = ViewAsRealBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         set_history(result, node)
         if process.changed:
             adopt_switches(node)
@@ -1704,18 +1704,18 @@ def view_as_complex(input: Tensor) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("view_as_complex", "input", 1, input)
     input_array = input._array
-    value: Any = view_as_complex_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = view_as_complex_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     make_view(result, input, replay=lambda t: view_as_complex(t))
     if record and (input._requires_grad):
         node = ViewAsComplexBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         set_history(result, node)
         if process.changed:
             adopt_switches(node)

@@ -85,17 +85,17 @@ def softmax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None
         input = as_tensor_argument("softmax", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
-    value: Any = softmax_kernel(input_array, dim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = softmax_kernel(input_array, dim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = SoftmaxBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_dim = dim
         result._requires_grad = True
         result._edge = (node, 0)
@@ -184,17 +184,17 @@ def log_softmax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = 
         input = as_tensor_argument("log_softmax", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
-    value: Any = log_softmax_kernel(input_array, dim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = log_softmax_kernel(input_array, dim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = LogSoftmaxBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_dim = dim
         result._requires_grad = True
         result._edge = (node, 0)
@@ -297,17 +297,17 @@ def logsumexp(
         input = as_tensor_argument("logsumexp", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     input_array = input._array
-    value: Any = logsumexp_kernel(input_array, dim, keepdim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = logsumexp_kernel(input_array, dim, keepdim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = LogsumexpBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim

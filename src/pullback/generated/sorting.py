@@ -258,11 +258,11 @@ def argsort(input: Tensor, dim: Any = -1, descending: bool = False, *, out: Any 
         input = as_tensor_argument("argsort", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
-    value: Any = argsort_kernel(input_array, dim, descending)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = argsort_kernel(input_array, dim, descending)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if process.changed:
         note_inference(result)
     return result
@@ -561,17 +561,17 @@ def median_all(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("median_all", "input", 1, input)
     input_array = input._array
-    value: Any = median_all_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = median_all_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = MedianAllNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         result._requires_grad = True
@@ -658,17 +658,17 @@ def nanmedian_all(input: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("nanmedian_all", "input", 1, input)
     input_array = input._array
-    value: Any = nanmedian_all_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = nanmedian_all_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = NanmedianAllNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         result._requires_grad = True

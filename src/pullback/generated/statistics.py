@@ -105,17 +105,17 @@ def var(
         input = as_tensor_argument("var", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     input_array = input._array
-    value: Any = var_kernel(input_array, dim, correction, keepdim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = var_kernel(input_array, dim, correction, keepdim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = VarBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim
@@ -230,17 +230,17 @@ def std(
         input = as_tensor_argument("std", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     input_array = input._array
-    value: Any = std_kernel(input_array, dim, correction, keepdim)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = std_kernel(input_array, dim, correction, keepdim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = StdBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim

@@ -98,17 +98,17 @@ def sin(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = sin_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = sin_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = SinBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         result._requires_grad = True
@@ -194,17 +194,17 @@ def cos(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = cos_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = cos_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = CosBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         result._requires_grad = True
@@ -289,17 +289,17 @@ def tan(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = tan_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = tan_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = TanBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
@@ -385,17 +385,17 @@ def asin(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = asin_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = asin_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = AsinBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         result._requires_grad = True
@@ -481,17 +481,17 @@ def acos(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = acos_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = acos_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = AcosBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         result._requires_grad = True
@@ -577,17 +577,17 @@ def atan(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = atan_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = atan_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = AtanBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         result._requires_grad = True
@@ -673,17 +673,17 @@ def sinh(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = sinh_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = sinh_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = SinhBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         result._requires_grad = True
@@ -769,17 +769,17 @@ def cosh(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = cosh_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = cosh_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = CoshBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         result._requires_grad = True
@@ -864,17 +864,17 @@ def tanh(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = tanh_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = tanh_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = TanhBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
@@ -960,17 +960,17 @@ def asinh(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = asinh_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = asinh_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = AsinhBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         result._requires_grad = True
@@ -1056,17 +1056,17 @@ def acosh(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = acosh_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = acosh_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = AcoshBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         result._requires_grad = True
@@ -1152,17 +1152,17 @@ def atanh(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = atanh_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = atanh_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = AtanhBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         result._requires_grad = True
@@ -1288,11 +1288,11 @@ def atan2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype or input_array.dtype.kind not in "fc":
         input_array, other_array = promote_arrays_to_float(input_array, other_array)
         promoted = True
-    value: Any = atan2_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = atan2_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or other._requires_grad):
         node = Atan2Backward0()
         node.next_edges = (
@@ -1300,8 +1300,8 @@ def atan2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -1459,11 +1459,11 @@ def hypot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    value: Any = hypot_kernel(input_array, other_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = hypot_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad or other._requires_grad):
         node = HypotBackward0()
         node.next_edges = (
@@ -1471,8 +1471,8 @@ def hypot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
             node.broadcast = True
             node.input_shape = input._array.shape
@@ -1562,17 +1562,17 @@ def deg2rad(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = deg2rad_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = deg2rad_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = Deg2radBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         if process.changed:
@@ -1637,17 +1637,17 @@ def rad2deg(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = rad2deg_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = rad2deg_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = Rad2degBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         if process.changed:
@@ -1730,17 +1730,17 @@ def sinc(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    value: Any = sinc_kernel(input_array)
-    if type(value) is not ndarray:
-        value = as_array(value)
+    computed: Any = sinc_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = value
+    result._array = computed
     if record and (input._requires_grad):
         node = SincBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
-        node.shape = value.shape
-        node.dtype = value.dtype
+        node.shape = computed.shape
+        node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         result._requires_grad = True

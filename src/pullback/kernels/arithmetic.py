@@ -1,26 +1,37 @@
-"""Addition, multiplication and what is made of them, element by element."""
+"""Addition, multiplication, division and what is made of them, element by element."""
 
 from __future__ import annotations
 
-
 import numpy as np
 
+from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.typing import Array, Scalar
 
 
 def add(input: Array, other: Array | Scalar, *, alpha: Scalar = 1) -> Array:
     """Add `other`, scaled by `alpha`, to `input`."""
-    return input + other if alpha == 1 else input + other * np.asarray(alpha, np.result_type(input))  # type: ignore[no-any-return]
+    return input + other if alpha == 1 else input + _scaled(other, alpha, input)  # type: ignore[no-any-return]
 
 
 def sub(input: Array, other: Array | Scalar, *, alpha: Scalar = 1) -> Array:
     """Subtract `other`, scaled by `alpha`, from `input`."""
-    if input.dtype == bool:
-        raise RuntimeError(
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
-            "operator instead."
-        )
-    return input - other if alpha == 1 else input - other * np.asarray(alpha, np.result_type(input))  # type: ignore[no-any-return]
+    try:
+        return input - other if alpha == 1 else input - _scaled(other, alpha, input)  # type: ignore[no-any-return]
+    except TypeError:
+        raise _bool_subtraction() from None
+
+
+def rsub(input: Array, other: Array | Scalar, *, alpha: Scalar = 1) -> Array:
+    """Subtract `input`, scaled by `alpha`, from the number `other`."""
+    try:
+        return other - input if alpha == 1 else other - _scaled(input, alpha, input)  # type: ignore[no-any-return]
+    except TypeError:
+        raise _bool_subtraction() from None
+
+
+def rsub_tensor(input: Array, other: Array, *, alpha: Scalar = 1) -> Array:
+    """Subtract `input`, scaled by `alpha`, from the tensor `other`."""
+    return rsub(input, other, alpha=alpha)
 
 
 def mul(input: Array, other: Array | Scalar) -> Array:
@@ -33,15 +44,125 @@ def div(input: Array, other: Array | Scalar) -> Array:
     return input / other  # type: ignore[no-any-return]
 
 
+def div_rounded(input: Array, other: Array | Scalar, rounding_mode: str) -> Array:
+    """Divide and round towards zero ("trunc") or down ("floor")."""
+    if rounding_mode == "floor":
+        return floor_divide(input, other)
+    _refuse_kinds(input, "bc", "div_trunc_cpu")
+    if input.dtype.kind in "iu":
+        return _truncated_quotient(input, other)
+    return np.trunc(input / other)
+
+
+def floor_divide(input: Array, other: Array | Scalar) -> Array:
+    """Divide and round down."""
+    _refuse_kinds(input, "bc", "div_floor_cpu")
+    if input.dtype.kind in "iu":
+        _refuse_zero(other)
+    return np.floor_divide(input, other)
+
+
+def remainder(input: Array, other: Array) -> Array:
+    """The remainder of a division rounded down: it has the sign of `other`."""
+    _refuse_kinds(input, "bc", "remainder_cpu")
+    if input.dtype.kind in "iu":
+        _refuse_zero(other)
+    return np.remainder(input, other)
+
+
+def remainder_scalar(input: Array, other: Array | Scalar) -> Array:
+    """As remainder, by a number."""
+    return remainder(input, other)  # type: ignore[arg-type]  # NumPy takes a number in an array's place
+
+
+def fmod(input: Array, other: Array) -> Array:
+    """The remainder of a division rounded towards zero: it has the sign of `input`."""
+    _refuse_kinds(input, "bc", "fmod_cpu")
+    if input.dtype.kind in "iu":
+        _refuse_zero(other)
+    return np.fmod(input, other)
+
+
+def fmod_scalar(input: Array, other: Array | Scalar) -> Array:
+    """As fmod, by a number."""
+    return fmod(input, other)  # type: ignore[arg-type]  # NumPy takes a number in an array's place
+
+
 def neg(input: Array) -> Array:
     """Change the sign."""
-    if input.dtype == bool:
+    try:
+        return -input  # type: ignore[no-any-return]
+    except TypeError:
         raise RuntimeError(
-            "Negation, the `-` operator, on a bool tensor is not supported. Use the `~` or `logical_not()` operator instead."
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
+            "`~` or `logical_not()` operator instead."
+        ) from None
+
+
+def reciprocal(input: Array) -> Array:
+    """Compute 1 / input."""
+    return 1 / input  # type: ignore[no-any-return]
+
+
+def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Array:
+    """Add `value * tensor1 * tensor2` to `input`."""
+    product = tensor1 * tensor2
+    return input + (product if value == 1 else _scaled(product, value, input))  # type: ignore[no-any-return]
+
+
+def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Array:
+    """Add `value * tensor1 / tensor2` to `input`."""
+    if input.dtype.kind in "biu":
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported: convert an operand to a floating-point dtype, or "
+            "write (input + value * trunc(tensor1 / tensor2)).to(input.dtype) for the truncating form."
         )
-    return -input  # type: ignore[no-any-return]
+    quotient = (tensor1 if value == 1 else _scaled(tensor1, value, input)) / tensor2
+    return input + quotient  # type: ignore[no-any-return]
+
+
+def gcd(input: Array, other: Array) -> Array:
+    """The greatest common divisor of integers."""
+    _refuse_kinds(input, "bfcV", "gcd_cpu")
+    return np.gcd(input, other)
+
+
+def lcm(input: Array, other: Array) -> Array:
+    """The least common multiple of integers, never negative."""
+    _refuse_kinds(input, "bfcV", "lcm_cpu")
+    return np.abs(np.lcm(input, other))
 
 
 def conj(input: Array) -> Array:
     """The complex conjugate; a real array is returned as it is."""
     return input.conjugate()  # type: ignore[no-any-return]
+
+
+def _scaled(other: Array | Scalar, alpha: Scalar, input: Array) -> Array:
+    """`alpha * other` in the dtype of `input`, which must be able to hold `alpha`."""
+    kind = input.dtype.kind
+    if kind in "biu" and isinstance(alpha, (float, complex)):
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if kind != "c" and isinstance(alpha, complex):
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    if kind != "b" and isinstance(alpha, bool):
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    return other * np.asarray(alpha, input.dtype)  # type: ignore[return-value]
+
+
+def _truncated_quotient(input: Array, other: Array | Scalar) -> Array:
+    """Integer division rounded towards zero."""
+    _refuse_zero(other)
+    return (input - np.fmod(input, other)) // other  # type: ignore[no-any-return]
+
+
+def _bool_subtraction() -> RuntimeError:
+    return RuntimeError(
+        "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+        "operator instead."
+    )
+
+
+def _refuse_zero(other: Array | Scalar) -> None:
+    if not np.all(other):
+        raise RuntimeError("ZeroDivisionError")

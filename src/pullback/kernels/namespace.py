@@ -4,14 +4,15 @@ from __future__ import annotations
 
 # fmt: off
 FILES = {
+    "activation": "relu relu_grad sigmoid logsigmoid silu mish gelu softplus softshrink hardshrink hardtanh hardsigmoid hardswish elu celu leaky_relu prelu_kernel rrelu_with_noise threshold glu",
     "along_dim": "take_along put_along add_along take_reduced put_reduced shift",
     "arithmetic": "add sub rsub rsub_tensor mul div div_rounded floor_divide remainder remainder_scalar fmod fmod_scalar neg reciprocal addcmul addcdiv gcd lcm conj",
     "bitwise": "bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift logical_not logical_and logical_or logical_xor",
     "broadcasting": "is_expandable_to sum_to sum_to_like broadcast_to",
-    "clamping": "where keep_where maximum minimum fmax fmin clamp clamp_tensor clamp_min clamp_min_tensor clamp_max clamp_max_tensor lerp lerp_scalar nan_to_num",
+    "clamping": "where drop_where keep_where maximum minimum fmax fmin clamp clamp_tensor clamp_min clamp_min_tensor clamp_max clamp_max_tensor lerp lerp_scalar nan_to_num",
     "comparison": "eq ne lt le gt ge isnan isinf isfinite isposinf isneginf isreal isclose equal_arrays",
     "complex_numbers": "abs angle sgn conj_physical polar complex real_part imaginary_part",
-    "convolution": "convolution convolution_grad_weight",
+    "convolutions": "convolution convolution_grad_weight",
     "creation": "array_from_values arange_array linspace_array eye_array strided_array",
     "exponential": "pow pow_scalar pow_base sqrt rsqrt exp expm1 log log2 log10 log1p logaddexp logaddexp2",
     "extrema": "max_all min_all max_dim min_dim amax amin aminmax argmax argmin shares shares_or_nans",
@@ -22,6 +23,7 @@ FILES = {
     "matrix_products": "mm bmm mv dot vdot outer matmul_batched matmul_grad_input matmul_grad_other addmm addmv addr baddbmm addbmm linear_bias linear_bias_folded linear_product linear_product_folded linear_grad_input linear_grad_weight linear_grad_bias",
     "nll_loss": "nll_loss nll_loss2d nll_loss_grad",
     "norms": "linalg_vector_norm div_or_zero pow_or_zero",
+    "padding": "constant_pad_nd",
     "positions": "normalized check_index flat_positions add_at broadcast_shape strided_positions",
     "printing": "corners widen magnitude_range",
     "reduced_axes": "reduced_axes reduced_count accumulation_dtype widened floated accurate_sum require_elements refuse_complex require_floating",

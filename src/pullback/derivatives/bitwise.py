@@ -1,0 +1,45 @@
+"""Rules of kernels/bitwise.py: nothing here has a gradient."""
+
+from __future__ import annotations
+
+from pullback.rules import Tensor, non_differentiable
+
+
+@non_differentiable(in_place=True, promote="common")
+def bitwise_and(input: Tensor, other: Tensor) -> None: ...
+
+
+@non_differentiable(in_place=True, promote="common")
+def bitwise_or(input: Tensor, other: Tensor) -> None: ...
+
+
+@non_differentiable(in_place=True, promote="common")
+def bitwise_xor(input: Tensor, other: Tensor) -> None: ...
+
+
+@non_differentiable(in_place=True, promote="common")
+def bitwise_left_shift(input: Tensor, other: Tensor) -> None: ...
+
+
+@non_differentiable(in_place=True, promote="common")
+def bitwise_right_shift(input: Tensor, other: Tensor) -> None: ...
+
+
+@non_differentiable(in_place=True)
+def bitwise_not(input: Tensor) -> None: ...
+
+
+@non_differentiable(in_place=True)
+def logical_not(input: Tensor) -> None: ...
+
+
+@non_differentiable(in_place=True)
+def logical_and(input: Tensor, other: Tensor) -> None: ...
+
+
+@non_differentiable(in_place=True)
+def logical_or(input: Tensor, other: Tensor) -> None: ...
+
+
+@non_differentiable(in_place=True)
+def logical_xor(input: Tensor, other: Tensor) -> None: ...

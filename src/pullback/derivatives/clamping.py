@@ -1,0 +1,95 @@
+"""Rules of kernels/clamping.py. At a tie both sides of maximum get half; a bound that is met lets the gradient pass."""
+
+from __future__ import annotations
+
+from pullback.rules import F, Pullback, Scalar, Tensor, elementwise, wrt
+
+
+@elementwise
+def where(grad: Tensor, condition: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    return wrt(input=F.where(condition, grad, 0), other=F.where(condition, 0, grad))
+
+
+@elementwise
+def maximum(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    return wrt(
+        input=F.share_of_tie(grad, input < other, input == other),
+        other=F.share_of_tie(grad, input > other, input == other),
+    )
+
+
+@elementwise
+def minimum(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    return wrt(
+        input=F.share_of_tie(grad, input > other, input == other),
+        other=F.share_of_tie(grad, input < other, input == other),
+    )
+
+
+@elementwise
+def fmax(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    return wrt(
+        input=F.keep_where(F.logical_or(input >= other, F.isnan(other)), grad),
+        other=F.drop_where(F.logical_or(input >= other, F.isnan(other)), grad),
+    )
+
+
+@elementwise
+def fmin(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    return wrt(
+        input=F.keep_where(F.logical_or(input <= other, F.isnan(other)), grad),
+        other=F.drop_where(F.logical_or(input <= other, F.isnan(other)), grad),
+    )
+
+
+@elementwise(in_place=True, node="ClampBackward1")
+def clamp(grad: Tensor, input: Tensor, min: Scalar, max: Scalar) -> Pullback:
+    return wrt(input=F.clamp_grad(grad, input, min, max))
+
+
+@elementwise(in_place=True, node="ClampBackward0")
+def clamp_tensor(grad: Tensor, input: Tensor, min: Tensor, max: Tensor) -> Pullback:
+    return wrt(
+        input=F.clamp_grad(grad, input, min, max),
+        min=F.clamp_grad_min(grad, input, min, max),
+        max=F.clamp_grad_max(grad, input, min, max),
+    )
+
+
+@elementwise(in_place=True)
+def clamp_min(grad: Tensor, input: Tensor, min: Scalar) -> Pullback:
+    return wrt(input=F.keep_where(input >= min, grad))
+
+
+@elementwise(in_place=True, node="ClampMinBackward1")
+def clamp_min_tensor(grad: Tensor, input: Tensor, min: Tensor) -> Pullback:
+    return wrt(input=F.keep_where(input >= min, grad), min=F.keep_where(input < min, grad))
+
+
+@elementwise(in_place=True)
+def clamp_max(grad: Tensor, input: Tensor, max: Scalar) -> Pullback:
+    return wrt(input=F.keep_where(input <= max, grad))
+
+
+@elementwise(in_place=True, node="ClampMaxBackward1")
+def clamp_max_tensor(grad: Tensor, input: Tensor, max: Tensor) -> Pullback:
+    return wrt(input=F.keep_where(input <= max, grad), max=F.keep_where(input > max, grad))
+
+
+@elementwise(in_place=True, node="LerpBackward1")
+def lerp(grad: Tensor, input: Tensor, end: Tensor, weight: Tensor) -> Pullback:
+    return wrt(
+        input=grad * F.conj(1 - weight),
+        end=grad * F.conj(weight),
+        weight=grad * F.conj(end - input),
+    )
+
+
+@elementwise(in_place=True, node="LerpBackward0")
+def lerp_scalar(grad: Tensor, input: Tensor, end: Tensor, weight: Scalar) -> Pullback:
+    return wrt(input=grad * F.conj_number(1 - weight), end=grad * F.conj_number(weight))
+
+
+@elementwise(in_place=True)
+def nan_to_num(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=F.keep_where(F.isfinite(input), grad))

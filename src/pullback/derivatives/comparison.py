@@ -1,0 +1,57 @@
+"""Rules of kernels/comparison.py: nothing here has a gradient."""
+
+from __future__ import annotations
+
+from pullback.rules import Tensor, non_differentiable
+
+
+@non_differentiable(in_place=True, promote="common")
+def eq(input: Tensor, other: Tensor) -> None: ...
+
+
+@non_differentiable(in_place=True, promote="common")
+def ne(input: Tensor, other: Tensor) -> None: ...
+
+
+@non_differentiable(in_place=True, promote="common")
+def lt(input: Tensor, other: Tensor) -> None: ...
+
+
+@non_differentiable(in_place=True, promote="common")
+def le(input: Tensor, other: Tensor) -> None: ...
+
+
+@non_differentiable(in_place=True, promote="common")
+def gt(input: Tensor, other: Tensor) -> None: ...
+
+
+@non_differentiable(in_place=True, promote="common")
+def ge(input: Tensor, other: Tensor) -> None: ...
+
+
+@non_differentiable
+def isnan(input: Tensor) -> None: ...
+
+
+@non_differentiable
+def isinf(input: Tensor) -> None: ...
+
+
+@non_differentiable
+def isfinite(input: Tensor) -> None: ...
+
+
+@non_differentiable
+def isposinf(input: Tensor) -> None: ...
+
+
+@non_differentiable
+def isneginf(input: Tensor) -> None: ...
+
+
+@non_differentiable
+def isreal(input: Tensor) -> None: ...
+
+
+@non_differentiable
+def isclose(input: Tensor, other: Tensor) -> None: ...

@@ -1,0 +1,68 @@
+"""Rules of kernels/complex_numbers.py. Most are linear over the reals only, so their tangents are written out."""
+
+from __future__ import annotations
+
+from pullback.rules import F, Pullback, Tensor, elementwise, linear, tangent, wrt
+
+
+@elementwise(in_place=True)
+def abs(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad * F.sgn(input))
+
+
+@elementwise(promote="float")
+def angle(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=F.angle_grad(grad, input))
+
+
+@elementwise(in_place=True)
+def sgn(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(input=F.sgn_grad(grad, input, result))
+
+
+@tangent
+def sgn_tangent(input: Tensor, input_tangent: Tensor, *, result: Tensor) -> Tensor:
+    return F.sgn_grad(input_tangent, input, result)
+
+
+@elementwise(in_place=True)
+def conj_physical(grad: Tensor) -> Pullback:
+    return wrt(input=F.conj_physical(grad))
+
+
+@tangent
+def conj_physical_tangent(input_tangent: Tensor) -> Tensor:
+    return F.conj_physical(input_tangent)
+
+
+@elementwise
+def polar(grad: Tensor, abs: Tensor, angle: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(
+        abs=F.real_part(F.conj(grad) * F.sgn_of_angle(angle)),
+        angle=F.real_part(F.conj(grad) * result * 1j),
+    )
+
+
+@tangent
+def polar_tangent(angle: Tensor, abs_tangent: Tensor, angle_tangent: Tensor, *, result: Tensor) -> Tensor:
+    return abs_tangent * F.sgn_of_angle(angle) + result * 1j * angle_tangent
+
+
+@elementwise
+def complex(grad: Tensor, real: Tensor, imag: Tensor) -> Pullback:
+    return wrt(real=F.real_part(grad), imag=F.imaginary_part(grad))
+
+
+@tangent
+def complex_tangent(real_tangent: Tensor, imag_tangent: Tensor) -> Tensor:
+    return F.complex(real_tangent, imag_tangent)
+
+
+@linear
+def real_part(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=F.to_dtype(grad, input.dtype))
+
+
+@linear
+def imaginary_part(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=F.to_dtype(grad * 1j, input.dtype))

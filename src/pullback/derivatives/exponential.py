@@ -1,0 +1,84 @@
+"""Rules of kernels/exponential.py."""
+
+from __future__ import annotations
+
+from pullback.rules import F, Pullback, Tensor, elementwise, wrt
+
+
+@elementwise(in_place=True, node="PowBackward1")
+def pow(grad: Tensor, input: Tensor, exponent: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(
+        input=F.where(exponent == 0, 0, grad * F.conj(exponent * F.pow(input, exponent - 1))),
+        exponent=F.pow_grad_exponent(grad, input, exponent, result),
+    )
+
+
+@elementwise(in_place=True, node="PowBackward0")
+def pow_scalar(grad: Tensor, input: Tensor, exponent: Tensor) -> Pullback:
+    return wrt(input=F.pow_grad_input(grad, input, exponent))
+
+
+@elementwise(node="PowBackward2")
+def pow_base(grad: Tensor, exponent: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(exponent=F.pow_base_grad(grad, exponent, input, result))
+
+
+@elementwise(in_place=True, promote="float")
+def sqrt(grad: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(input=grad / (2 * F.conj(result)))
+
+
+@elementwise(in_place=True, promote="float")
+def rsqrt(grad: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(input=grad * F.conj(F.pow_scalar(result, 3)) / -2)
+
+
+@elementwise(in_place=True, promote="float")
+def exp(grad: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(input=grad * F.conj(result))
+
+
+@elementwise(in_place=True, promote="float")
+def exp2(grad: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(input=grad * F.conj(result) * 0.6931471805599453)
+
+
+@elementwise(in_place=True, promote="float")
+def expm1(grad: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(input=grad * (F.conj(result) + 1))
+
+
+@elementwise(in_place=True, promote="float")
+def log(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad / F.conj(input))
+
+
+@elementwise(in_place=True, promote="float")
+def log2(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad / (F.conj(input) * 0.6931471805599453))
+
+
+@elementwise(in_place=True, promote="float")
+def log10(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad / (F.conj(input) * 2.302585092994046))
+
+
+@elementwise(in_place=True, promote="float")
+def log1p(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad / F.conj(input + 1))
+
+
+@elementwise
+def logaddexp(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    return wrt(
+        input=grad / F.conj(1 + F.exp(other - input)),
+        other=grad / F.conj(1 + F.exp(input - other)),
+    )
+
+
+@elementwise
+def logaddexp2(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    return wrt(
+        input=grad / F.conj(1 + F.exp2(other - input)),
+        other=grad / F.conj(1 + F.exp2(input - other)),
+    )

@@ -1,0 +1,78 @@
+"""Rules of kernels/rounding.py: steps have the gradient zero."""
+
+from __future__ import annotations
+
+from pullback.rules import F, Pullback, Tensor, elementwise, linear, non_differentiable, not_implemented, wrt
+
+
+@elementwise(in_place=True)
+def floor(grad: Tensor) -> Pullback:
+    return wrt(input=F.zeros_of(grad))
+
+
+@elementwise(in_place=True)
+def ceil(grad: Tensor) -> Pullback:
+    return wrt(input=F.zeros_of(grad))
+
+
+@elementwise(in_place=True)
+def trunc(grad: Tensor) -> Pullback:
+    return wrt(input=F.zeros_of(grad))
+
+
+@elementwise(in_place=True)
+def round(grad: Tensor) -> Pullback:
+    return wrt(input=F.zeros_of(grad))
+
+
+@elementwise(in_place=True, node="RoundBackward1")
+def round_decimals(grad: Tensor) -> Pullback:
+    return wrt(input=F.zeros_of(grad))
+
+
+@elementwise(in_place=True)
+def frac(grad: Tensor) -> Pullback:
+    return wrt(input=grad)
+
+
+@elementwise(in_place=True)
+def sign(grad: Tensor) -> Pullback:
+    return wrt(input=F.zeros_of(grad))
+
+
+@non_differentiable
+def signbit(input: Tensor) -> None: ...
+
+
+@elementwise(in_place=True, promote="float")
+def copysign(grad: Tensor, input: Tensor, other: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(input=F.copysign_grad(grad, input, result), other=F.zeros_of(grad))
+
+
+@elementwise(promote="float", node="CopysignBackward1")
+def copysign_scalar(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(input=F.copysign_grad(grad, input, result))
+
+
+@elementwise(in_place=True)
+def nextafter(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    return wrt(input=not_implemented("aten::nextafter"), other=not_implemented("aten::nextafter"))
+
+
+@elementwise(outputs=("mantissa", "exponent"), differentiable=(True, False))
+def frexp(grad: Tensor, *, exponent: Tensor) -> Pullback:
+    return wrt(input=grad / F.exp2_of(exponent, grad.dtype))
+
+
+@elementwise(in_place=True, promote="float")
+def ldexp(grad: Tensor, input: Tensor, other: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(input=grad * F.conj(F.exp2(other)), other=grad * F.conj(result * 0.6931471805599453))
+
+
+@non_differentiable(in_place=True)
+def heaviside(input: Tensor, values: Tensor) -> None: ...
+
+
+@linear
+def zeros_of(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=F.zeros_of(grad))

@@ -1,0 +1,91 @@
+"""Rules of kernels/trigonometric.py."""
+
+from __future__ import annotations
+
+from pullback.rules import F, Pullback, Tensor, elementwise, wrt
+
+
+@elementwise(in_place=True, promote="float")
+def sin(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad * F.conj(F.cos(input)))
+
+
+@elementwise(in_place=True, promote="float")
+def cos(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad * F.conj(-F.sin(input)))
+
+
+@elementwise(in_place=True, promote="float")
+def tan(grad: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(input=grad * F.conj(1 + result * result))
+
+
+@elementwise(in_place=True, promote="float")
+def asin(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad * F.conj(F.rsqrt(1 - input * input)))
+
+
+@elementwise(in_place=True, promote="float")
+def acos(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad * F.conj(-F.rsqrt(1 - input * input)))
+
+
+@elementwise(in_place=True, promote="float")
+def atan(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad / F.conj(input * input + 1))
+
+
+@elementwise(in_place=True, promote="float")
+def sinh(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad * F.conj(F.cosh(input)))
+
+
+@elementwise(in_place=True, promote="float")
+def cosh(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad * F.conj(F.sinh(input)))
+
+
+@elementwise(in_place=True, promote="float")
+def tanh(grad: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(input=grad * F.conj(1 - result * result))
+
+
+@elementwise(in_place=True, promote="float")
+def asinh(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad * F.conj(F.rsqrt(input * input + 1)))
+
+
+@elementwise(in_place=True, promote="float")
+def acosh(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad * F.conj(F.rsqrt(input - 1) * F.rsqrt(input + 1)))
+
+
+@elementwise(in_place=True, promote="float")
+def atanh(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad / F.conj(1 - input * input))
+
+
+@elementwise(in_place=True, promote="float")
+def atan2(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    scaled = grad / (input * input + other * other)
+    return wrt(input=other * scaled, other=-input * scaled)
+
+
+@elementwise(in_place=True)
+def hypot(grad: Tensor, input: Tensor, other: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(input=grad * (input / result), other=grad * (other / result))
+
+
+@elementwise(in_place=True, promote="float")
+def deg2rad(grad: Tensor) -> Pullback:
+    return wrt(input=F.deg2rad(grad))
+
+
+@elementwise(in_place=True, promote="float")
+def rad2deg(grad: Tensor) -> Pullback:
+    return wrt(input=F.rad2deg(grad))
+
+
+@elementwise(in_place=True, promote="float")
+def sinc(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=F.sinc_grad(grad, input))

@@ -1,0 +1,63 @@
+"""Slopes of activation functions that need more than a line."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pullback.generated as F
+from pullback.typing import Scalar
+
+
+def relu_grad(grad: Any, result: Any) -> Any:
+    """The gradient of relu: zero where the result is not positive."""
+    return F.drop_where(result <= 0, grad)
+
+
+def silu_slope(input: Any) -> Any:
+    """The derivative of x * sigmoid(x)."""
+    gate = F.sigmoid(input)
+    return gate * (1 + input * (1 - gate))
+
+
+def mish_slope(input: Any) -> Any:
+    """The derivative of x * tanh(softplus(x))."""
+    squashed = F.tanh(F.softplus(input))
+    return squashed + input * F.sigmoid(input) * (1 - squashed * squashed)
+
+
+def gelu_slope(input: Any) -> Any:
+    """The derivative of x * ndtr(x): ndtr(x) + x * density(x)."""
+    cumulative = (1 + F.erf(input * math.sqrt(0.5))) * 0.5
+    density = F.exp(input * input * -0.5) * (1 / math.sqrt(2 * math.pi))
+    return cumulative + input * density
+
+
+def gelu_tanh_slope(input: Any) -> Any:
+    """The derivative of gelu's tanh approximation 0.5 x (1 + tanh(k (x + c x^3)))."""
+    square = input * input
+    squashed = F.tanh((input + square * input * 0.044715) * math.sqrt(2 / math.pi))
+    inner = (1 + square * (3 * 0.044715)) * math.sqrt(2 / math.pi)
+    return (1 + squashed) * 0.5 + input * (1 - squashed * squashed) * inner * 0.5
+
+
+def elu_grad(grad: Any, input: Any, alpha: Scalar, scale: Scalar, input_scale: Scalar) -> Any:
+    """The gradient of elu; at zero it is that of the exponential branch."""
+    below = grad * F.exp(input * input_scale) * (alpha * scale * input_scale)
+    return F.where(input <= 0, below, grad * scale)
+
+
+def glu_grad(grad: Any, input: Any, dim: int) -> Any:
+    """The gradients of both halves of a gated input, joined."""
+    size = input.shape[dim] // 2
+    first, second = F.narrow(input, dim, 0, size), F.narrow(input, dim, size, size)
+    gate = F.sigmoid(second)
+    return F.cat([grad * gate, grad * first * gate * (1 - gate)], dim)
+
+
+def logit_grad(grad: Any, input: Any, eps: float | None) -> Any:
+    """The gradient of logit: nan outside (0, 1), or zero outside of the clamped range."""
+    slope = grad / (input * (1 - input))
+    if eps is None:
+        return F.where(F.logical_or(input < 0, input > 1), math.nan, slope)
+    return F.drop_where(F.logical_or(input < eps, input > 1 - eps), slope)

@@ -1,0 +1,34 @@
+"""Gradients of functions that are not holomorphic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.generated as F
+
+
+def angle_grad(grad: Any, input: Any) -> Any:
+    """The gradient of the angle: zero at zero, and everywhere on the reals."""
+    if not is_complex_value(input):
+        return F.zeros_of(grad)
+    magnitude = F.abs(input)
+    return F.where(magnitude == 0, 0, grad * (input * 1j) / (magnitude * magnitude))
+
+
+def sgn_grad(grad: Any, input: Any, result: Any) -> Any:
+    """The gradient of sgn: what is tangential to the unit circle, over the magnitude."""
+    if not is_complex_value(input):
+        return F.zeros_of(grad)
+    magnitude = F.abs(input)
+    radial = F.real_part(grad * F.conj(result)) * result
+    return F.where(magnitude == 0, 0, (grad - radial) / magnitude)
+
+
+def sgn_of_angle(angle: Any) -> Any:
+    """The number on the unit circle at an angle."""
+    return F.complex(F.cos(angle), F.sin(angle))
+
+
+def is_complex_value(value: Any) -> bool:
+    """Whether an array or Tensor is complex."""
+    return bool(getattr(value, "_array", value).dtype.kind == "c")

@@ -1,0 +1,39 @@
+"""Gradients of powers, with PyTorch's values where a factor is zero."""
+
+from __future__ import annotations
+
+import cmath
+import math
+from typing import Any
+
+import pullback.generated as F
+from pullback.typing import Scalar
+
+
+def pow_grad_input(grad: Any, input: Any, exponent: Any) -> Any:
+    """The gradient of the base, for an exponent that is a number."""
+    if exponent == 0:
+        return F.zeros_of(grad)
+    if exponent == 2:
+        return grad * F.conj(input * 2)
+    return grad * F.conj(F.pow_scalar(input, exponent - 1) * exponent)
+
+
+def pow_grad_exponent(grad: Any, input: Any, exponent: Any, result: Any) -> Any:
+    """The gradient of the exponent; a zero base stays zero under positive powers."""
+    settled = F.logical_and(input == 0, F.real_part(exponent) >= 0)
+    return grad * F.where(settled, 0, F.conj(result * F.log(input)))
+
+
+def pow_base_grad(grad: Any, exponent: Any, input: Any, result: Any) -> Any:
+    """The gradient of the exponent, for a base that is a number."""
+    if input == 0:
+        return grad * F.where(F.real_part(exponent) >= 0, 0, F.conj(result * -math.inf))
+    return grad * F.conj(result * logarithm(input))
+
+
+def logarithm(value: Scalar) -> Scalar:
+    """The logarithm of a number; of a negative one nan, unless it is complex."""
+    if isinstance(value, complex):
+        return cmath.log(value)
+    return math.log(value) if value > 0 else math.nan

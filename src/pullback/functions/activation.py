@@ -1,0 +1,115 @@
+"""Activations: PyTorch's functional signatures, with `inplace`, and those made of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pullback.generated as G
+from pullback.graph.in_place import in_place
+from pullback.tensor.tensor import Tensor
+
+_SELU_ALPHA = 1.6732632423543772848170429916717
+_SELU_SCALE = 1.0507009873554804934193349852946
+
+
+def _apply(function: Callable[..., Any], inplace: bool, input: Tensor, *args: Any) -> Any:
+    return in_place(function, input, *args) if inplace else function(input, *args)
+
+
+def silu(input: Tensor, inplace: bool = False) -> Any:
+    """Compute input * sigmoid(input)."""
+    return _apply(G.silu, inplace, input)
+
+
+def mish(input: Tensor, inplace: bool = False) -> Any:
+    """Compute input * tanh(softplus(input))."""
+    return _apply(G.mish, inplace, input)
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Any:
+    """Clamp to [0, 6]."""
+    return _apply(G.hardtanh, inplace, input, 0.0, 6.0)
+
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
+    """Clamp to [min_val, max_val]."""
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    return _apply(G.hardtanh, inplace, input, min_val, max_val)
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Any:
+    """Compute clamp(input + 3, 0, 6) / 6."""
+    return _apply(G.hardsigmoid, inplace, input)
+
+
+def hardswish(input: Tensor, inplace: bool = False) -> Any:
+    """Compute input * clamp(input + 3, 0, 6) / 6."""
+    return _apply(G.hardswish, inplace, input)
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
+    """Positive elements as they are; below zero `alpha * (exp(input) - 1)`."""
+    return _apply(G.elu, inplace, input, alpha)
+
+
+def elu_(input: Tensor, alpha: float = 1.0) -> Any:
+    """In-place version of elu."""
+    return in_place(G.elu, input, alpha)
+
+
+def selu(input: Tensor, inplace: bool = False) -> Any:
+    """ELU with the two constants that keep activations normalised."""
+    return _apply(G.elu, inplace, input, _SELU_ALPHA, _SELU_SCALE)
+
+
+def selu_(input: Tensor) -> Any:
+    """In-place version of selu."""
+    return in_place(selu, input)
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
+    """Positive elements as they are; below zero `alpha * (exp(input / alpha) - 1)`."""
+    return _apply(G.celu, inplace, input, alpha)
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Any:
+    """Positive elements as they are, the rest times `negative_slope`."""
+    return _apply(G.leaky_relu, inplace, input, negative_slope)
+
+
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Any:
+    """Elements above `threshold` as they are, `value` for the rest."""
+    return _apply(G.threshold, inplace, input, threshold, value)
+
+
+def prelu(input: Tensor, weight: Tensor) -> Any:
+    """Positive elements as they are, the rest times `weight`: one number, or one per channel."""
+    shape = input._array.shape
+    if weight._array.size != 1:
+        if not shape:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = shape[1] if len(shape) > 1 else 1
+        if channels != weight._array.size:
+            raise RuntimeError(
+                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{weight._array.size} and channel size = {channels}."
+            )
+    if weight._array.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight._array.ndim}")
+    if len(shape) > 1 and weight._array.size != 1:
+        weight = G.reshape(weight, (1, -1, *[1] * (len(shape) - 2)))
+    elif weight._array.ndim > len(shape):
+        weight = G.reshape(weight, ())
+    return G.prelu_kernel(input, weight)
+
+
+def tanhshrink(input: Tensor) -> Any:
+    """Compute input - tanh(input)."""
+    return G.sub(input, G.tanh(input))
+
+
+def softsign(input: Tensor) -> Any:
+    """Compute input / (1 + |input|)."""
+    return G.div(input, G.add(G.abs(input), 1))

@@ -1,0 +1,42 @@
+"""PyTorch's second names for elementwise functions."""
+
+from __future__ import annotations
+
+import pullback.generated as G
+
+subtract = G.sub
+subtract_ = G.sub_
+multiply = G.mul
+multiply_ = G.mul_
+negative = G.neg
+negative_ = G.neg_
+true_divide = G.div
+true_divide_ = G.div_
+arccos = G.acos
+arccos_ = G.acos_
+arccosh = G.acosh
+arccosh_ = G.acosh_
+arcsin = G.asin
+arcsin_ = G.asin_
+arcsinh = G.asinh
+arcsinh_ = G.asinh_
+arctan = G.atan
+arctan_ = G.atan_
+arctan2 = G.atan2
+arctan2_ = G.atan2_
+arctanh = G.atanh
+arctanh_ = G.atanh_
+absolute = G.abs
+absolute_ = G.abs_
+fix = G.trunc
+fix_ = G.trunc_
+greater = G.gt
+greater_ = G.gt_
+greater_equal = G.ge
+greater_equal_ = G.ge_
+less = G.lt
+less_ = G.lt_
+less_equal = G.le
+less_equal_ = G.le_
+not_equal = G.ne
+not_equal_ = G.ne_

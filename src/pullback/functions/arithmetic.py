@@ -1,0 +1,97 @@
+"""Arithmetic: PyTorch's overloads and aliases, and the number-first forms that operators need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.generated as G
+from pullback.backend.array_module import as_array
+from pullback.backend.dtype import number_as, result_dtype
+from pullback.graph.in_place import in_place
+from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
+
+reflected_add = G.add
+reflected_mul = G.mul
+reflected_sub = G.rsub
+
+
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
+    """Divide element by element, as it is or rounded down ("floor") or towards zero ("trunc").
+
+    >>> import pullback
+    >>> pullback.div(pullback.tensor([-7]), 2, rounding_mode="trunc")
+    tensor([-3])
+    """
+    if rounding_mode is None:
+        return G.div(input, other, out=out)
+    if rounding_mode not in ("floor", "trunc"):
+        raise RuntimeError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
+        )
+    return G.div_rounded(input, other, rounding_mode, out=out)
+
+
+def div_(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """In-place version of div."""
+    return G.div_(input, other) if rounding_mode is None else in_place(div, input, other, rounding_mode=rounding_mode)
+
+
+def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
+    """Subtract `input`, scaled by `alpha`, from `other`."""
+    return (G.rsub_tensor if isinstance(other, TensorBase) else G.rsub)(input, other, alpha=alpha)
+
+
+def reflected_div(input: Tensor, other: Any) -> Any:
+    """Compute other / input, for a number."""
+    return G.mul(G.reciprocal(input), other)
+
+
+def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
+    """Divide and round down."""
+    return G.floor_divide(tensor_beside(input, other), other, out=out)
+
+
+def reflected_floor_divide(input: Tensor, other: Any) -> Any:
+    """Compute other // input, for a number."""
+    return floor_divide(other, input)
+
+
+def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The remainder of a division rounded down: it has the sign of `other`."""
+    if isinstance(other, TensorBase):
+        return G.remainder(tensor_beside(input, other), other, out=out)
+    return G.remainder_scalar(input, other, out=out)
+
+
+def remainder_(input: Tensor, other: Any) -> Any:
+    """In-place version of remainder."""
+    return in_place(remainder, input, other)
+
+
+def reflected_remainder(input: Tensor, other: Any) -> Any:
+    """Compute other % input, for a number."""
+    return remainder(other, input)
+
+
+def fmod(input: Tensor, other: Any, *, out: Any = None) -> Any:
+    """The remainder of a division rounded towards zero: it has the sign of `input`."""
+    return (G.fmod if isinstance(other, TensorBase) else G.fmod_scalar)(input, other, out=out)
+
+
+def fmod_(input: Tensor, other: Any) -> Any:
+    """In-place version of fmod."""
+    return in_place(fmod, input, other)
+
+
+def positive(input: Tensor) -> Any:
+    """The tensor itself: `+input`."""
+    if input._array.dtype == bool:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+def tensor_beside(value: Any, other: Any) -> Any:
+    """A number that stands in a tensor's place, as a 0-dim tensor of the dtype it promotes to beside `other`."""
+    if isinstance(value, TensorBase) or not isinstance(other, TensorBase) or not isinstance(value, (int, float, complex)):
+        return value
+    return new_tensor(as_array(number_as(value, result_dtype((value, other._array)))))

@@ -1,0 +1,105 @@
+"""Clamping with bounds that are numbers, tensors or absent, and other overloads that choose between elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.generated as G
+from pullback.backend.dtype import from_numpy_dtype, result_dtype
+from pullback.functions.conversion import convert
+from pullback.graph.in_place import in_place
+from pullback.tensor.tensor import Tensor, TensorBase
+
+
+def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
+    """Elements no smaller than `min` and no greater than `max`.
+
+    >>> import pullback
+    >>> pullback.clamp(pullback.tensor([-1.0, 0.5, 2.0]), 0, 1)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if isinstance(min, TensorBase) or isinstance(max, TensorBase):
+        return G.clamp_tensor(input, _bound(min, input), _bound(max, input), out=out)
+    return G.clamp(_promoted(input, min, max), min, max, out=out)
+
+
+def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Any:
+    """In-place version of clamp."""
+    return in_place(clamp, input, min, max)
+
+
+def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Any:
+    """Elements no smaller than `min`."""
+    if isinstance(min, TensorBase):
+        return G.clamp_min_tensor(input, min, out=out)
+    return G.clamp_min(_promoted(input, min), min, out=out)
+
+
+def clamp_min_(input: Tensor, min: Any) -> Any:
+    """In-place version of clamp_min."""
+    return in_place(clamp_min, input, min)
+
+
+def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Any:
+    """Elements no greater than `max`."""
+    if isinstance(max, TensorBase):
+        return G.clamp_max_tensor(input, max, out=out)
+    return G.clamp_max(_promoted(input, max), max, out=out)
+
+
+def clamp_max_(input: Tensor, max: Any) -> Any:
+    """In-place version of clamp_max."""
+    return in_place(clamp_max, input, max)
+
+
+clip = clamp
+clip_ = clamp_
+
+
+def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+    """Elements of `input` where `condition` is true, of `other` elsewhere; the true positions if only it is given."""
+    if input is None and other is None:
+        return _positions(condition)
+    return G.where(condition, input, other, out=out)
+
+
+def method_where(input: Tensor, condition: Tensor, other: Any) -> Any:
+    """Elements of this tensor where `condition` is true, of `other` elsewhere."""
+    return G.where(condition, input, other)
+
+
+def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Any:
+    """Interpolate linearly from `input` to `end`; `weight` is a number or a tensor."""
+    for name, value in (("end", end), ("weight", weight)):
+        if isinstance(value, TensorBase) and value._array.dtype != input._array.dtype:
+            if name == "end" or value._array.ndim:
+                raise RuntimeError(
+                    f"expected dtype {input.dtype.alias or input.dtype.name} for `{name}` but got dtype "
+                    f"{value.dtype.alias or value.dtype.name}"  # type: ignore[attr-defined]
+                )
+    return (G.lerp if isinstance(weight, TensorBase) else G.lerp_scalar)(input, end, weight, out=out)
+
+
+def lerp_(input: Tensor, end: Tensor, weight: Any) -> Any:
+    """In-place version of lerp."""
+    return in_place(lerp, input, end, weight)
+
+
+def _positions(condition: Tensor) -> Any:
+    import pullback.functions as F
+
+    return F.nonzero(condition, as_tuple=True)
+
+
+def _promoted(input: Tensor, *bounds: Any) -> Any:
+    """The input in the dtype that it and its bounds promote to."""
+    common = result_dtype([input._array, *[b for b in bounds if b is not None]])
+    return input if common == input._array.dtype else convert(input, from_numpy_dtype(common))
+
+
+def _bound(value: Any, input: Tensor) -> Any:
+    if value is None or isinstance(value, TensorBase):
+        return value
+    raise TypeError("clamp(): argument 'min' and 'max' must both be Tensors or both be numbers")

@@ -1,0 +1,151 @@
+"""Activation functions, element by element. The gradients of the kinked ones are kernels too."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pullback.kernels.clamping import drop_where
+from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
+from pullback.kernels.special import erf
+from pullback.typing import Array, Dim, Scalar
+
+_SQRT_HALF = math.sqrt(0.5)
+_SQRT_TWO_OVER_PI = math.sqrt(2 / math.pi)
+_CUBIC = 0.044715
+
+
+def relu(input: Array) -> Array:
+    """Positive elements as they are, zero for the rest."""
+    if input.dtype.kind == "b":
+        raise RuntimeError("Boolean inputs not supported for relu")
+    return np.maximum(input, 0)
+
+
+def relu_grad(grad: Array, result: Array) -> Array:
+    """The gradient of relu: zero where the result is not positive."""
+    return drop_where(result <= 0, grad)
+
+
+@_in_float32
+def sigmoid(input: Array) -> Array:
+    """Compute 1 / (1 + exp(-input))."""
+    return 1 / (1 + np.exp(-input))  # type: ignore[no-any-return]
+
+
+@_in_float32
+def logsigmoid(input: Array) -> Array:
+    """Compute log(sigmoid(input)) without overflow."""
+    return np.minimum(input, 0) - np.log1p(np.exp(-np.abs(input)))  # type: ignore[no-any-return]
+
+
+@_in_float32
+def silu(input: Array) -> Array:
+    """Compute input * sigmoid(input)."""
+    return input / (1 + np.exp(-input))  # type: ignore[no-any-return]
+
+
+@_in_float32
+def mish(input: Array) -> Array:
+    """Compute input * tanh(softplus(input))."""
+    return input * np.tanh(np.log1p(np.exp(input)))  # type: ignore[no-any-return]
+
+
+@_in_float32
+def gelu(input: Array, *, approximate: str = "none") -> Array:
+    """Multiply by the normal distribution function, exact or in its "tanh" approximation."""
+    _refuse_kinds(input, "biuc", "GeluKernelImpl")
+    if approximate == "none":
+        return 0.5 * input * (1 + erf(input * _SQRT_HALF))  # type: ignore[no-any-return]
+    if approximate == "tanh":
+        return 0.5 * input * (1 + np.tanh(_SQRT_TWO_OVER_PI * (input + _CUBIC * input * input * input)))  # type: ignore[no-any-return]
+    raise RuntimeError(f"approximate argument must be either none or tanh, got '{approximate}'.")
+
+
+@_in_float32
+def softplus(input: Array, beta: Scalar = 1, threshold: Scalar = 20) -> Array:
+    """Compute log(1 + exp(beta * input)) / beta; the input itself where that product exceeds `threshold`."""
+    scaled = input * beta
+    return np.where(scaled > threshold, input, np.log1p(np.exp(scaled)) / beta)
+
+
+def softshrink(input: Array, lambd: Scalar = 0.5) -> Array:
+    """Move towards zero by `lambd`, not beyond."""
+    if lambd < 0:  # type: ignore[operator]
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+    step = input.dtype.type(lambd)
+    moved = np.where(input > step, input - step, input + step)
+    return np.where(np.abs(input) <= step, input * 0, moved)
+
+
+def hardshrink(input: Array, lambd: Scalar = 0.5) -> Array:
+    """Zero where the magnitude does not exceed `lambd`."""
+    return np.where(np.abs(input) <= input.dtype.type(lambd), input.dtype.type(0), input)
+
+
+def hardtanh(input: Array, min_val: Scalar = -1.0, max_val: Scalar = 1.0) -> Array:
+    """Clamp to [min_val, max_val]."""
+    _refuse_kinds(input, "bc", "hardtanh")
+    return np.minimum(np.maximum(input, input.dtype.type(min_val)), input.dtype.type(max_val))
+
+
+@_in_float32
+def hardsigmoid(input: Array) -> Array:
+    """Compute clamp(input + 3, 0, 6) / 6."""
+    return np.minimum(np.maximum(input + 3, 0), 6) / 6  # type: ignore[no-any-return]
+
+
+@_in_float32
+def hardswish(input: Array) -> Array:
+    """Compute input * clamp(input + 3, 0, 6) / 6."""
+    return input * np.minimum(np.maximum(input + 3, 0), 6) / 6  # type: ignore[no-any-return]
+
+
+@_in_float32
+def elu(input: Array, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scalar = 1) -> Array:
+    """Positive elements times `scale`; below zero `scale * alpha * (exp(input_scale * input) - 1)`."""
+    _refuse_kinds(input, "biuc", "elu_cpu")
+    return np.where(input <= 0, np.expm1(input * input_scale) * (alpha * scale), input * scale)
+
+
+def celu(input: Array, alpha: Scalar = 1.0) -> Array:
+    """Positive elements as they are; below zero `alpha * (exp(input / alpha) - 1)`."""
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return elu(input, alpha, 1, 1 / alpha)
+
+
+@_in_float32
+def leaky_relu(input: Array, negative_slope: Scalar = 0.01) -> Array:
+    """Positive elements as they are, the rest times `negative_slope`."""
+    _refuse_kinds(input, "biuc", "leaky_relu_cpu")
+    return np.where(input > 0, input, input * negative_slope)
+
+
+def prelu_kernel(input: Array, weight: Array) -> Array:
+    """Positive elements as they are, the rest times `weight`."""
+    return np.where(input > 0, input, weight * input)
+
+
+def rrelu_with_noise(input: Array, noise: Array) -> Array:
+    """Multiply by the slopes drawn for the elements, which are 1 for positive ones."""
+    return input * noise  # type: ignore[no-any-return]
+
+
+def threshold(input: Array, threshold: Scalar, value: Scalar) -> Array:
+    """Elements above `threshold` as they are, `value` for the rest."""
+    _refuse_kinds(input, "bc", "threshold_cpu")
+    return np.where(input <= threshold, input.dtype.type(value), input)
+
+
+@_in_float32
+def glu(input: Array, dim: Dim = -1) -> Array:
+    """Multiply the first half along `dim` by the sigmoid of the second."""
+    if input.ndim == 0:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    size = input.shape[dim]
+    if size % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")
+    first, second = np.split(input, 2, axis=dim)
+    return first / (1 + np.exp(-second))  # type: ignore[no-any-return]

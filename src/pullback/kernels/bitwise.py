@@ -1,0 +1,70 @@
+"""Logic on bits and on truth values."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pullback.kernels.dtype_support import _refuse_kinds
+from pullback.typing import Array, Scalar
+
+
+def bitwise_and(input: Array, other: Array | Scalar) -> Array:
+    """And of the bits."""
+    _refuse_kinds(input, "fcV", "bitwise_and_cpu")
+    return np.bitwise_and(input, other)
+
+
+def bitwise_or(input: Array, other: Array | Scalar) -> Array:
+    """Or of the bits."""
+    _refuse_kinds(input, "fcV", "bitwise_or_cpu")
+    return np.bitwise_or(input, other)
+
+
+def bitwise_xor(input: Array, other: Array | Scalar) -> Array:
+    """Exclusive or of the bits."""
+    _refuse_kinds(input, "fcV", "bitwise_xor_cpu")
+    return np.bitwise_xor(input, other)
+
+
+def bitwise_not(input: Array) -> Array:
+    """Not of the bits; of bools the opposite."""
+    _refuse_kinds(input, "fcV", "bitwise_not_cpu")
+    return np.invert(input)
+
+
+def bitwise_left_shift(input: Array, other: Array | Scalar) -> Array:
+    """Shift the bits to the left; by the width or more (or by a negative number) nothing is left."""
+    _refuse_kinds(input, "bfcV", "lshift_cpu")
+    bits = input.dtype.itemsize * 8
+    outside = (other < 0) | (other >= bits)
+    return np.where(outside, input.dtype.type(0), np.left_shift(input, np.where(outside, input.dtype.type(0), other)))
+
+
+def bitwise_right_shift(input: Array, other: Array | Scalar) -> Array:
+    """Shift the bits to the right, keeping the sign; by the width or more only the sign is left."""
+    _refuse_kinds(input, "bfcV", "rshift_cpu")
+    last = input.dtype.type(input.dtype.itemsize * 8 - (1 if input.dtype.kind == "i" else 0))
+    outside = (other < 0) | (other >= last)
+    amount = np.where(outside, input.dtype.type(0), other)
+    beyond = np.where(input < 0, input.dtype.type(-1), input.dtype.type(0)) if input.dtype.kind == "i" else input.dtype.type(0)
+    return np.where(outside, beyond, np.right_shift(input, amount))
+
+
+def logical_not(input: Array) -> Array:
+    """Whether elements are zero."""
+    return np.equal(input, 0)
+
+
+def logical_and(input: Array, other: Array) -> Array:
+    """Whether both elements are non-zero."""
+    return np.logical_and(input, other)
+
+
+def logical_or(input: Array, other: Array) -> Array:
+    """Whether one of the elements is non-zero."""
+    return np.logical_or(input, other)
+
+
+def logical_xor(input: Array, other: Array) -> Array:
+    """Whether exactly one of the elements is non-zero."""
+    return np.logical_xor(input, other)

@@ -1,0 +1,102 @@
+"""Comparisons and tests of single elements; all give bool."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pullback.backend.dtype import scalar_type_name
+from pullback.kernels.dtype_support import _refuse_kinds
+from pullback.typing import Array, Scalar
+
+
+def eq(input: Array, other: Array | Scalar) -> Array:
+    """Whether elements are equal."""
+    return np.equal(input, other)
+
+
+def ne(input: Array, other: Array | Scalar) -> Array:
+    """Whether elements differ."""
+    return np.not_equal(input, other)
+
+
+def lt(input: Array, other: Array | Scalar) -> Array:
+    """Whether elements of `input` are smaller."""
+    _refuse_kinds(input, "c", "lt_cpu")
+    return np.less(input, other)
+
+
+def le(input: Array, other: Array | Scalar) -> Array:
+    """Whether elements of `input` are smaller or equal."""
+    _refuse_kinds(input, "c", "le_cpu")
+    return np.less_equal(input, other)
+
+
+def gt(input: Array, other: Array | Scalar) -> Array:
+    """Whether elements of `input` are greater."""
+    _refuse_kinds(input, "c", "gt_cpu")
+    return np.greater(input, other)
+
+
+def ge(input: Array, other: Array | Scalar) -> Array:
+    """Whether elements of `input` are greater or equal."""
+    _refuse_kinds(input, "c", "ge_cpu")
+    return np.greater_equal(input, other)
+
+
+def isnan(input: Array) -> Array:
+    """Whether elements are not a number."""
+    return np.zeros(input.shape, bool) if input.dtype.kind in "biu" else np.isnan(input)
+
+
+def isinf(input: Array) -> Array:
+    """Whether elements are infinite."""
+    return np.zeros(input.shape, bool) if input.dtype.kind in "biu" else np.isinf(input)
+
+
+def isfinite(input: Array) -> Array:
+    """Whether elements are finite."""
+    return np.ones(input.shape, bool) if input.dtype.kind in "biu" else np.isfinite(input)
+
+
+def isposinf(input: Array) -> Array:
+    """Whether elements are positive infinity."""
+    if input.dtype.kind == "c":
+        raise RuntimeError("isposinf does not support complex inputs.")
+    return np.equal(input, np.inf) if input.dtype.kind not in "biu" else np.zeros(input.shape, bool)
+
+
+def isneginf(input: Array) -> Array:
+    """Whether elements are negative infinity."""
+    if input.dtype.kind == "c":
+        raise RuntimeError("isneginf does not support complex inputs.")
+    return np.equal(input, -np.inf) if input.dtype.kind not in "biu" else np.zeros(input.shape, bool)
+
+
+def isreal(input: Array) -> Array:
+    """Whether elements have no imaginary part."""
+    return np.equal(input.imag, 0) if input.dtype.kind == "c" else np.ones(input.shape, bool)
+
+
+def isclose(input: Array, other: Array, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Array:
+    """Whether elements differ by at most `atol + rtol * |other|`."""
+    if input.dtype != other.dtype:
+        raise RuntimeError(f"{scalar_type_name(input.dtype)} did not match {scalar_type_name(other.dtype)}")
+    if rtol < 0 or atol < 0:
+        raise RuntimeError("rtol and atol must be greater than or equal to zero")
+    close = np.equal(input, other)
+    if equal_nan and input.dtype.kind not in "biu":
+        close = close | (np.isnan(input) & np.isnan(other))
+    if rtol == 0 and atol == 0:
+        return close
+    allowed = atol + np.abs(rtol * (other if other.dtype.kind != "b" else other.astype(np.int8)))
+    distance = np.abs(_difference(input, other))
+    return close | (np.isfinite(distance) & (distance <= allowed))
+
+
+def equal_arrays(input: Array, other: Array) -> bool:
+    """Whether two arrays have the same shape and elements."""
+    return input.shape == other.shape and bool(np.all(np.equal(input, other)))
+
+
+def _difference(input: Array, other: Array) -> Array:
+    return input ^ other if input.dtype.kind == "b" else input - other  # type: ignore[no-any-return]

@@ -1,0 +1,77 @@
+"""Magnitude, angle and sign of complex (and real) numbers, and complex numbers from their parts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pullback.backend.dtype import complex_of, scalar_type_name
+from pullback.kernels.dtype_support import _refuse_kinds
+from pullback.kernels.rounding import sign
+from pullback.typing import Array
+
+
+def abs(input: Array) -> Array:
+    """The magnitude; real for a complex number."""
+    _refuse_kinds(input, "b", "abs_cpu")
+    return np.abs(input)
+
+
+def angle(input: Array) -> Array:
+    """The angle of a complex number; of a real one 0 or pi, and nan of nan."""
+    if input.dtype.kind == "c":
+        return np.angle(input)
+    zero_or_pi = np.where(input < 0, input.dtype.type(np.pi), input.dtype.type(0))
+    return np.where(np.isnan(input), input, zero_or_pi)
+
+
+def sgn(input: Array) -> Array:
+    """The complex number of the same angle and magnitude 1, and 0 for 0; the sign of a real number."""
+    if input.dtype.kind != "c":
+        return sign(input)
+    magnitude = np.abs(input)
+    return np.where(magnitude == 0, input.dtype.type(0), input / np.where(magnitude == 0, 1, magnitude))
+
+
+def conj_physical(input: Array) -> Array:
+    """The complex conjugate in new memory."""
+    return np.conjugate(input)
+
+
+def polar(abs: Array, angle: Array) -> Array:
+    """Complex numbers from magnitudes and angles."""
+    _require_same_float(abs, angle, "abs", "angle")
+    made = np.empty(np.broadcast_shapes(abs.shape, angle.shape), complex_of(abs.dtype))
+    made.real, made.imag = abs * np.cos(angle), abs * np.sin(angle)
+    return made
+
+
+def complex(real: Array, imag: Array) -> Array:
+    """Complex numbers from their parts."""
+    _require_same_float(real, imag, "real", "imag")
+    made = np.empty(np.broadcast_shapes(real.shape, imag.shape), complex_of(real.dtype))
+    made.real, made.imag = real, imag
+    return made
+
+
+def real_part(input: Array) -> Array:
+    """The real part; a real array itself."""
+    return input.real
+
+
+def imaginary_part(input: Array) -> Array:
+    """The imaginary part; zeros for a real array."""
+    return input.imag
+
+
+def _require_same_float(first: Array, second: Array, first_name: str, second_name: str) -> None:
+    for array in (first, second):
+        if array.dtype.kind != "f":
+            raise RuntimeError(
+                "Expected both inputs to be Half, Float or Double tensors but got "
+                f"{scalar_type_name(first.dtype)} and {scalar_type_name(second.dtype)}"
+            )
+    if first.dtype != second.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {scalar_type_name(first.dtype)} but got scalar type "
+            f"{scalar_type_name(second.dtype)} for second argument"
+        )

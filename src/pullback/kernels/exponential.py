@@ -1,0 +1,115 @@
+"""Powers, roots, exponentials and logarithms, element by element."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
+from pullback.typing import Array, Scalar
+
+
+def pow(input: Array, exponent: Array) -> Array:
+    """Raise to powers given by a tensor."""
+    if input.dtype.kind in "iu":
+        return _integer_power(input, exponent)
+    _refuse_kinds(input, "b", "pow")
+    return np.power(input, exponent)
+
+
+def pow_scalar(input: Array, exponent: Array | Scalar) -> Array:
+    """Raise to a power given by a number."""
+    kind = input.dtype.kind
+    if kind in "iu" and exponent < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    if kind == "b":
+        return pow(input, exponent)  # type: ignore[arg-type]  # refused there
+    if exponent == 2:
+        return input * input  # type: ignore[no-any-return]
+    if exponent == 3 and kind != "c":
+        return input * input * input  # type: ignore[no-any-return]
+    if exponent == -2 and kind != "c":
+        return 1 / (input * input)  # type: ignore[no-any-return]
+    if exponent == -0.5 and kind != "c":
+        return rsqrt(input)
+    if exponent == 0.5:
+        return np.sqrt(input)
+    return _integer_power(input, exponent) if kind in "iu" else np.power(input, exponent)
+
+
+def pow_base(exponent: Array, input: Array | Scalar) -> Array:
+    """Raise a number to powers given by a tensor."""
+    if exponent.dtype.kind in "iu":
+        return _integer_power(input, exponent)
+    _refuse_kinds(exponent, "b", "pow")
+    return np.power(input, exponent)
+
+
+def sqrt(input: Array) -> Array:
+    """The square root."""
+    return np.sqrt(input)
+
+
+@_in_float32
+def rsqrt(input: Array) -> Array:
+    """Compute 1 / sqrt(input)."""
+    return 1 / np.sqrt(input)  # type: ignore[no-any-return]
+
+
+def exp(input: Array) -> Array:
+    """The exponential function."""
+    return np.exp(input)
+
+
+def expm1(input: Array) -> Array:
+    """Compute exp(input) - 1, accurate near zero."""
+    return np.expm1(input)
+
+
+def log(input: Array) -> Array:
+    """The natural logarithm."""
+    return np.log(input)
+
+
+def log2(input: Array) -> Array:
+    """The logarithm to base 2."""
+    return np.log2(input)
+
+
+def log10(input: Array) -> Array:
+    """The logarithm to base 10."""
+    return np.log10(input)
+
+
+def log1p(input: Array) -> Array:
+    """Compute log(1 + input), accurate near zero."""
+    return np.log1p(input)
+
+
+def logaddexp(input: Array, other: Array) -> Array:
+    """Compute log(exp(input) + exp(other)) without overflow."""
+    _refuse_kinds(input, "biu", "logaddexp_cpu")
+    return _complex_logaddexp(input, other) if input.dtype.kind == "c" else np.logaddexp(input, other)
+
+
+def logaddexp2(input: Array, other: Array) -> Array:
+    """Compute log2(2**input + 2**other) without overflow."""
+    _refuse_kinds(input, "biu", "logaddexp2_cpu")
+    if input.dtype.kind == "c":
+        return _complex_logaddexp(input * np.log(2), other * np.log(2)) / np.log(2)  # type: ignore[no-any-return]
+    return np.logaddexp2(input, other)
+
+
+def _integer_power(base: Array | Scalar, exponent: Array | Scalar) -> Array:
+    """Powers of integers; of a negative exponent only the powers of 1 and -1 are not 0."""
+    negative = np.less(exponent, 0)
+    if not np.any(negative):
+        return np.power(base, exponent)  # type: ignore[arg-type]
+    units = np.where(np.equal(base, 1), 1, np.where(np.equal(base, -1), 1 - 2 * np.mod(exponent, 2), 0))
+    powers = np.power(base, np.where(negative, 0, exponent).astype(np.asarray(exponent).dtype))
+    return np.where(negative, units, powers).astype(np.asarray(base).dtype)
+
+
+def _complex_logaddexp(input: Array, other: Array) -> Array:
+    first = input.real >= other.real
+    high, low = np.where(first, input, other), np.where(first, other, input)
+    return np.where(np.isneginf(high.real), high, high + np.log1p(np.exp(low - high)))

@@ -1,0 +1,92 @@
+"""Rounding, signs and fractional parts, element by element; with the zero gradient that such steps have."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pullback.typing import Array, Scalar
+
+
+def floor(input: Array) -> Array:
+    """Round down."""
+    return _copy(input) if input.dtype.kind in "iu" else np.floor(input)
+
+
+def ceil(input: Array) -> Array:
+    """Round up."""
+    return _copy(input) if input.dtype.kind in "iu" else np.ceil(input)
+
+
+def trunc(input: Array) -> Array:
+    """Round towards zero."""
+    return _copy(input) if input.dtype.kind in "iu" else np.trunc(input)
+
+
+def round(input: Array) -> Array:
+    """Round to the nearest integer, halves to the even one."""
+    return _copy(input) if input.dtype.kind in "iu" else np.rint(input)
+
+
+def round_decimals(input: Array, decimals: int) -> Array:
+    """Round to a number of decimals; digits before the point where it is negative."""
+    if input.dtype.itemsize == 2:
+        return round_decimals(input.astype(np.float32), decimals).astype(input.dtype)
+    power = input.dtype.type(10.0 ** abs(decimals))
+    return np.rint(input * power) / power if decimals >= 0 else np.rint(input / power) * power
+
+
+def frac(input: Array) -> Array:
+    """The part behind the point, with the sign of `input`."""
+    return input - np.trunc(input)
+
+
+def sign(input: Array) -> Array:
+    """-1, 0 or 1; nan is 0."""
+    if input.dtype == bool:
+        return _copy(input)
+    return (input > 0).astype(input.dtype) - (input < 0)  # type: ignore[no-any-return]
+
+
+def signbit(input: Array) -> Array:
+    """Whether the sign bit is set: -0.0 has it."""
+    return input < 0 if input.dtype.kind in "biu" else np.signbit(input)
+
+
+def copysign(input: Array, other: Array) -> Array:
+    """The magnitude of `input` with the sign of `other`."""
+    return np.copysign(input, other)
+
+
+def copysign_scalar(input: Array, other: Array | Scalar) -> Array:
+    """The magnitude of `input` with the sign of a number."""
+    return np.copysign(input, other)
+
+
+def nextafter(input: Array, other: Array) -> Array:
+    """The next representable number after `input` towards `other`."""
+    return np.nextafter(input, other)
+
+
+def frexp(input: Array) -> tuple[Array, Array]:
+    """The mantissa in [0.5, 1) and the exponent of 2."""
+    mantissa, exponent = np.frexp(input)
+    return mantissa, exponent.astype(np.int32)
+
+
+def ldexp(input: Array, other: Array) -> Array:
+    """Compute input * 2**other."""
+    return input * np.exp2(other)  # type: ignore[no-any-return]
+
+
+def heaviside(input: Array, values: Array) -> Array:
+    """0 below zero, 1 above, `values` at zero."""
+    return np.where(input == 0, values, (input > 0).astype(input.dtype))
+
+
+def zeros_of(input: Array) -> Array:
+    """Zeros of the shape and dtype of `input`: the gradient of a step function."""
+    return np.zeros(input.shape, input.dtype)
+
+
+def _copy(input: Array) -> Array:
+    return np.array(input, copy=True, order="K")

@@ -1,0 +1,94 @@
+"""Circular and hyperbolic functions, their inverses and angles, element by element."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
+from pullback.typing import Array
+
+
+def sin(input: Array) -> Array:
+    """The sine."""
+    return np.sin(input)
+
+
+def cos(input: Array) -> Array:
+    """The cosine."""
+    return np.cos(input)
+
+
+def tan(input: Array) -> Array:
+    """The tangent."""
+    return np.tan(input)
+
+
+def asin(input: Array) -> Array:
+    """The inverse sine."""
+    return np.arcsin(input)
+
+
+def acos(input: Array) -> Array:
+    """The inverse cosine."""
+    return np.arccos(input)
+
+
+def atan(input: Array) -> Array:
+    """The inverse tangent."""
+    return np.arctan(input)
+
+
+def sinh(input: Array) -> Array:
+    """The hyperbolic sine."""
+    return np.sinh(input)
+
+
+def cosh(input: Array) -> Array:
+    """The hyperbolic cosine."""
+    return np.cosh(input)
+
+
+def tanh(input: Array) -> Array:
+    """The hyperbolic tangent."""
+    return np.tanh(input)
+
+
+def asinh(input: Array) -> Array:
+    """The inverse hyperbolic sine."""
+    return np.arcsinh(input)
+
+
+def acosh(input: Array) -> Array:
+    """The inverse hyperbolic cosine."""
+    return np.arccosh(input)
+
+
+def atanh(input: Array) -> Array:
+    """The inverse hyperbolic tangent."""
+    return np.arctanh(input)
+
+
+def atan2(input: Array, other: Array) -> Array:
+    """The angle of the point (other, input)."""
+    _refuse_kinds(input, "c", "atan2_cpu")
+    return np.arctan2(input, other)
+
+
+def hypot(input: Array, other: Array) -> Array:
+    """Compute sqrt(input**2 + other**2) without overflow."""
+    _refuse_kinds(input, "biuc", "hypot_cpu")
+    return np.hypot(input, other)
+
+
+@_in_float32
+def deg2rad(input: Array) -> Array:
+    """Degrees as radians."""
+    _refuse_kinds(input, "c", "deg2rad")
+    return input * (np.pi / 180)  # type: ignore[no-any-return]
+
+
+@_in_float32
+def rad2deg(input: Array) -> Array:
+    """Radians as degrees."""
+    _refuse_kinds(input, "c", "rad2deg")
+    return input * (180 / np.pi)  # type: ignore[no-any-return]
