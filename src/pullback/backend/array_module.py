@@ -71,10 +71,13 @@ def data_address(array: Array) -> int:
 
 
 def storage_of(array: Array) -> Array:
-    """The array that owns the memory `array` is a view of."""
+    """The array that owns the memory `array` is a view of, behind the wrappers that stride tricks put between."""
     owner = array
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
+    candidate: Any = array.base
+    while candidate is not None:
+        if isinstance(candidate, np.ndarray):
+            owner = candidate
+        candidate = candidate.obj if isinstance(candidate, memoryview) else getattr(candidate, "base", None)
     return owner
 
 
@@ -86,31 +89,69 @@ def storage_offset(array: Array) -> int:
 
 
 def element_strides(array: Array) -> tuple[int, ...]:
-    """Strides counted in elements, as PyTorch counts them."""
+    """Strides counted in elements, as PyTorch counts them; NumPy gives an empty array none."""
     size = array.itemsize
+    if array.size == 0:
+        return contiguous_strides(array.shape)
     return tuple([stride // size for stride in array.strides])
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides, in elements, of a dense row-major tensor."""
+    strides: list[int] = []
+    step = 1
+    for length in reversed(shape):
+        strides.append(step)
+        step *= max(length, 1)
+    return tuple(reversed(strides))
+
+
+def restride(array: Array, shape: Shape, strides: tuple[int, ...], dtype: DType | None = None) -> Array:
+    """The memory from the first element of `array` on, seen in another shape and with other strides (in bytes)."""
+    if dtype is None:
+        dtype = array.dtype
+    if 0 in shape:
+        return np.empty(shape, dtype)
+    if array.flags.c_contiguous and array.dtype.kind != "V" and type(array) is np.ndarray:
+        try:
+            return np.ndarray(shape, dtype, array, 0, strides)  # ten times faster than stride tricks
+        except TypeError:
+            pass  # the window reaches past the end of this view of a larger storage
+    window = np.lib.stride_tricks.as_strided(array, shape, strides)
+    return window if window.dtype == dtype else window.view(dtype)
+
+
+def flat_storage(array: Array) -> Array:
+    """The whole storage of `array` in memory order, as a one-dimensional view in the dtype of `array`."""
+    storage = storage_of(array)
+    order = sorted(range(storage.ndim), key=lambda d: -abs(storage.strides[d]))
+    flat = storage.reshape(-1) if storage.flags.c_contiguous else storage.transpose(order).reshape(-1)
+    if flat.dtype == array.dtype:
+        return flat
+    usable = flat.nbytes // array.itemsize * array.itemsize
+    return flat.view(np.uint8)[:usable].view(array.dtype)
 
 
 def as_strided(array: Array, size: Sequence[int], stride: Sequence[int], offset: int | None = None) -> Array:
     """A view of the storage of `array` with the given geometry, in elements."""
-    storage = storage_of(array)
-    start = storage_offset(array) if offset is None else offset
-    needed = 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if all(size) else 0
-    if storage.dtype != array.dtype or not storage.flags.c_contiguous:
-        flat = np.lib.stride_tricks.as_strided(
-            storage.view(array.dtype) if storage.flags.c_contiguous else storage,
-            (storage.size * storage.itemsize // array.itemsize,), (array.itemsize,)
+    if len(size) != len(stride):
+        raise RuntimeError(f"mismatch in length of strides and shape: sizes {list(size)}, strides {list(stride)}")
+    if any(step < 0 for step in stride):
+        raise RuntimeError(
+            f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}"
         )
-    else:
-        flat = storage.reshape(-1)
+    start = storage_offset(array) if offset is None else offset
+    if start < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {start}")
+    needed = 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if all(size) else 0
+    flat = flat_storage(array)
     if needed and start + needed > flat.size:
         raise RuntimeError(
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {start}, and itemsize "
             f"{array.itemsize} requiring a storage size of {(start + needed) * array.itemsize} are out of bounds for "
             f"storage of size {flat.size * array.itemsize}"
         )
-    byte_strides = tuple(s * array.itemsize for s in stride)
-    return np.lib.stride_tricks.as_strided(flat[start:], tuple(size), byte_strides)
+    return restride(flat[start:], tuple(size), tuple([s * array.itemsize for s in stride]))
 
 
 def may_share_memory(a: Array, b: Array) -> bool:

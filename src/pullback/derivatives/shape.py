@@ -10,9 +10,51 @@ def clone(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad)
 
 
+@linear(node="CloneBackward0", out=False)
+def contiguous_copy(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad)
+
+
 @linear(node="ToCopyBackward0")
 def to_dtype(grad: Tensor, input: Tensor, dtype: DType) -> Pullback:
     return wrt(input=F.to_dtype(grad, input.dtype))
+
+
+@non_differentiable
+def to_integer(input: Tensor, dtype: DType) -> None: ...
+
+
+@linear(node="CopyBackwards", in_place=True, out=False)
+def copy(grad: Tensor, input: Tensor, src: Tensor) -> Pullback:
+    return wrt(input=F.zeros_in_shape_of(grad), src=F.sum_to_like(grad, src.shape, src.dtype))
+
+
+@non_differentiable(out=False)
+def zeros_in_shape(input: Tensor, shape: Shape) -> None: ...
+
+
+@non_differentiable(out=False)
+def zeros_in_shape_of(input: Tensor) -> None: ...
+
+
+@linear(view=True)
+def alias(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad)
+
+
+@linear(view=True)
+def view(grad: Tensor, input: Tensor, size: Shape) -> Pullback:
+    return wrt(input=F.reshape(grad, input.shape))
+
+
+@linear(out=False)
+def unsafe_view(grad: Tensor, input: Tensor, size: Shape) -> Pullback:
+    return wrt(input=F.reshape(grad, input.shape))
+
+
+@linear(view="replay", node="ViewBackward1")
+def view_dtype(grad: Tensor, input: Tensor, dtype: DType) -> Pullback:
+    return wrt(input=F.view_dtype(grad, input.dtype))
 
 
 @linear(view=True)
@@ -25,5 +67,59 @@ def transpose(grad: Tensor, input: Tensor, dim0: Dim, dim1: Dim) -> Pullback:
     return wrt(input=F.transpose(grad, dim0, dim1))
 
 
-@non_differentiable
-def to_integer(input: Tensor, dtype: DType) -> None: ...
+@linear(view=True)
+def permute(grad: Tensor, input: Tensor, dims: Shape) -> Pullback:
+    return wrt(input=F.permute_back(grad, dims))
+
+
+@linear(view=True)
+def t(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=F.t(grad))
+
+
+@linear(view=True)
+def unsqueeze(grad: Tensor, input: Tensor, dim: int) -> Pullback:
+    return wrt(input=F.reshape(grad, input.shape))
+
+
+@linear(view=True)
+def squeeze(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=F.reshape(grad, input.shape))
+
+
+@linear(view=True, node="SqueezeBackward1")
+def squeeze_dim(grad: Tensor, input: Tensor, dim: Dim) -> Pullback:
+    return wrt(input=F.reshape(grad, input.shape))
+
+
+@linear(view=True, node="SqueezeBackward2")
+def squeeze_dims(grad: Tensor, input: Tensor, dim: Shape) -> Pullback:
+    return wrt(input=F.reshape(grad, input.shape))
+
+
+@linear(view=True)
+def diagonal(grad: Tensor, input: Tensor, offset: int, dim1: Dim, dim2: Dim) -> Pullback:
+    return wrt(input=F.diagonal_back(grad, input.shape, offset, dim1, dim2))
+
+
+@linear(view=True)
+def unfold(grad: Tensor, input: Tensor, dimension: Dim, size: int, step: int) -> Pullback:
+    return wrt(input=F.unfold_back(grad, input.shape, dimension, size, step))
+
+
+@linear(view=True)
+def as_strided(
+    grad: Tensor, input: Tensor, size: Shape, stride: Shape, storage_offset: int | None, input_stride: Shape,
+    input_offset: int,
+) -> Pullback:  # fmt: skip
+    return wrt(input=F.as_strided_back(grad, input.shape, input_stride, input_offset, size, stride, storage_offset))
+
+
+@linear(view="replay")
+def view_as_real(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=F.complex_from_pairs(grad))
+
+
+@linear(view="replay")
+def view_as_complex(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=F.pairs_from_complex(grad))

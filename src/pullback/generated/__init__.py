@@ -461,6 +461,18 @@ _FAMILIES = {
         masked_scatter_
         MaskedScatterBackward0
         masked_scatter_tangent
+        select_scatter
+        SelectScatterBackward0
+        select_scatter_tangent
+        slice_scatter
+        SliceScatterBackward0
+        slice_scatter_tangent
+        diagonal_scatter
+        DiagonalScatterBackward0
+        diagonal_scatter_tangent
+        as_strided_scatter
+        AsStridedScatterBackward0
+        as_strided_scatter_tangent
         fill
         fill_
         FillNode
@@ -650,6 +662,10 @@ _FAMILIES = {
         logcumsumexp_tangent
     """,
     "scatter": """
+        index_put
+        index_put_
+        IndexPutBackward0
+        index_put_tangent
         scatter
         scatter_
         ScatterBackward0
@@ -689,6 +705,10 @@ _FAMILIES = {
         index_reduce_
         IndexReduceBackward0
         index_reduce_tangent
+        put
+        put_
+        PutBackward0
+        put_tangent
         ones_in_shape_of
         is_zero
         is_one

@@ -440,7 +440,7 @@ def as_strided_back(
     written = strided_positions(tuple(size), tuple(stride), start)
     read = strided_positions(tuple(shape), tuple(input_stride or contiguous_strides(shape)), input_offset)
     length = 1 + max([int(p.max()) for p in (written, read) if p.size], default=0)
-    flat = F.put(F.zeros_shaped(grad, (length,)), F.as_positions(written, grad), F.reshape(grad, (-1,)), True)
+    flat = F.put(F.zeros_in_shape(grad, (length,)), F.as_positions(written, grad), F.reshape(grad, (-1,)), True)
     values = F.take(flat, F.as_positions(read, grad))
     sharing = F.sharing_counts(grad, read)
     if sharing is not None:

@@ -9,29 +9,38 @@ import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import masked_keep as masked_keep_kernel
+from pullback.generated.array_formulas import strided_part as strided_part_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import in_place
+from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import raise_stale
 from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow, zeros_like_input
 from pullback.kernels.broadcasting import sum_to as sum_to_kernel
+from pullback.kernels.indexing import select as select_kernel
+from pullback.kernels.indexing import slice_view as slice_view_kernel
+from pullback.kernels.masking import as_strided_scatter as as_strided_scatter_kernel
+from pullback.kernels.masking import diagonal_scatter as diagonal_scatter_kernel
 from pullback.kernels.masking import fill as fill_kernel
 from pullback.kernels.masking import fill_tensor as fill_tensor_kernel
 from pullback.kernels.masking import masked_fill as masked_fill_kernel
 from pullback.kernels.masking import masked_fill_tensor as masked_fill_tensor_kernel
 from pullback.kernels.masking import masked_scatter as masked_scatter_kernel
 from pullback.kernels.masking import masked_scatter_back as masked_scatter_back_kernel
+from pullback.kernels.masking import select_scatter as select_scatter_kernel
+from pullback.kernels.masking import slice_scatter as slice_scatter_kernel
 from pullback.kernels.masking import sum_where as sum_where_kernel
 from pullback.kernels.masking import zero as zero_kernel
 from pullback.kernels.reductions import sum as sum_kernel
+from pullback.kernels.shape import diagonal as diagonal_kernel
 from pullback.kernels.shape import expand as expand_kernel
 from pullback.kernels.shape import to_dtype as to_dtype_kernel
+from pullback.kernels.shape import zeros_in_shape as zeros_in_shape_kernel
 from pullback.kernels.shape import zeros_in_shape_of as zeros_in_shape_of_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_tensor_argument
-from pullback.tensor.tensor import Tensor, TensorBase
+from pullback.tensor.arguments import as_shape, as_tensor_argument
+from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 from pullback.typing import Scalar
 
 new = object.__new__
@@ -504,6 +513,500 @@ def masked_scatter_tangent(
     if source_tangent is None:
         source_tangent = zeros_like_input(source)
     return masked_scatter(input_tangent, mask, source_tangent)
+
+
+class SelectScatterBackward0(Node):
+    """Gradient of select_scatter."""
+
+    saved_names = ("dim", "index")
+    saved_dim: Any = None
+    saved_index: Any = None
+    saved_src_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        dim = self.saved_dim
+        index = self.saved_index
+        src_shape = self.saved_src_shape
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_src = None
+        if edges[0] is not None:
+            grad_of_input = select_scatter_kernel(grad, zeros_in_shape_kernel(grad, src_shape), dim, index)
+        if edges[1] is not None:
+            grad_of_src = select_kernel(grad, dim, index)
+        return (
+            grad_of_input,
+            grad_of_src,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        dim = self.saved_dim
+        index = self.saved_index
+        src_shape = self.saved_src_shape
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_src = None
+        if edges[0] is not None:
+            grad_of_input = F.select_scatter(grad, F.zeros_in_shape(grad, src_shape), dim, index)
+        if edges[1] is not None:
+            grad_of_src = F.select(grad, dim, index)
+        return (
+            grad_of_input,
+            grad_of_src,
+        )
+
+
+def select_scatter(input: Tensor, src: Tensor, dim: Any, index: int, *, out: Any = None, axis: Any = None) -> Tensor:
+    """A copy of `input` with `src` at one position of a dimension."""
+    if axis is not None:
+        dim = axis
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(select_scatter, (input, src, dim, index), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("select_scatter", out, select_scatter(input, src, dim, index))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("select_scatter", "input", 1, input)
+    if not isinstance(src, TensorBase):
+        src = as_tensor_argument("select_scatter", "src", 2, src)
+    dim = wrap_dim(dim, input._array.ndim)
+    input_array = input._array
+    src_array = src._array
+    computed: Any = select_scatter_kernel(input_array, src_array, dim, index)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad or src._requires_grad):
+        node = SelectScatterBackward0()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (src._edge or gradient_edge(src)) if src._requires_grad else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_dim = dim
+        node.saved_index = index
+        node.saved_src_shape = src._array.shape
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, src):
+            carry_tangents(
+                result,
+                select_scatter_tangent,
+                (
+                    input,
+                    src,
+                    dim,
+                    index,
+                ),
+                (
+                    input,
+                    src,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def select_scatter_tangent(
+    result: Any, input: Any, src: Any, dim: Any, index: Any, input_tangent: Any, src_tangent: Any
+) -> Any:
+    """Tangent of select_scatter."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    if src_tangent is None:
+        src_tangent = zeros_like_input(src)
+    return select_scatter(input_tangent, src_tangent, dim, index)
+
+
+class SliceScatterBackward0(Node):
+    """Gradient of slice_scatter."""
+
+    saved_names = ("dim", "start", "end", "step")
+    saved_dim: Any = None
+    saved_start: Any = None
+    saved_end: Any = None
+    saved_step: Any = None
+    saved_src_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        dim = self.saved_dim
+        start = self.saved_start
+        end = self.saved_end
+        step = self.saved_step
+        src_shape = self.saved_src_shape
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_src = None
+        if edges[0] is not None:
+            grad_of_input = slice_scatter_kernel(grad, zeros_in_shape_kernel(grad, src_shape), dim, start, end, step)
+        if edges[1] is not None:
+            grad_of_src = slice_view_kernel(grad, dim, start, end, step)
+        return (
+            grad_of_input,
+            grad_of_src,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        dim = self.saved_dim
+        start = self.saved_start
+        end = self.saved_end
+        step = self.saved_step
+        src_shape = self.saved_src_shape
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_src = None
+        if edges[0] is not None:
+            grad_of_input = F.slice_scatter(grad, F.zeros_in_shape(grad, src_shape), dim, start, end, step)
+        if edges[1] is not None:
+            grad_of_src = F.slice_view(grad, dim, start, end, step)
+        return (
+            grad_of_input,
+            grad_of_src,
+        )
+
+
+def slice_scatter(
+    input: Tensor,
+    src: Tensor,
+    dim: Any = 0,
+    start: Any = None,
+    end: Any = None,
+    step: int = 1,
+    *,
+    out: Any = None,
+    axis: Any = None,
+) -> Tensor:
+    """A copy of `input` with `src` in a slice of a dimension."""
+    if axis is not None:
+        dim = axis
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(slice_scatter, (input, src, dim, start, end, step), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("slice_scatter", out, slice_scatter(input, src, dim, start, end, step))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("slice_scatter", "input", 1, input)
+    if not isinstance(src, TensorBase):
+        src = as_tensor_argument("slice_scatter", "src", 2, src)
+    dim = wrap_dim(dim, input._array.ndim)
+    input_array = input._array
+    src_array = src._array
+    computed: Any = slice_scatter_kernel(input_array, src_array, dim, start, end, step)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad or src._requires_grad):
+        node = SliceScatterBackward0()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (src._edge or gradient_edge(src)) if src._requires_grad else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_dim = dim
+        node.saved_start = start
+        node.saved_end = end
+        node.saved_step = step
+        node.saved_src_shape = src._array.shape
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, src):
+            carry_tangents(
+                result,
+                slice_scatter_tangent,
+                (
+                    input,
+                    src,
+                    dim,
+                    start,
+                    end,
+                    step,
+                ),
+                (
+                    input,
+                    src,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def slice_scatter_tangent(
+    result: Any, input: Any, src: Any, dim: Any, start: Any, end: Any, step: Any, input_tangent: Any, src_tangent: Any
+) -> Any:
+    """Tangent of slice_scatter."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    if src_tangent is None:
+        src_tangent = zeros_like_input(src)
+    return slice_scatter(input_tangent, src_tangent, dim, start, end, step)
+
+
+class DiagonalScatterBackward0(Node):
+    """Gradient of diagonal_scatter."""
+
+    saved_names = ("offset", "dim1", "dim2")
+    saved_offset: Any = None
+    saved_dim1: Any = None
+    saved_dim2: Any = None
+    saved_src_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        offset = self.saved_offset
+        dim1 = self.saved_dim1
+        dim2 = self.saved_dim2
+        src_shape = self.saved_src_shape
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_src = None
+        if edges[0] is not None:
+            grad_of_input = diagonal_scatter_kernel(grad, zeros_in_shape_kernel(grad, src_shape), offset, dim1, dim2)
+        if edges[1] is not None:
+            grad_of_src = diagonal_kernel(grad, offset, dim1, dim2)
+        return (
+            grad_of_input,
+            grad_of_src,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        offset = self.saved_offset
+        dim1 = self.saved_dim1
+        dim2 = self.saved_dim2
+        src_shape = self.saved_src_shape
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_src = None
+        if edges[0] is not None:
+            grad_of_input = F.diagonal_scatter(grad, F.zeros_in_shape(grad, src_shape), offset, dim1, dim2)
+        if edges[1] is not None:
+            grad_of_src = F.diagonal(grad, offset, dim1, dim2)
+        return (
+            grad_of_input,
+            grad_of_src,
+        )
+
+
+def diagonal_scatter(
+    input: Tensor, src: Tensor, offset: int = 0, dim1: Any = 0, dim2: Any = 1, *, out: Any = None
+) -> Tensor:
+    """A copy of `input` with `src` on a diagonal."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(diagonal_scatter, (input, src, offset, dim1, dim2), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("diagonal_scatter", out, diagonal_scatter(input, src, offset, dim1, dim2))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("diagonal_scatter", "input", 1, input)
+    if not isinstance(src, TensorBase):
+        src = as_tensor_argument("diagonal_scatter", "src", 2, src)
+    dim1 = wrap_dim(dim1, input._array.ndim)
+    dim2 = wrap_dim(dim2, input._array.ndim)
+    input_array = input._array
+    src_array = src._array
+    computed: Any = diagonal_scatter_kernel(input_array, src_array, offset, dim1, dim2)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad or src._requires_grad):
+        node = DiagonalScatterBackward0()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (src._edge or gradient_edge(src)) if src._requires_grad else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_offset = offset
+        node.saved_dim1 = dim1
+        node.saved_dim2 = dim2
+        node.saved_src_shape = src._array.shape
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, src):
+            carry_tangents(
+                result,
+                diagonal_scatter_tangent,
+                (
+                    input,
+                    src,
+                    offset,
+                    dim1,
+                    dim2,
+                ),
+                (
+                    input,
+                    src,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def diagonal_scatter_tangent(
+    result: Any, input: Any, src: Any, offset: Any, dim1: Any, dim2: Any, input_tangent: Any, src_tangent: Any
+) -> Any:
+    """Tangent of diagonal_scatter."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    if src_tangent is None:
+        src_tangent = zeros_like_input(src)
+    return diagonal_scatter(input_tangent, src_tangent, offset, dim1, dim2)
+
+
+class AsStridedScatterBackward0(Node):
+    """Gradient of as_strided_scatter."""
+
+    saved_names = ("size", "stride", "storage_offset")
+    saved_size: Any = None
+    saved_stride: Any = None
+    saved_storage_offset: Any = None
+    saved_src_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        size = self.saved_size
+        stride = self.saved_stride
+        storage_offset = self.saved_storage_offset
+        src_shape = self.saved_src_shape
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_src = None
+        if edges[0] is not None:
+            grad_of_input = as_strided_scatter_kernel(
+                grad, zeros_in_shape_kernel(grad, src_shape), size, stride, storage_offset
+            )
+        if edges[1] is not None:
+            grad_of_src = strided_part_kernel(grad, size, stride, storage_offset)
+        return (
+            grad_of_input,
+            grad_of_src,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        size = self.saved_size
+        stride = self.saved_stride
+        storage_offset = self.saved_storage_offset
+        src_shape = self.saved_src_shape
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_src = None
+        if edges[0] is not None:
+            grad_of_input = F.as_strided_scatter(grad, F.zeros_in_shape(grad, src_shape), size, stride, storage_offset)
+        if edges[1] is not None:
+            grad_of_src = F.strided_part(grad, size, stride, storage_offset)
+        return (
+            grad_of_input,
+            grad_of_src,
+        )
+
+
+def as_strided_scatter(
+    input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: Any = None, *, out: Any = None
+) -> Tensor:
+    """A copy of `input` with `src` in the strided window of its storage."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(as_strided_scatter, (input, src, size, stride, storage_offset), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("as_strided_scatter", out, as_strided_scatter(input, src, size, stride, storage_offset))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("as_strided_scatter", "input", 1, input)
+    if not isinstance(src, TensorBase):
+        src = as_tensor_argument("as_strided_scatter", "src", 2, src)
+    size = as_shape(size)
+    stride = as_shape(stride)
+    input_array = input._array
+    src_array = src._array
+    computed: Any = as_strided_scatter_kernel(input_array, src_array, size, stride, storage_offset)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad or src._requires_grad):
+        node = AsStridedScatterBackward0()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (src._edge or gradient_edge(src)) if src._requires_grad else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_size = size
+        node.saved_stride = stride
+        node.saved_storage_offset = storage_offset
+        node.saved_src_shape = src._array.shape
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, src):
+            carry_tangents(
+                result,
+                as_strided_scatter_tangent,
+                (
+                    input,
+                    src,
+                    size,
+                    stride,
+                    storage_offset,
+                ),
+                (
+                    input,
+                    src,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def as_strided_scatter_tangent(
+    result: Any, input: Any, src: Any, size: Any, stride: Any, storage_offset: Any, input_tangent: Any, src_tangent: Any
+) -> Any:
+    """Tangent of as_strided_scatter."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    if src_tangent is None:
+        src_tangent = zeros_like_input(src)
+    return as_strided_scatter(input_tangent, src_tangent, size, stride, storage_offset)
 
 
 class FillNode(Node):

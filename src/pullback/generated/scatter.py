@@ -19,10 +19,13 @@ from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
+from pullback.graph.saved_tensor import SavedList, SavedOutput, raise_stale, unpack_list
 from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow, zeros_like_input
+from pullback.kernels.broadcasting import sum_to as sum_to_kernel
 from pullback.kernels.indexing import gather as gather_kernel
+from pullback.kernels.indexing import index as index_kernel
 from pullback.kernels.indexing import index_select as index_select_kernel
+from pullback.kernels.indexing import take as take_kernel
 from pullback.kernels.reductions import sum as sum_kernel
 from pullback.kernels.scatter import both as both_kernel
 from pullback.kernels.scatter import equal_as as equal_as_kernel
@@ -31,6 +34,7 @@ from pullback.kernels.scatter import index_add as index_add_kernel
 from pullback.kernels.scatter import index_copy as index_copy_kernel
 from pullback.kernels.scatter import index_fill as index_fill_kernel
 from pullback.kernels.scatter import index_fill_tensor as index_fill_tensor_kernel
+from pullback.kernels.scatter import index_put as index_put_kernel
 from pullback.kernels.scatter import index_reduce as index_reduce_kernel
 from pullback.kernels.scatter import is_false as is_false_kernel
 from pullback.kernels.scatter import is_one as is_one_kernel
@@ -38,18 +42,164 @@ from pullback.kernels.scatter import is_zero as is_zero_kernel
 from pullback.kernels.scatter import ones_in_shape_of as ones_in_shape_of_kernel
 from pullback.kernels.scatter import pad_to as pad_to_kernel
 from pullback.kernels.scatter import positive_index as positive_index_kernel
+from pullback.kernels.scatter import put as put_kernel
 from pullback.kernels.scatter import scatter as scatter_kernel
 from pullback.kernels.scatter import scatter_add as scatter_add_kernel
 from pullback.kernels.scatter import scatter_reduce as scatter_reduce_kernel
 from pullback.kernels.scatter import scatter_value as scatter_value_kernel
+from pullback.kernels.shape import reshape as reshape_kernel
 from pullback.kernels.shape import to_dtype as to_dtype_kernel
+from pullback.kernels.shape import zeros_in_shape as zeros_in_shape_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_shape, as_tensor_argument
+from pullback.tensor.arguments import as_shape, as_tensor_argument, as_tensor_list
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 from pullback.typing import Scalar
 
 new = object.__new__
+
+
+class IndexPutBackward0(Node):
+    """Gradient of index_put."""
+
+    saved_names = ("indices", "dims", "accumulate")
+    saved_indices: Any = None
+    saved_indices_version: int = -1
+    saved_dims: Any = None
+    saved_accumulate: Any = None
+    saved_values_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        dims = self.saved_dims
+        accumulate = self.saved_accumulate
+        values_shape = self.saved_values_shape
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_values = None
+        if edges[0] is not None:
+            indices = unpack_list(self, "indices")
+            grad_of_input = (
+                grad if accumulate else index_put_kernel(grad, indices, dims, zeros_in_shape_kernel(grad, ()), False)
+            )
+        if edges[1] is not None:
+            indices = unpack_list(self, "indices")
+            grad_of_values = sum_to_kernel(index_kernel(grad, indices, dims), values_shape)
+        return (
+            grad_of_input,
+            grad_of_values,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        dims = self.saved_dims
+        accumulate = self.saved_accumulate
+        values_shape = self.saved_values_shape
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_values = None
+        if edges[0] is not None:
+            indices = self.unpack("indices")
+            grad_of_input = grad if accumulate else F.index_put(grad, indices, dims, F.zeros_in_shape(grad, ()), False)
+        if edges[1] is not None:
+            indices = self.unpack("indices")
+            grad_of_values = F.sum_to(F.index(grad, indices, dims), values_shape)
+        return (
+            grad_of_input,
+            grad_of_values,
+        )
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_indices = None
+
+
+def index_put(input: Tensor, indices: Any, dims: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy of `input` with `values` written, or added, at the positions that `indices` give for `dims`."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(index_put, (input, indices, dims, values, accumulate), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("index_put", "input", 1, input)
+    indices = as_tensor_list("index_put", "indices", 2, indices)
+    dims = as_shape(dims)
+    if not isinstance(values, TensorBase):
+        values = as_tensor_argument("index_put", "values", 4, values)
+    input_array = input._array
+    indices_array = [t._array for t in indices]
+    values_array = values._array
+    computed: Any = index_put_kernel(input_array, indices_array, dims, values_array, accumulate)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad or values._requires_grad):
+        node = IndexPutBackward0()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (values._edge or gradient_edge(values)) if values._requires_grad else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_indices = SavedList(indices)
+        node.saved_dims = dims
+        node.saved_accumulate = accumulate
+        node.saved_values_shape = values._array.shape
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, values):
+            carry_tangents(
+                result,
+                index_put_tangent,
+                (
+                    input,
+                    indices,
+                    dims,
+                    values,
+                    accumulate,
+                ),
+                (
+                    input,
+                    values,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def index_put_(input: Tensor, indices: Any, dims: Any, values: Tensor, accumulate: Any = False) -> Tensor:
+    """In-place version of index_put."""
+    return in_place(index_put, input, indices, dims, values, accumulate)
+
+
+def index_put_tangent(
+    result: Any,
+    input: Any,
+    indices: Any,
+    dims: Any,
+    values: Any,
+    accumulate: Any,
+    input_tangent: Any,
+    values_tangent: Any,
+) -> Any:
+    """Tangent of index_put."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    if values_tangent is None:
+        values_tangent = zeros_like_input(values)
+    return index_put(input_tangent, indices, dims, values_tangent, accumulate)
 
 
 class ScatterBackward0(Node):
@@ -1512,6 +1662,148 @@ def index_reduce_tangent(
             source_tangent,
         ),
     )
+
+
+class PutBackward0(Node):
+    """Gradient of put."""
+
+    saved_names = ("index", "accumulate")
+    saved_index: Any = None
+    saved_index_version: int = -1
+    saved_accumulate: Any = None
+    saved_index_shape: Any = None
+    saved_source_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        accumulate = self.saved_accumulate
+        index_shape = self.saved_index_shape
+        source_shape = self.saved_source_shape
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_source = None
+        if edges[0] is not None:
+            index = self.saved_index
+            if index._counter is not None and index._counter.value != self.saved_index_version:
+                raise_stale(self, "index")
+            index = index._array
+            grad_of_input = (
+                grad if accumulate else put_kernel(grad, index, zeros_in_shape_kernel(grad, index_shape), False)
+            )
+        if edges[1] is not None:
+            index = self.saved_index
+            if index._counter is not None and index._counter.value != self.saved_index_version:
+                raise_stale(self, "index")
+            index = index._array
+            grad_of_source = reshape_kernel(take_kernel(grad, index), source_shape)
+        return (
+            grad_of_input,
+            grad_of_source,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        accumulate = self.saved_accumulate
+        index_shape = self.saved_index_shape
+        source_shape = self.saved_source_shape
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_source = None
+        if edges[0] is not None:
+            index = self.unpack("index")
+            grad_of_input = grad if accumulate else F.put(grad, index, F.zeros_in_shape(grad, index_shape), False)
+        if edges[1] is not None:
+            index = self.unpack("index")
+            grad_of_source = F.reshape(F.take(grad, index), source_shape)
+        return (
+            grad_of_input,
+            grad_of_source,
+        )
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_index = None
+
+
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy of `input` with `source` written, or added, at positions counted through all of it."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(put, (input, index, source, accumulate), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("put", "input", 1, input)
+    if not isinstance(index, TensorBase):
+        index = as_tensor_argument("put", "index", 2, index)
+    if not isinstance(source, TensorBase):
+        source = as_tensor_argument("put", "source", 3, source)
+    input_array = input._array
+    index_array = index._array
+    source_array = source._array
+    computed: Any = put_kernel(input_array, index_array, source_array, accumulate)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad or source._requires_grad):
+        node = PutBackward0()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (source._edge or gradient_edge(source)) if source._requires_grad else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_index = index
+        node.saved_index_version = index._counter.value if index._counter is not None else 0
+        node.saved_accumulate = accumulate
+        node.saved_index_shape = index._array.shape
+        node.saved_source_shape = source._array.shape
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, source):
+            carry_tangents(
+                result,
+                put_tangent,
+                (
+                    input,
+                    index,
+                    source,
+                    accumulate,
+                ),
+                (
+                    input,
+                    source,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: Any = False) -> Tensor:
+    """In-place version of put."""
+    return in_place(put, input, index, source, accumulate)
+
+
+def put_tangent(
+    result: Any, input: Any, index: Any, source: Any, accumulate: Any, input_tangent: Any, source_tangent: Any
+) -> Any:
+    """Tangent of put."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    if source_tangent is None:
+        source_tangent = zeros_like_input(source)
+    return put(input_tangent, index, source_tangent, accumulate)
 
 
 def ones_in_shape_of(input: Tensor) -> Tensor:

@@ -1,10 +1,18 @@
-"""Views and copies in another shape."""
+"""Views and copies in another shape.
+
+A kernel of a view returns an array on the same memory, always an ndarray (NumPy would give a scalar for one element),
+always writable, and with non-negative strides.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 
-from pullback.backend.array_module import cast_array
+from pullback.backend.array_module import as_strided as strided_window
+from pullback.backend.array_module import cast_array, restride
 from pullback.typing import Array, Dim, DType, Shape
 
 
@@ -13,25 +21,288 @@ def clone(input: Array) -> Array:
     return np.array(input, copy=True, order="K")
 
 
+def contiguous_copy(input: Array) -> Array:
+    """A copy in row-major order."""
+    return np.array(input, copy=True, order="C")
+
+
 def to_dtype(input: Array, dtype: DType) -> Array:
     """The same values in another dtype; complex to real keeps the real part."""
     return cast_array(input, dtype)
 
 
+def to_integer(input: Array, dtype: DType) -> Array:
+    """The same values in an integer or bool dtype."""
+    return cast_array(input, dtype)
+
+
+def copy(input: Array, src: Array) -> Array:
+    """The values of `src` in the shape and dtype of `input`."""
+    return np.array(np.broadcast_to(cast_array(np.asarray(src), input.dtype), input.shape))
+
+
+def alias(input: Array) -> Array:
+    """The same array."""
+    return input
+
+
+def zeros_in_shape(input: Array, shape: Shape) -> Array:
+    """Zeros of another shape in the dtype of `input`."""
+    return np.zeros(shape, input.dtype)
+
+
+def zeros_in_shape_of(input: Array) -> Array:
+    """Zeros in the shape and dtype of `input`."""
+    return np.zeros(input.shape, input.dtype)
+
+
+def infer_shape(count: int, shape: Sequence[int]) -> Shape:
+    """`shape` with its -1 replaced, refused unless it holds `count` elements."""
+    known, unknown = 1, -1
+    for position, size in enumerate(shape):
+        if size == -1:
+            if unknown >= 0:
+                raise RuntimeError("only one dimension can be inferred")
+            unknown = position
+        elif size < 0:
+            raise RuntimeError(f"invalid shape dimension {size} at index {position} of shape {list(shape)}")
+        else:
+            known *= size
+    if unknown < 0:
+        if known != count:
+            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {count}")
+        return tuple(shape)
+    if known == 0:
+        if count:
+            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {count}")
+        raise RuntimeError(
+            f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 "
+            "can be any value and is ambiguous"
+        )
+    if count % known:
+        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {count}")
+    return (*shape[:unknown], count // known, *shape[unknown + 1 :])
+
+
+def reshape(input: Array, shape: Shape) -> Array:
+    """The same elements in another shape, on the same memory where that is possible."""
+    return input.reshape(infer_shape(input.size, shape) if -1 in shape else shape)
+
+
+def can_view(input: Array, size: Shape) -> bool:
+    """Whether the elements can be seen in the (complete) shape `size` without a copy."""
+    if input.flags.c_contiguous or input.size == 0:
+        return True
+    return bool(np.may_share_memory(input, input.reshape(size)))
+
+
+def view(input: Array, size: Shape) -> Array:
+    """The same memory in another shape."""
+    wanted = infer_shape(input.size, size)
+    result = input.reshape(wanted)
+    if not input.flags.c_contiguous and input.size and not np.may_share_memory(input, result):
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+            f"contiguous subspaces). Use .reshape(...) instead. The tensor has shape {list(input.shape)} and strides "
+            f"{[s // input.itemsize for s in input.strides]}, the view {list(wanted)}."
+        )
+    return result
+
+
+def unsafe_view(input: Array, size: Shape) -> Array:
+    """A fresh array in another shape: nobody else knows its memory, so it is no view."""
+    return input.reshape(infer_shape(input.size, size))
+
+
+def view_dtype(input: Array, dtype: DType) -> Array:
+    """The same memory, its bytes read as another dtype."""
+    ratio = input.itemsize / dtype.itemsize
+    if ratio == 1:
+        return input.view(dtype)
+    _check_view_dtype(input, dtype)
+    size = input.shape[-1] * input.itemsize // dtype.itemsize
+    if input.size == 0:
+        return np.empty((*input.shape[:-1], size), dtype)
+    if input.flags.c_contiguous:
+        return input.view(dtype)
+    first = input[(*[slice(1)] * input.ndim,)].reshape(-1)
+    start = first.view(dtype) if ratio > 1 else restride(first, (1,), (dtype.itemsize,), dtype)
+    return restride(start, (*input.shape[:-1], size), (*input.strides[:-1], dtype.itemsize))
+
+
+def _check_view_dtype(input: Array, dtype: DType) -> None:
+    if input.ndim == 0:
+        raise RuntimeError(
+            f"self.dim() cannot be 0 to view {input.dtype} as {dtype} (different element sizes)"
+        )
+    if input.shape[-1] > 1 and input.strides[-1] != input.itemsize:
+        raise RuntimeError(
+            f"self.stride(-1) must be 1 to view {input.dtype} as {dtype} (different element sizes), but got "
+            f"{input.strides[-1] // input.itemsize}"
+        )
+    if dtype.itemsize > input.itemsize:
+        ratio = dtype.itemsize // input.itemsize
+        if input.shape[-1] % ratio:
+            raise RuntimeError(
+                f"self.size(-1) must be divisible by {ratio} to view {input.dtype} as {dtype} (different element sizes), "
+                f"but got {input.shape[-1]}"
+            )
+        if any(stride % dtype.itemsize for stride in input.strides[:-1]):
+            raise RuntimeError(
+                f"self.stride(0) must be divisible by {ratio} to view {input.dtype} as {dtype} (different element sizes)"
+            )
+
+
 def expand(input: Array, size: Shape) -> Array:
     """A view with dimensions of size 1 repeated without copying."""
-    lead = len(size) - input.ndim
-    wanted = tuple(input.shape[i - lead] if n == -1 else n for i, n in enumerate(size))
-    view = np.broadcast_to(input, wanted)
-    view.flags.writeable = True
-    return view
+    input = np.asarray(input)
+    shape, strides = input.shape, input.strides
+    if shape == size:
+        return input[...]
+    lead = len(size) - len(shape)
+    if lead < 0:
+        raise RuntimeError(
+            f"expand: the number of sizes provided ({len(size)}) must be greater or equal to the number of dimensions in "
+            f"the tensor ({len(shape)}): sizes {list(size)}, tensor {list(shape)}"
+        )
+    new_shape, new_strides = list(size), [0] * len(size)
+    for position in range(len(size) - 1, -1, -1):
+        wanted = size[position]
+        if position >= lead:
+            have, stride = shape[position - lead], strides[position - lead]
+        else:
+            have = 1
+            stride = (new_shape[position + 1] * new_strides[position + 1]) if position + 1 < len(size) else input.itemsize
+        if wanted == -1 and position >= lead:
+            new_shape[position] = wanted = have
+        if wanted < 0:
+            raise RuntimeError(
+                f"The expanded size of the tensor ({wanted}) isn't allowed in a leading, non-existing dimension {position}"
+            )
+        if have != wanted and have != 1:
+            raise RuntimeError(
+                f"The expanded size of the tensor ({wanted}) must match the existing size ({have}) at non-singleton "
+                f"dimension {position}.  Target sizes: {list(size)}.  Tensor sizes: {list(shape)}"
+            )
+        new_strides[position] = stride if have == wanted else 0
+    return restride(input, tuple(new_shape), tuple(new_strides))
 
 
 def transpose(input: Array, dim0: Dim, dim1: Dim) -> Array:
     """A view with two dimensions exchanged."""
-    return np.swapaxes(input, dim0, dim1) if input.ndim else input
+    return input.swapaxes(dim0, dim1) if input.ndim else input
 
 
-def to_integer(input: Array, dtype: DType) -> Array:
-    """The same values in an integer or bool dtype."""
-    return cast_array(input, dtype)
+def permute(input: Array, dims: Shape) -> Array:
+    """A view with the dimensions in another order."""
+    return input.transpose(dims) if dims else input
+
+
+def t(input: Array) -> Array:
+    """A view of a matrix with its dimensions exchanged."""
+    if input.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
+    return input.transpose()
+
+
+def unsqueeze(input: Array, dim: int) -> Array:
+    """A view with a dimension of size 1 inserted."""
+    shape, strides = input.shape, input.strides
+    step = shape[dim] * strides[dim] if dim < len(shape) else input.itemsize
+    if input.flags.c_contiguous:
+        return input.reshape((*shape[:dim], 1, *shape[dim:]))
+    return restride(input, (*shape[:dim], 1, *shape[dim:]), (*strides[:dim], step, *strides[dim:]))
+
+
+def squeeze(input: Array) -> Array:
+    """A view without the dimensions of size 1."""
+    return input.squeeze()
+
+
+def squeeze_dim(input: Array, dim: Dim) -> Array:
+    """A view without this dimension, if its size is 1."""
+    return input.squeeze(dim) if input.ndim and input.shape[dim] == 1 else input
+
+
+def squeeze_dims(input: Array, dim: Shape) -> Array:
+    """A view without those of these dimensions whose size is 1."""
+    return input.squeeze(tuple([d for d in dim if input.ndim and input.shape[d] == 1]))
+
+
+def diagonal(input: Array, offset: int = 0, dim1: Dim = 0, dim2: Dim = 1) -> Array:
+    """A view of the diagonal of two dimensions, which becomes the last dimension."""
+    if dim1 == dim2:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    rows, columns = input.shape[dim1], input.shape[dim2]
+    length = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
+    rest = [d for d in range(input.ndim) if d not in (dim1, dim2)]
+    shape = (*[input.shape[d] for d in rest], length)
+    strides = (*[input.strides[d] for d in rest], input.strides[dim1] + input.strides[dim2])
+    if length == 0:
+        return np.empty(shape, input.dtype)
+    at = [slice(None)] * input.ndim
+    at[dim1], at[dim2] = slice(max(-offset, 0), None), slice(max(offset, 0), None)
+    return restride(input[tuple(at)], shape, strides)
+
+
+def unfold(input: Array, dimension: Dim, size: int, step: int) -> Array:
+    """A view of all slices of `size` along a dimension, `step` apart; the slices lie along a new last dimension."""
+    extent = input.shape[dimension] if input.ndim else 1
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if size > extent:
+        raise RuntimeError(f"maximum size for tensor at dimension {dimension} is {extent} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    if input.ndim == 0:
+        return restride(input, (size,), (input.itemsize,))
+    shape, strides = list(input.shape), list(input.strides)
+    stride = strides[dimension]
+    shape[dimension] = (extent - size) // step + 1
+    strides[dimension] = stride * step
+    return restride(input, (*shape, size), (*strides, stride))
+
+
+def as_strided(
+    input: Array, size: Shape, stride: Shape, storage_offset: int | None = None, input_stride: Shape = (),
+    input_offset: int = 0,
+) -> Array:  # fmt: skip
+    """A view of the storage with the given geometry; the geometry of `input` itself is for the derivative."""
+    return strided_window(input, size, stride, storage_offset)
+
+
+def view_as_real(input: Array) -> Array:
+    """A view of complex elements as pairs of real ones, in a new last dimension."""
+    if input.dtype.kind != "c":
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    real = input.real
+    return restride(real, (*input.shape, 2), (*input.strides, real.itemsize))
+
+
+def view_as_complex(input: Array) -> Array:
+    """A view of the pairs in the last dimension as complex elements."""
+    if input.dtype.kind != "f":
+        raise RuntimeError(
+            "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
+            f"{input.dtype}"
+        )
+    if input.ndim == 0:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if input.shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    if input.strides[-1] != input.itemsize and input.size:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    wanted = np.dtype(np.complex128 if input.itemsize == 8 else np.complex64)
+    if any(stride % wanted.itemsize for stride in input.strides[:-1]):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    return view_dtype(input, wanted)[..., 0]
+
+
+def select_part(input: Array, dim: int, index: int) -> Array:
+    """A view at one position of a dimension, which is known to exist."""
+    return input[(*[slice(None)] * dim, index, ...)]
+
+
+def count_elements(shape: Shape) -> int:
+    """How many elements a shape holds."""
+    return math.prod(shape)

@@ -1,0 +1,48 @@
+"""Rules of kernels/indexing.py."""
+
+from __future__ import annotations
+
+from pullback.rules import Arrays, Dim, F, Pullback, Shape, Tensor, linear, non_differentiable, wrt
+
+
+@linear(view=True)
+def select(grad: Tensor, input: Tensor, dim: Dim, index: int) -> Pullback:
+    return wrt(input=F.select_back(grad, input.shape, dim, index))
+
+
+@linear(view=True, node="SliceBackward0")
+def slice_view(grad: Tensor, input: Tensor, dim: Dim, start: int, end: int, step: int) -> Pullback:
+    return wrt(input=F.slice_back(grad, input.shape, dim, start, end, step))
+
+
+@linear(out=False)
+def index(grad: Tensor, input: Tensor, indices: Arrays, dims: Shape) -> Pullback:
+    return wrt(input=F.index_back(grad, input.shape, indices, dims))
+
+
+@linear
+def index_select(grad: Tensor, input: Tensor, dim: Dim, index: Tensor) -> Pullback:
+    return wrt(input=F.index_select_back(grad, input.shape, dim, index))
+
+
+@linear
+def gather(grad: Tensor, input: Tensor, dim: Dim, index: Tensor) -> Pullback:
+    return wrt(input=F.scatter_add(F.zeros_in_shape(grad, input.shape), dim, index, grad))
+
+
+@linear
+def take(grad: Tensor, input: Tensor, index: Tensor) -> Pullback:
+    return wrt(input=F.take_back(grad, input.shape, index))
+
+
+@linear
+def masked_select(grad: Tensor, input: Tensor, mask: Tensor) -> Pullback:
+    return wrt(input=F.masked_select_back(grad, input.shape, mask))
+
+
+@non_differentiable
+def nonzero(input: Tensor) -> None: ...
+
+
+@non_differentiable
+def nonzero_static(input: Tensor, size: int, fill_value: int) -> None: ...

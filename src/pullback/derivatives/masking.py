@@ -1,0 +1,87 @@
+"""Rules of kernels/masking.py."""
+
+from __future__ import annotations
+
+from pullback.rules import Dim, F, Pullback, Scalar, Shape, Tensor, general, linear, self_adjoint, tangent, wrt
+
+
+@general(in_place=True, out=False)
+def masked_fill(grad: Tensor, input: Tensor, mask: Tensor, value: Scalar) -> Pullback:
+    return wrt(input=F.sum_to(F.masked_fill(grad, mask, 0), input.shape))
+
+
+@tangent
+def masked_fill_tangent(mask: Tensor, input_tangent: Tensor) -> Tensor:
+    return F.masked_fill(input_tangent, mask, 0)
+
+
+@linear(in_place=True, node="MaskedFillBackward1", out=False)
+def masked_fill_tensor(grad: Tensor, input: Tensor, mask: Tensor, value: Tensor) -> Pullback:
+    return wrt(
+        input=F.sum_to(F.masked_fill(grad, mask, 0), input.shape),
+        value=F.to_dtype(F.sum_where(grad, mask), value.dtype),
+    )
+
+
+@linear(out=False)
+def sum_where(grad: Tensor, input: Tensor, mask: Tensor) -> Pullback:
+    return wrt(input=F.masked_keep(F.expand(grad, input.shape), mask))
+
+
+@linear(in_place=True, out=False)
+def masked_scatter(grad: Tensor, input: Tensor, mask: Tensor, source: Tensor) -> Pullback:
+    return wrt(
+        input=F.sum_to(F.masked_fill(grad, mask, 0), input.shape),
+        source=F.masked_scatter_back(grad, mask, source.shape),
+    )
+
+
+@linear
+def select_scatter(grad: Tensor, input: Tensor, src: Tensor, dim: Dim, index: int) -> Pullback:
+    return wrt(
+        input=F.select_scatter(grad, F.zeros_in_shape(grad, src.shape), dim, index),
+        src=F.select(grad, dim, index),
+    )
+
+
+@linear
+def slice_scatter(
+    grad: Tensor, input: Tensor, src: Tensor, dim: Dim, start: int | None, end: int | None, step: int
+) -> Pullback:
+    return wrt(
+        input=F.slice_scatter(grad, F.zeros_in_shape(grad, src.shape), dim, start, end, step),
+        src=F.slice_view(grad, dim, start, end, step),
+    )
+
+
+@linear
+def diagonal_scatter(grad: Tensor, input: Tensor, src: Tensor, offset: int, dim1: Dim, dim2: Dim) -> Pullback:
+    return wrt(
+        input=F.diagonal_scatter(grad, F.zeros_in_shape(grad, src.shape), offset, dim1, dim2),
+        src=F.diagonal(grad, offset, dim1, dim2),
+    )
+
+
+@linear
+def as_strided_scatter(
+    grad: Tensor, input: Tensor, src: Tensor, size: Shape, stride: Shape, storage_offset: int | None
+) -> Pullback:
+    return wrt(
+        input=F.as_strided_scatter(grad, F.zeros_in_shape(grad, src.shape), size, stride, storage_offset),
+        src=F.strided_part(grad, size, stride, storage_offset),
+    )
+
+
+@self_adjoint(in_place=True, node="FillBackward2", out=False)
+def fill(grad: Tensor, input: Tensor, value: Scalar) -> Pullback:
+    return wrt(input=F.zeros_in_shape_of(grad))
+
+
+@linear(in_place=True, node="FillBackward3", out=False)
+def fill_tensor(grad: Tensor, input: Tensor, value: Tensor) -> Pullback:
+    return wrt(input=F.zeros_in_shape_of(grad), value=F.to_dtype(F.sum(grad, None, False), value.dtype))
+
+
+@self_adjoint(in_place=True, out=False)
+def zero(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=F.zeros_in_shape_of(grad))

@@ -1,0 +1,43 @@
+"""Gradients of reading elements at positions; on arrays the kernels of the same name serve."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.generated as F
+from pullback.typing import Shape
+
+
+def select_back(grad: Any, shape: Shape, dim: int, index: int) -> Any:
+    """The gradient of `select`: zeros but at the position."""
+    return F.select_scatter(F.zeros_in_shape(grad, shape), grad, dim, index)
+
+
+def slice_back(grad: Any, shape: Shape, dim: int, start: int, end: int, step: int) -> Any:
+    """The gradient of a slice: zeros around it."""
+    return F.slice_scatter(F.zeros_in_shape(grad, shape), grad, dim, start, end, step)
+
+
+def index_back(grad: Any, shape: Shape, indices: Any, dims: Shape) -> Any:
+    """The gradient of `index`: each position gets the sum over its occurrences."""
+    return F.index_put(F.zeros_in_shape(grad, shape), indices, dims, grad, True)
+
+
+def index_select_back(grad: Any, shape: Shape, dim: int, index: Any) -> Any:
+    """The gradient of `index_select`."""
+    if not shape:
+        return F.reshape(F.sum(grad, None, False), ())
+    return F.index_add(F.zeros_in_shape(grad, shape), dim, F.reshape(index, (-1,)), grad)
+
+
+def take_back(grad: Any, shape: Shape, index: Any) -> Any:
+    """The gradient of `take`."""
+    return F.put(F.zeros_in_shape(grad, shape), index, grad, True)
+
+
+def masked_select_back(grad: Any, shape: Shape, mask: Any) -> Any:
+    """The gradient of `masked_select`."""
+    from pullback.kernels.positions import broadcast_shape
+
+    wide = F.zeros_in_shape(grad, broadcast_shape(shape, mask.shape))
+    return F.sum_to(F.masked_scatter(wide, mask, grad), shape)

@@ -1,0 +1,163 @@
+"""Gradients of writing at positions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.generated as F
+from pullback import kernels
+from pullback.backend.array_module import contiguous_strides
+from pullback.kernels.positions import strided_positions
+from pullback.tensor.tensor import new_tensor
+from pullback.typing import Scalar, Shape
+
+
+def low_corner(grad: Any, shape: Shape) -> Any:
+    """The gradient of `pad_to`: what was there before padding."""
+    for dim, size in enumerate(shape):
+        if grad.shape[dim] != size:
+            grad = F.slice_view(grad, dim, 0, size, 1)
+    return grad
+
+
+def index_add_back_source(grad: Any, dim: int, index: Any, shape: Shape, alpha: Scalar) -> Any:
+    """The gradient of `index_add` for its source."""
+    part = F.reshape(F.index_select(grad, dim, index), shape)
+    return part if alpha == 1 else part * alpha
+
+
+def masked_keep(grad: Any, mask: Any) -> Any:
+    """`grad` where `mask` is true, zero elsewhere."""
+    return F.masked_fill(grad, F.is_false(mask), 0)
+
+
+def masked_scatter_back(grad: Any, mask: Any, shape: Shape) -> Any:
+    """The gradient of `masked_scatter` for its source: the elements taken, zeros for those left over."""
+    taken = F.masked_select(grad, mask)
+    count = F.count_elements(shape)
+    return F.reshape(F.pad_to(taken, (count,)), shape)
+
+
+def scatter_reduce_back_input(
+    grad: Any, input: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, result: Any
+) -> Any:
+    """The gradient of `scatter_reduce` for the tensor that is reduced into."""
+    if reduce == "sum":
+        share = grad
+    elif reduce == "prod":
+        nonzero = F.masked_fill(input, F.is_zero(input), 1)
+        share = grad * F.scatter_reduce(nonzero, dim, index, src, reduce, include_self=include_self) / nonzero
+    elif reduce == "mean":
+        share = grad / scatter_counts(grad, dim, index, src, include_self)
+    else:
+        chosen = F.equal_as(input, result)
+        share = chosen * scatter_share(grad, dim, index, src, chosen, result)
+    return share if include_self else F.scatter_value(share, dim, index, 0)
+
+
+def scatter_reduce_back_source(
+    grad: Any, input: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, result: Any
+) -> Any:
+    """The gradient of `scatter_reduce` for what is reduced."""
+    part = low_corner(src, index.shape)
+    if reduce == "sum":
+        share = F.gather(grad, dim, index)
+    elif reduce == "prod":
+        share = scatter_prod_back_source(grad, input, dim, index, part, include_self, result)
+    elif reduce == "mean":
+        share = F.gather(grad / scatter_counts(grad, dim, index, part, include_self), dim, index)
+    else:
+        chosen = F.equal_as(input, result)
+        winners = F.equal_as(part, F.gather(result, dim, index))
+        share = winners * F.gather(scatter_share(grad, dim, index, part, chosen, result), dim, index)
+    return F.pad_to(share, src.shape)
+
+
+def scatter_counts(grad: Any, dim: int, index: Any, src: Any, include_self: bool) -> Any:
+    """How many values each element of the result of a mean was made of."""
+    ones = F.ones_in_shape_of(low_corner(src, index.shape))
+    start = F.ones_in_shape_of(grad) if include_self else F.zeros_in_shape_of(grad)
+    counts = F.scatter_add(start, dim, index, ones)
+    return F.masked_fill(counts, F.is_zero(counts), 1)
+
+
+def scatter_share(grad: Any, dim: int, index: Any, src: Any, chosen: Any, result: Any) -> Any:
+    """The gradient of a maximum or minimum, shared evenly among the elements that attain it."""
+    winners = F.equal_as(low_corner(src, index.shape), F.gather(result, dim, index))
+    return grad / F.scatter_add(chosen, dim, index, winners)
+
+
+def scatter_prod_back_source(
+    grad: Any, input: Any, dim: int, index: Any, src: Any, include_self: bool, result: Any
+) -> Any:
+    """The gradient of a product for its factors; a factor that is the only zero gets the product of the others."""
+    is_zero = F.is_zero(src)
+    zeros = F.gather(F.scatter_add(F.zeros_in_shape_of(grad), dim, index, F.to_dtype(is_zero, grad.dtype)), dim, index)
+    alone = F.both(is_zero, F.is_one(zeros))
+    others = F.scatter_reduce(input, dim, index, F.masked_fill(src, alone, 1), "prod", include_self=include_self)
+    quotient = F.gather(grad * result, dim, index) / F.masked_fill(src, is_zero, 1)
+    return F.masked_keep(F.gather(grad * others, dim, index), alone) + F.masked_fill(quotient, alone, 0)
+
+
+def index_reduce_back_input(
+    grad: Any, input: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool, result: Any
+) -> Any:
+    """The gradient of `index_reduce` for the tensor that is reduced into."""
+    places = F.expand_index(index, source.shape, dim)
+    return scatter_reduce_back_input(grad, input, dim, places, source, reduce, include_self, result)
+
+
+def index_reduce_back_source(
+    grad: Any, input: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool, result: Any
+) -> Any:
+    """The gradient of `index_reduce` for what is reduced."""
+    places = F.expand_index(index, source.shape, dim)
+    return scatter_reduce_back_source(grad, input, dim, places, source, reduce, include_self, result)
+
+
+def strided_part(grad: Any, size: Shape, stride: Shape, storage_offset: int | None) -> Any:
+    """The elements of row-major `grad` in a strided window, as a copy."""
+    places = F.as_positions(strided_positions(tuple(size), tuple(stride), storage_offset or 0), grad)
+    return F.reshape(F.take(grad, places), size)
+
+
+def as_strided_back(
+    grad: Any, shape: Shape, input_stride: Shape, input_offset: int, size: Shape, stride: Shape, storage_offset: int | None
+) -> Any:
+    """The gradient of `as_strided`: summed into the storage, then read with the geometry of the input.
+
+    Elements of the input that share one place of the storage share its gradient evenly.
+    """
+    start = input_offset if storage_offset is None else storage_offset
+    written = strided_positions(tuple(size), tuple(stride), start)
+    read = strided_positions(tuple(shape), tuple(input_stride or contiguous_strides(shape)), input_offset)
+    length = 1 + max([int(p.max()) for p in (written, read) if p.size], default=0)
+    flat = F.put(F.zeros_in_shape(grad, (length,)), F.as_positions(written, grad), F.reshape(grad, (-1,)), True)
+    values = F.take(flat, F.as_positions(read, grad))
+    sharing = F.sharing_counts(grad, read)
+    if sharing is not None:
+        values = values / sharing
+    return F.reshape(values, shape)
+
+
+def unfold_back(grad: Any, shape: Shape, dimension: int, size: int, step: int) -> Any:
+    """The gradient of `unfold`: windows summed where they overlap."""
+    strides = contiguous_strides(shape)
+    if not shape:
+        return F.reshape(grad, ())
+    windows = list(shape)
+    windows[dimension] = (shape[dimension] - size) // step + 1
+    steps = list(strides)
+    steps[dimension] = strides[dimension] * step
+    return as_strided_back(grad, shape, strides, 0, (*windows, size), (*steps, strides[dimension]), 0)
+
+
+def as_positions(positions: Any, like: Any) -> Any:
+    """An array of positions as a tensor."""
+    return new_tensor(positions)
+
+
+def sharing_counts(like: Any, positions: Any) -> Any:
+    """How many of the positions equal each one, as a tensor; None if they all differ."""
+    counts = kernels.sharing_counts(like._array, positions)
+    return None if counts is None else new_tensor(counts)

@@ -1,0 +1,41 @@
+"""Gradients of views."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.generated as F
+from pullback.typing import Shape
+
+
+def reshape(input: Any, shape: Shape) -> Any:
+    """The same elements in another shape: a view where that is possible, else of a copy."""
+    from pullback.kernels.shape import can_view, infer_shape
+
+    size = infer_shape(input._array.size, shape)
+    if can_view(input._array, size):
+        return F.view(input, size)
+    return F.unsafe_view(F.contiguous_copy(input), size)
+
+
+def permute_back(grad: Any, dims: Shape) -> Any:
+    """The gradient of `permute`: the inverse permutation."""
+    inverse = [0] * len(dims)
+    for position, dim in enumerate(dims):
+        inverse[dim] = position
+    return F.permute(grad, tuple(inverse))
+
+
+def diagonal_back(grad: Any, shape: Shape, offset: int, dim1: int, dim2: int) -> Any:
+    """The gradient of `diagonal`: zeros but on the diagonal."""
+    return F.diagonal_scatter(F.zeros_in_shape(grad, shape), grad, offset, dim1, dim2)
+
+
+def complex_from_pairs(grad: Any) -> Any:
+    """The gradient of `view_as_real`."""
+    return F.view_as_complex(F.contiguous_copy(grad))
+
+
+def pairs_from_complex(grad: Any) -> Any:
+    """The gradient of `view_as_complex`."""
+    return F.view_as_real(F.clone(grad))

@@ -1,0 +1,275 @@
+"""`tensor[...]` and `tensor[...] = value`: Python's index objects taken apart into views and tensors of positions.
+
+# Note [Indexing]
+Basic parts of an index (numbers, slices, None, Ellipsis) become views one after another, as PyTorch records them. Tensors
+of positions, masks, lists and arrays are collected with the dimension each stands at, and read or written by one
+operation at the end. A number never counts as an advanced index, unlike in NumPy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.generated as G
+from pullback.backend.array_module import cast_array, has_internal_overlap, is_array, is_number
+from pullback.backend.dtype import int64, is_float_or_complex, type_name
+from pullback.creation import tensor as tensor_of
+from pullback.graph.history import bump_version
+from pullback.kernels.indexing import positions_of
+from pullback.kernels.scatter import index_put_into
+from pullback.modes.switches import process
+from pullback.tensor.arguments import as_int
+from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
+
+
+def getitem(input: Tensor, index: Any) -> Tensor:
+    """The part of `input` that `index` describes: a view, or a copy where tensors or lists of positions are used.
+
+    >>> import pullback
+    >>> x = pullback.arange(6).reshape(2, 3)
+    >>> x[0], x[:, 1:], x[x > 3]
+    (tensor([0, 1, 2]), tensor([[1, 2],
+            [4, 5]]), tensor([4, 5]))
+    """
+    kind = type(index)
+    if kind is int:
+        return G.select(input, 0, _checked_position(input, 0, index, 0))  # type: ignore[no-any-return]
+    if kind is slice:
+        return _apply_slice(input, 0, index)
+    if index is None:
+        return G.unsqueeze(input, 0)  # type: ignore[no-any-return]
+    if index is Ellipsis:
+        return G.alias(input)  # type: ignore[no-any-return]
+    result, positions, dims = take_apart(input, index)
+    if dims:
+        return G.index(result, positions, dims)  # type: ignore[no-any-return]
+    return G.alias(result) if result is input else result  # type: ignore[no-any-return]
+
+
+def _checked_position(input: Tensor, dim: int, position: int, real_dim: int) -> int:
+    shape = input._array.shape
+    if not shape:
+        raise IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+            "0-dim tensor to a number"
+        )
+    size = shape[dim]
+    if not -size <= position < size:
+        raise IndexError(f"index {position} is out of bounds for dimension {real_dim} with size {size}")
+    return position
+
+
+def _apply_slice(input: Tensor, dim: int, part: slice) -> Tensor:
+    start, end, step = _slice_bounds(input, dim, part)
+    return G.slice_view(input, dim, start, end, step)  # type: ignore[no-any-return]
+
+
+def _slice_bounds(input: Tensor, dim: int, part: slice) -> tuple[int, int, int]:
+    shape = input._array.shape
+    if not shape:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    step = 1 if part.step is None else as_int(part.step)
+    if step <= 0:
+        raise ValueError("step must be greater than zero")
+    start = None if part.start is None else as_int(part.start)
+    stop = None if part.stop is None else as_int(part.stop)
+    first, last, _ = slice(start, stop).indices(shape[dim])
+    return first, max(first, last), step
+
+
+def take_apart(input: Tensor, index: Any) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
+    """Apply the basic parts of an index as views; return the view, the tensors of positions and their dimensions."""
+    items = index if isinstance(index, tuple) else (index,)
+    items = tuple([_as_item(item) for item in items])
+    specified = sum(_dimensions_of(item) for item in items)
+    ndim = input._array.ndim
+    if specified > ndim:
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    result, dim, real_dim = input, 0, 0
+    positions: list[Tensor] = []
+    dims: list[int] = []
+    for item in items:
+        if item is None:
+            result = G.unsqueeze(result, dim)
+            dim += 1
+        elif item is Ellipsis:
+            dim += ndim - specified
+            real_dim += ndim - specified
+        elif type(item) is int:
+            result = G.select(result, dim, _checked_position(result, dim, item, real_dim))
+            real_dim += 1
+        elif isinstance(item, slice):
+            bounds = _slice_bounds(result, dim, item)
+            if bounds != (0, result._array.shape[dim], 1):
+                result = G.slice_view(result, dim, *bounds)
+            dim, real_dim = dim + 1, real_dim + 1
+        else:
+            if item._array.ndim == 0:
+                result = G.unsqueeze(result, dim)
+                found = [new_tensor(positions_of(item._array)[0])]
+            else:
+                found = _positions(item, result, dim)
+            positions += found
+            dims += range(dim, dim + len(found))
+            dim, real_dim = dim + len(found), real_dim + len(found)
+    return result, positions, tuple(dims)
+
+
+def _as_item(item: Any) -> Any:
+    """One part of an index in its simplest form: None, Ellipsis, int, slice, or a Tensor of positions or truth values."""
+    if item is None or item is Ellipsis or type(item) is int or type(item) is slice:
+        return item
+    if isinstance(item, TensorBase):
+        array = item._array
+        if array.ndim == 0 and array.dtype.kind in "iu":
+            return int(array)
+        return item
+    if isinstance(item, bool) or (is_number(item) and getattr(item, "dtype", None) == bool):
+        return tensor_of(bool(item))
+    if isinstance(item, slice):
+        return item
+    if is_array(item) or isinstance(item, (list, tuple, range)):
+        made = _tensor_of_sequence(item)
+        return int(made._array) if made._array.ndim == 0 and made._array.dtype.kind in "iu" else made
+    try:
+        return as_int(item)
+    except TypeError:
+        raise IndexError(
+            f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
+            f"{type(item).__name__})"
+        ) from None
+
+
+def _tensor_of_sequence(item: Any) -> Tensor:
+    if not is_array(item) and not len(item):
+        return tensor_of([], dtype=int64)
+    try:
+        return tensor_of(item if is_array(item) else list(item))
+    except (TypeError, RuntimeError):
+        raise IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
+            f"{type(item).__name__})"
+        ) from None
+
+
+def _dimensions_of(item: Any) -> int:
+    """How many dimensions of the tensor a part of an index uses up."""
+    if item is None or item is Ellipsis:
+        return 0
+    if isinstance(item, TensorBase) and item._array.dtype.kind in "bu" and item._array.itemsize == 1:
+        return item._array.ndim
+    return 1
+
+
+def _positions(item: Tensor, input: Tensor, dim: int) -> list[Tensor]:
+    """Tensors of positions: the item itself, or one for each dimension of a mask."""
+    array = item._array
+    if array.dtype.kind == "b" or (array.dtype.kind == "u" and array.itemsize == 1):
+        shape = input._array.shape[dim : dim + array.ndim]
+        if shape != array.shape:
+            wrong = next(i for i, n in enumerate(array.shape) if n != shape[i])
+            raise IndexError(
+                f"The shape of the mask {list(array.shape)} at index {wrong} does not match the shape of the indexed tensor "
+                f"{list(input._array.shape)} at index {dim + wrong}"
+            )
+        return [new_tensor(p) for p in positions_of(array)]
+    if array.dtype.kind != "i" or array.itemsize < 4:
+        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    return [item]
+
+
+def setitem(input: Tensor, index: Any, value: Any) -> None:
+    """Write `value`, broadcast and converted, to the part of `input` that `index` describes."""
+    given = _as_value(input, value)
+    if not process.changed and not input._requires_grad and not given._requires_grad:
+        _write_unrecorded(input, index, given._array)
+        return
+    part, positions, dims = _part_for_writing(input, index)
+    if dims:
+        values = given if given._array.dtype == input._array.dtype else given.to(input.dtype)  # type: ignore[attr-defined]
+        G.index_put_(part, positions, dims, values)
+    elif given._array.ndim == 0:
+        G.fill_tensor_(part, given)
+    else:
+        part.copy_(_without_leading_ones(given, part._array.ndim))  # type: ignore[attr-defined]
+
+
+def _part_for_writing(input: Tensor, index: Any) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
+    if type(index) is slice:
+        index = (index,)
+    if index is Ellipsis:
+        return input, [], ()
+    return take_apart(input, index)
+
+
+def _as_value(input: Tensor, value: Any) -> Tensor:
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, (bool, int, float, complex)) or is_number(value):
+        if isinstance(value, complex) and input._array.dtype.kind != "c":
+            raise RuntimeError("value cannot be converted to type float without overflow")
+        return tensor_of(value, dtype=input.dtype if is_float_or_complex(input._array.dtype) else None)
+    raise TypeError(f"can't assign a {type(value).__name__} to a {type_name(input._array.dtype)}")
+
+
+def _without_leading_ones(value: Tensor, ndim: int) -> Tensor:
+    """A value with more dimensions than the part it is written to loses leading ones of size 1."""
+    extra = value._array.ndim - ndim
+    if extra > 0 and all(n == 1 for n in value._array.shape[:extra]):
+        return G.reshape(value, value._array.shape[extra:])  # type: ignore[no-any-return]
+    return value
+
+
+def _write_unrecorded(input: Tensor, index: Any, values: Any) -> None:
+    """Write without recording: nothing involved requires grad."""
+    array = input._array
+    if has_internal_overlap(array):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+    alias = new_tensor(array)
+    part, positions, dims = _part_for_writing(alias, index)
+    values = cast_array(values, array.dtype)
+    target = part._array
+    if dims:
+        index_put_into(target, [p._array for p in positions], dims, values, False)
+    else:
+        extra = values.ndim - target.ndim
+        if extra > 0 and all(n == 1 for n in values.shape[:extra]):
+            values = values.reshape(values.shape[extra:])
+        try:
+            target[...] = values
+        except ValueError:
+            raise RuntimeError(
+                f"The expanded size of the tensor must match the existing size at every non-singleton dimension. Target "
+                f"sizes: {list(target.shape)}.  Tensor sizes: {list(values.shape)}"
+            ) from None
+    bump_version(input)
+
+
+def select(input: Tensor, dim: int, index: Any) -> Tensor:
+    """A view at one position of a dimension."""
+    return G.select(input, dim, as_int(index))  # type: ignore[no-any-return]
+
+
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """A view of `length` positions of a dimension, from `start` on."""
+    if input._array.ndim == 0:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    at = wrap_dim(dim, input._array.ndim)
+    size = input._array.shape[at]
+    first = as_int(start)
+    if not -size <= first <= size:
+        raise IndexError(f"start out of range (expected to be in range of [-{size}, {size}], but got {first})")
+    first = first + size if first < 0 else first
+    if first + length > size:
+        raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({size}).")
+    return G.slice_view(input, at, first, first + length, 1)  # type: ignore[no-any-return]
+
+
+def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = None) -> Tensor:
+    """A copy of `length` positions of a dimension, from `start` on."""
+    return G.clone(narrow(input, dim, start, length), out=out)  # type: ignore[no-any-return]

@@ -1,0 +1,130 @@
+"""Joining and splitting: PyTorch's overloads and checks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.generated as G
+from pullback.functions.shape import wrap_new_dim
+from pullback.tensor.arguments import as_int, as_tensor_list
+from pullback.tensor.tensor import Tensor, wrap_dim
+
+
+def cat(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> Tensor:
+    """The tensors one after another along a dimension.
+
+    >>> import pullback
+    >>> pullback.cat([pullback.tensor([1]), pullback.tensor([2, 3])])
+    tensor([1, 2, 3])
+    """
+    dim = dim if axis is None else axis
+    tensors = as_tensor_list("cat", "tensors", 1, tensors)
+    return G.cat(tensors, _checked_cat_dim(tensors, as_int(dim)), out=out)  # type: ignore[no-any-return]
+
+
+def _checked_cat_dim(tensors: Any, dim: int) -> int:
+    """The wrapped dimension, after PyTorch's checks of the shapes."""
+    first: tuple[int, ...] | None = None
+    for position, tensor in enumerate(tensors):
+        shape = tensor._array.shape
+        if not shape:
+            raise RuntimeError(f"zero-dimensional tensor (at position {position}) cannot be concatenated")
+        if shape == (0,):
+            continue
+        if first is None:
+            first = shape
+            dim = wrap_dim(dim, len(shape))
+        elif shape != first:
+            _check_cat_shape(first, shape, dim, position)
+    return dim if first is not None else wrap_dim(dim, 1)
+
+
+def _check_cat_shape(first: tuple[int, ...], shape: tuple[int, ...], dim: int, position: int) -> None:
+    if len(shape) != len(first):
+        raise RuntimeError(f"Tensors must have same number of dimensions: got {len(first)} and {len(shape)}")
+    for d, (expected, actual) in enumerate(zip(first, shape, strict=True)):
+        if d != dim and expected != actual:
+            raise RuntimeError(
+                f"Sizes of tensors must match except in dimension {dim}. Expected size {expected} but got size {actual} "
+                f"for tensor number {position} in the list."
+            )
+
+
+def concat(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> Tensor:
+    """As `cat`."""
+    return cat(tensors, dim, out=out, axis=axis)
+
+
+concatenate = concat
+
+
+def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
+    """The tensors, all of one shape, along a new dimension."""
+    tensors = as_tensor_list("stack", "tensors", 1, tensors)
+    shape = tensors[0]._array.shape
+    for position, tensor in enumerate(tensors):
+        if tensor._array.shape != shape:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
+                f"{list(tensor._array.shape)} at entry {position}"
+            )
+    return G.stack(tensors, wrap_new_dim(dim, len(shape)), out=out)  # type: ignore[no-any-return]
+
+
+def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> Any:
+    """Views of one size, or of the given sizes, along a dimension."""
+    sections = split_size if split_size_or_sections is None else split_size_or_sections
+    if isinstance(sections, (tuple, list)):
+        return G.split_with_sizes(tensor, tuple([as_int(n) for n in sections]), dim)
+    return G.split(tensor, as_int(sections), dim)
+
+
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
+    """Views of the given sizes along a dimension."""
+    return G.split_with_sizes(input, tuple([as_int(n) for n in split_sizes]), dim)
+
+
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
+    """At most `chunks` views of one size along a dimension; the last may be smaller."""
+    if input._array.ndim == 0:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    extent = input._array.shape[wrap_dim(dim, input._array.ndim)]
+    size = (extent + chunks - 1) // chunks
+    if size == 0:
+        return G.split_with_sizes(input, (0,) * chunks, dim)
+    return G.split(input, size, dim)
+
+
+def unbind(input: Tensor, dim: int = 0) -> Any:
+    """A view of each slice along a dimension."""
+    return G.unbind(input, dim)
+
+
+def tensor_split(
+    input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
+) -> Any:
+    """Views between the given positions along a dimension, or a number of views of nearly one size."""
+    given = next(g for g in (indices_or_sections, indices, sections) if g is not None)
+    if input._array.ndim == 0:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    at = wrap_dim(dim, input._array.ndim)
+    if isinstance(given, Tensor):
+        given = given.tolist()  # type: ignore[attr-defined]
+    extent = input._array.shape[at]
+    if isinstance(given, (tuple, list)):
+        bounds = [0, *[as_int(n) for n in given], extent]
+    else:
+        if given <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {given}")
+        size, larger = divmod(extent, given)
+        bounds = [0]
+        for part in range(given):
+            bounds.append(bounds[-1] + size + (part < larger))
+    return tuple([_between(input, at, a, b, extent) for a, b in zip(bounds, bounds[1:], strict=False)])
+
+
+def _between(input: Tensor, dim: int, start: int, end: int, extent: int) -> Tensor:
+    first, last, _ = slice(start, end).indices(extent)
+    return G.slice_view(input, dim, first, max(last, first), 1)  # type: ignore[no-any-return]

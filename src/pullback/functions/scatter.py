@@ -1,0 +1,118 @@
+"""Writing at positions and where masks are true: PyTorch's overloads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.generated as G
+from pullback.backend.dtype import is_float_or_complex, scalar_type_name
+from pullback.graph.in_place import in_place, write_out
+from pullback.tensor.tensor import Tensor, TensorBase
+
+
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """A copy with a value where `mask` is true.
+
+    >>> import pullback
+    >>> pullback.zeros(2).masked_fill(pullback.tensor([True, False]), 5)
+    tensor([5., 0.])
+    """
+    if isinstance(value, TensorBase):
+        return G.masked_fill_tensor(input, mask, value)  # type: ignore[no-any-return]
+    _check_representable(input, value)
+    return G.masked_fill(input, mask, value)  # type: ignore[no-any-return]
+
+
+def _check_representable(input: Tensor, value: Any) -> None:
+    dtype = input._array.dtype
+    if isinstance(value, complex) and dtype.kind != "c":
+        raise RuntimeError(f"value cannot be converted to type {scalar_type_name(dtype)} without overflow")
+    if isinstance(value, float) and not is_float_or_complex(dtype) and dtype.kind != "b" and value != int(value):
+        raise RuntimeError(f"value cannot be converted to type {scalar_type_name(dtype)} without overflow")
+
+
+def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """In-place version of masked_fill."""
+    return in_place(masked_fill, input, mask, value)  # type: ignore[no-any-return]
+
+
+def fill_(input: Tensor, value: Any) -> Tensor:
+    """Overwrite every element with one value."""
+    return G.fill_tensor_(input, value) if isinstance(value, TensorBase) else G.fill_(input, value)  # type: ignore[no-any-return]
+
+
+def fill(input: Tensor, value: Any) -> Tensor:
+    """One value in the shape of `input`."""
+    return G.fill_tensor(input, value) if isinstance(value, TensorBase) else G.fill(input, value)  # type: ignore[no-any-return]
+
+
+def zero_(input: Tensor) -> Tensor:
+    """Overwrite every element with zero."""
+    return G.zero_(input)  # type: ignore[no-any-return]
+
+
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None,
+    out: Any = None,
+) -> Tensor:  # fmt: skip
+    """A copy with `src` (a tensor or one value) written, added or multiplied at positions along a dimension."""
+    source = value if src is None else src
+    if reduce is None:
+        made = G.scatter(input, dim, index, source) if isinstance(source, TensorBase) else G.scatter_value(input, dim, index, source)
+    else:
+        made = _scatter_reducing(input, dim, index, source, reduce)
+    return made if out is None else write_out("scatter", out, made)  # type: ignore[no-any-return]
+
+
+def _scatter_reducing(input: Tensor, dim: int, index: Tensor, source: Any, reduce: str) -> Tensor:
+    names = {"add": "sum", "multiply": "prod"}
+    if reduce not in names:
+        raise RuntimeError(f"reduce argument must be either add or multiply, got {reduce}")
+    if not isinstance(source, TensorBase):
+        source = G.fill(G.zeros_in_shape(input, index._array.shape), source)
+    return G.scatter_reduce(input, dim, index, source, names[reduce])  # type: ignore[no-any-return]
+
+
+def scatter_(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor:
+    """In-place version of scatter."""
+    return in_place(scatter, input, dim, index, src, value=value, reduce=reduce)  # type: ignore[no-any-return]
+
+
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """A copy with one value at positions of a dimension."""
+    if isinstance(value, TensorBase):
+        return G.index_fill_tensor(input, dim, index, value)  # type: ignore[no-any-return]
+    return G.index_fill(input, dim, index, value)  # type: ignore[no-any-return]
+
+
+def index_fill_(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """In-place version of index_fill."""
+    return in_place(index_fill, input, dim, index, value)  # type: ignore[no-any-return]
+
+
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy with `values` written, or added, at the positions that `indices` give."""
+    part, positions, dims = _positions_of(input, indices)
+    return G.index_put(part, positions, dims, values, accumulate)  # type: ignore[no-any-return]
+
+
+def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """In-place version of index_put."""
+    part, positions, dims = _positions_of(input, indices)
+    G.index_put_(part, positions, dims, values, accumulate)
+    return input
+
+
+def _positions_of(input: Tensor, indices: Any) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
+    from pullback.functions.indexing import take_apart
+
+    if not isinstance(indices, (tuple, list)):
+        raise TypeError(f"index_put_(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}")
+    return take_apart(input, tuple([slice(None) if i is None else _as_index_tensor(i) for i in indices]))
+
+
+def _as_index_tensor(index: Any) -> Any:
+    """A 0-dim index stays a tensor: in index_put it is no number."""
+    if isinstance(index, TensorBase) and index._array.ndim == 0 and index._array.dtype.kind in "iu":
+        return G.unsqueeze(index, 0)
+    return index

@@ -1,0 +1,329 @@
+"""Views and copies in another shape: PyTorch's overloads and the functions composed of other views."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.generated as G
+from pullback.backend.dtype import dtype as Dtype
+from pullback.backend.dtype import is_float_or_complex
+from pullback.errors import dim_out_of_range
+from pullback.graph.in_place import in_place
+from pullback.kernels.shape import infer_shape
+from pullback.tensor.arguments import as_int
+from pullback.tensor.tensor import Tensor, new_tensor, wrap_dim
+
+
+def sizes(given: tuple[Any, ...]) -> tuple[int, ...]:
+    """Sizes or dimensions given one by one or as one sequence, as ints."""
+    if len(given) == 1 and isinstance(given[0], (tuple, list)):
+        given = tuple(given[0])
+    return tuple([n if type(n) is int else as_int(n) for n in given])
+
+
+def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
+    """The same elements in another shape: a view where that is possible, else a copy.
+
+    >>> import pullback
+    >>> pullback.arange(4).reshape(2, -1)
+    tensor([[0, 1],
+            [2, 3]])
+    """
+    wanted = sizes((named["shape"],)) if named else sizes(shape)
+    return G.reshape(input, wanted)  # type: ignore[no-any-return]
+
+
+def view(input: Tensor, *size: Any, **named: Any) -> Tensor:
+    """The same memory in another shape or, given a dtype, its bytes read as another type."""
+    if "dtype" in named or (len(size) == 1 and isinstance(size[0], Dtype)):
+        return _view_dtype(input, named.get("dtype") or size[0])
+    return G.view(input, sizes((named["size"],)) if named else sizes(size))  # type: ignore[no-any-return]
+
+
+def _view_dtype(input: Tensor, wanted: Dtype) -> Tensor:
+    if wanted is input.dtype:
+        return G.alias(input)  # type: ignore[no-any-return]
+    if is_float_or_complex(wanted.numpy_dtype):
+        return G.view_dtype(input, wanted.numpy_dtype)  # type: ignore[no-any-return]
+    return G.view_dtype(input.detach(), wanted.numpy_dtype)  # type: ignore[no-any-return]
+
+
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """The same memory in the shape of `other`."""
+    return G.view(input, other._array.shape)  # type: ignore[no-any-return]
+
+
+def reshape_as(input: Tensor, other: Tensor) -> Tensor:
+    """The same elements in the shape of `other`."""
+    return G.reshape(input, other._array.shape)  # type: ignore[no-any-return]
+
+
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """The dimensions from `start_dim` to `end_dim` as one."""
+    shape = input._array.shape
+    first, last = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
+    if not shape:
+        return G.reshape(input, (1,))  # type: ignore[no-any-return]
+    if first > last:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if first == last:
+        return input
+    count = 1
+    for n in shape[first : last + 1]:
+        count *= n
+    return G.reshape(input, (*shape[:first], count, *shape[last + 1 :]))  # type: ignore[no-any-return]
+
+
+def ravel(input: Tensor) -> Tensor:
+    """All elements in one dimension."""
+    return G.reshape(contiguous(input), (-1,)) if input._array.size else G.reshape(input, (0,))  # type: ignore[no-any-return]
+
+
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+    """One dimension as several."""
+    shape = input._array.shape
+    at = wrap_dim(dim, len(shape))
+    wanted = tuple([as_int(n) for n in (sizes if isinstance(sizes, (tuple, list)) else (sizes,))])
+    if not wanted:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    try:
+        inferred = infer_shape(shape[at], wanted)
+    except RuntimeError:
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(wanted)} don't multiply up to the size of dim {at} ({shape[at]}) in the "
+            "input tensor"
+        ) from None
+    return G.view(input, (*shape[:at], *inferred, *shape[at + 1 :]))  # type: ignore[no-any-return]
+
+
+def permute(input: Tensor, *dims: Any, **named: Any) -> Tensor:
+    """A view with the dimensions in another order."""
+    given = sizes((named["dims"],)) if named else sizes(dims)
+    ndim = input._array.ndim
+    if len(given) != ndim:
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+            f"ordering of dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = {len(given)}"
+        )
+    wrapped = tuple([wrap_dim(d, ndim) for d in given])
+    if len(set(wrapped)) != ndim:
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return G.permute(input, wrapped)  # type: ignore[no-any-return]
+
+
+def expand(input: Tensor, *size: Any, implicit: bool = False, **named: Any) -> Tensor:
+    """A view with dimensions of size 1 repeated without copying."""
+    return G.expand(input, sizes((named["size"],)) if named else sizes(size))  # type: ignore[no-any-return]
+
+
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """A view in the shape of `other`, with dimensions of size 1 repeated."""
+    return G.expand(input, other._array.shape)  # type: ignore[no-any-return]
+
+
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """A view in the shape `size`, with dimensions of size 1 repeated."""
+    return G.expand(input, sizes((size,)) if isinstance(size, (tuple, list)) else sizes((size,)))  # type: ignore[no-any-return]
+
+
+def squeeze(input: Tensor, dim: Any = None, *more: Any) -> Tensor:
+    """A view without dimensions of size 1: all of them, or those named."""
+    if dim is None:
+        return G.squeeze(input)  # type: ignore[no-any-return]
+    if isinstance(dim, (tuple, list)):
+        return G.squeeze_dims(input, _distinct_dims(dim, input._array.ndim))  # type: ignore[no-any-return]
+    return G.squeeze_dim(input, dim)  # type: ignore[no-any-return]
+
+
+def _distinct_dims(dims: Any, ndim: int) -> tuple[int, ...]:
+    wrapped = tuple([wrap_dim(as_int(d), ndim) for d in dims])
+    for d in wrapped:
+        if wrapped.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return wrapped
+
+
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """A view with a dimension of size 1 inserted."""
+    return G.unsqueeze(input, wrap_new_dim(dim, input._array.ndim))  # type: ignore[no-any-return]
+
+
+def wrap_new_dim(dim: int, ndim: int) -> int:
+    """A dimension of the result, which has one more than the input."""
+    limit = ndim + 1
+    dim = as_int(dim)
+    if not -limit <= dim < limit:
+        raise dim_out_of_range(dim, limit)
+    return dim + limit if dim < 0 else dim
+
+
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """A view with two dimensions exchanged."""
+    return G.transpose(input, axis0, axis1)  # type: ignore[no-any-return]
+
+
+def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """A view with two dimensions exchanged."""
+    return G.transpose(input, dim0, dim1)  # type: ignore[no-any-return]
+
+
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """A view with dimensions moved to other places, the rest in order."""
+    ndim = input._array.ndim
+    start = source if isinstance(source, (tuple, list)) else (source,)
+    end = destination if isinstance(destination, (tuple, list)) else (destination,)
+    if len(start) != len(end):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({list(start)} dims) should contain the same number of "
+            f"dims as destination ({list(end)} dims)"
+        )
+    origins, targets = [wrap_dim(d, ndim) for d in start], [wrap_dim(d, ndim) for d in end]
+    for name, dims, given in (("source", origins, start), ("destination", targets, end)):
+        if len(set(dims)) != len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(given)})")
+    if ndim == 0:
+        return G.alias(input)  # type: ignore[no-any-return]
+    order = [-1] * ndim
+    for origin, target in zip(origins, targets, strict=True):
+        order[target] = origin
+    rest = iter([d for d in range(ndim) if d not in origins])
+    return G.permute(input, tuple([next(rest) if d < 0 else d for d in order]))  # type: ignore[no-any-return]
+
+
+moveaxis = movedim
+
+
+def tensor_T(input: Tensor) -> Tensor:
+    """A view with the dimensions reversed."""
+    return G.permute(input, tuple(range(input._array.ndim - 1, -1, -1)))  # type: ignore[no-any-return]
+
+
+def tensor_mT(input: Tensor) -> Tensor:
+    """A view of a batch of matrices with each one transposed."""
+    if input._array.ndim < 2:
+        raise RuntimeError(
+            f"tensor.mT is only supported on matrices or batches of matrices. Got {input._array.ndim}-D tensor."
+        )
+    return G.transpose(input, -2, -1)  # type: ignore[no-any-return]
+
+
+def tensor_H(input: Tensor) -> Tensor:
+    """A matrix, transposed and conjugated."""
+    if input._array.ndim not in (0, 2):
+        raise RuntimeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {input._array.ndim}-D tensor."
+            + (" For batches of matrices, consider using tensor.mH" if input._array.ndim > 2 else "")
+        )
+    return _adjoint(input) if input._array.ndim else _conjugate(input)
+
+
+def tensor_mH(input: Tensor) -> Tensor:
+    """A batch of matrices, each transposed and conjugated."""
+    if input._array.ndim < 2:
+        raise RuntimeError(
+            f"tensor.mH is only supported on matrices or batches of matrices. Got {input._array.ndim}-D tensor."
+        )
+    return _adjoint(input)
+
+
+def adjoint(input: Tensor) -> Tensor:
+    """A batch of matrices, each transposed and conjugated."""
+    if input._array.ndim == 1:
+        raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    return _adjoint(input) if input._array.ndim else _conjugate(input)
+
+
+def _adjoint(input: Tensor) -> Tensor:
+    return _conjugate(G.transpose(input, -2, -1))
+
+
+def _conjugate(input: Tensor) -> Tensor:
+    return G.conj(input) if input._array.dtype.kind == "c" else input  # type: ignore[no-any-return]
+
+
+def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor itself if its elements lie in row-major order, else a copy that does."""
+    if _format_name(memory_format) in ("channels_last", "channels_last_3d"):
+        return _channels_last(input)
+    return input if input._array.flags.c_contiguous else G.contiguous_copy(input)  # type: ignore[no-any-return]
+
+
+def _format_name(memory_format: Any) -> str:
+    return getattr(memory_format, "name", "") or str(memory_format).rpartition(".")[2]
+
+
+def _channels_last(input: Tensor) -> Tensor:
+    """A tensor whose channels (dimension 1) lie next to each other in memory."""
+    ndim = input._array.ndim
+    moved = G.permute(input, (0, *range(2, ndim), 1))
+    dense = moved if moved._array.flags.c_contiguous else G.contiguous_copy(moved)
+    return input if dense is moved else G.permute(dense, (0, ndim - 1, *range(1, ndim - 1)))  # type: ignore[no-any-return]
+
+
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy, recorded."""
+    if memory_format is not None and _format_name(memory_format) == "contiguous_format":
+        return G.contiguous_copy(input)  # type: ignore[no-any-return]
+    return G.clone(input)  # type: ignore[no-any-return]
+
+
+def is_contiguous(input: Tensor, memory_format: Any = None) -> bool:
+    """Whether the elements lie in row-major order (or in that of `memory_format`)."""
+    array = input._array
+    if _format_name(memory_format) in ("channels_last", "channels_last_3d"):
+        wanted = 4 if _format_name(memory_format) == "channels_last" else 5
+        return array.ndim == wanted and bool(array.transpose((0, *range(2, wanted), 1)).flags.c_contiguous)
+    return bool(array.flags.c_contiguous)
+
+
+def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """Overwrite the tensor with the values of `src`, which is broadcast and converted."""
+    if not isinstance(src, Tensor):
+        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+    if src is input:
+        return input
+    _check_expandable(src._array.shape, input._array.shape)
+    return in_place(G.copy, input, src)  # type: ignore[no-any-return]
+
+
+def _check_expandable(shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+    lead = len(wanted) - len(shape)
+    for position, size in enumerate(shape):
+        target = wanted[position + lead] if position + lead >= 0 else 1
+        if size not in (1, target) or (position + lead < 0 and size != 1):
+            raise RuntimeError(
+                f"The size of tensor a ({target}) must match the size of tensor b ({size}) at non-singleton dimension "
+                f"{max(position + lead, 0)}. Target sizes: {list(wanted)}. Tensor sizes: {list(shape)}"
+            )
+
+
+def detach(input: Tensor) -> Tensor:
+    """An alias without history."""
+    return input.detach()
+
+
+def detach_copy(input: Tensor) -> Tensor:
+    """A copy without history."""
+    return G.clone(input.detach())  # type: ignore[no-any-return]
+
+
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A view of the tensor's storage with the given geometry, in elements."""
+    return G.as_strided(  # type: ignore[no-any-return]
+        input, sizes((size,)), sizes((stride,)), storage_offset, input.stride(), input.storage_offset()
+    )
+
+
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return input._array.size
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether `obj` is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+def fresh(array: Any) -> Tensor:
+    """A tensor around an array that was just made."""
+    return new_tensor(array)

@@ -1,0 +1,198 @@
+"""Reading elements at positions: views by position, and copies by tensors of positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pullback.backend.dtype import scalar_type_name
+from pullback.kernels.positions import add_at, check_index, flat_positions, normalized
+from pullback.typing import Array, Arrays, Dim, Shape
+
+
+def select(input: Array, dim: Dim, index: int) -> Array:
+    """A view at one position of a dimension."""
+    size = input.shape[dim] if input.ndim else 0
+    if not -size <= index < size:
+        raise _bad_select(input, dim, index)
+    if dim == 0:
+        return input[index, ...]
+    return input[(*[slice(None)] * dim, index, ...)]
+
+
+def _bad_select(input: Array, dim: int, index: int) -> IndexError:
+    if input.ndim == 0:
+        return IndexError("select() cannot be applied to a 0-dim tensor.")
+    return IndexError(
+        f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}"
+    )
+
+
+def select_back(grad: Array, shape: Shape, dim: int, index: int) -> Array:
+    """The gradient of `select`: zeros but at the position."""
+    result: Array = np.zeros(shape, grad.dtype)
+    result[(*[slice(None)] * dim, index, ...)] = grad
+    return result
+
+
+def slice_view(input: Array, dim: Dim, start: int, end: int, step: int) -> Array:
+    """A view of part of a dimension; bounds are clamped as Python clamps them."""
+    if input.ndim == 0:
+        raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
+    if step <= 0:
+        raise RuntimeError("slice step must be positive")
+    if dim == 0:
+        return input[start:end:step]
+    return input[(*[slice(None)] * dim, slice(start, end, step))]
+
+
+def slice_back(grad: Array, shape: Shape, dim: int, start: int, end: int, step: int) -> Array:
+    """The gradient of a slice: zeros around it."""
+    result: Array = np.zeros(shape, grad.dtype)
+    result[(*[slice(None)] * dim, slice(start, end, step))] = grad
+    return result
+
+
+def index(input: Array, indices: Arrays, dims: Shape) -> Array:
+    """The elements at the positions that the broadcast `indices` give for the dimensions `dims`.
+
+    As with NumPy, the indices' dimensions come first unless `dims` are adjacent; unlike there the result is row-major.
+    """
+    if len(dims) == 1:
+        positions = normalized(indices[0], input.shape[dims[0]], dims[0])
+        return np.take(input, positions, axis=dims[0])
+    return np.ascontiguousarray(input[full_index(input.shape, indices, dims)]) if input.ndim else input
+
+
+def full_index(shape: Shape, indices: Arrays, dims: Shape) -> tuple[Array | slice, ...]:
+    """What NumPy calls the index: slices, with arrays of checked positions at `dims`."""
+    parts: list[Array | slice] = [slice(None)] * (max(dims) + 1)
+    check_broadcast(indices)
+    for positions, dim in zip(indices, dims, strict=True):
+        parts[dim] = normalized(positions, shape[dim], dim)
+    return tuple(parts)
+
+
+def check_broadcast(indices: Arrays) -> None:
+    """Refuse index tensors whose shapes do not go together."""
+    try:
+        np.broadcast_shapes(*[i.shape for i in indices])
+    except ValueError:
+        shapes = ", ".join(str(list(i.shape)) for i in indices)
+        raise IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
+        ) from None
+
+
+def index_back(grad: Array, shape: Shape, indices: Arrays, dims: Shape) -> Array:
+    """The gradient of `index`: each position gets the sum over its occurrences."""
+    result: Array = np.zeros(shape, grad.dtype)
+    add_at(result, full_index(shape, indices, dims), grad)
+    return result
+
+
+def index_select(input: Array, dim: Dim, index: Array) -> Array:
+    """The slices of `input` at the positions `index` along `dim`."""
+    _check_index_vector("index_select", index)
+    if input.ndim == 0:
+        check_index(index, 1, 0)
+        return input.reshape(1)[index.reshape(-1)].reshape(()) if index.size == 1 else input.reshape(1)[index]
+    check_index(index, input.shape[dim], dim)
+    return np.take(input, index.reshape(-1), axis=dim)
+
+
+def _check_index_vector(name: str, index: Array) -> None:
+    if index.ndim > 1:
+        raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim}")
+    if index.dtype.kind != "i" or index.itemsize < 4:
+        raise RuntimeError(
+            f"{name}(): Expected dtype int32 or int64 for index, but got {scalar_type_name(index.dtype)}"
+        )
+
+
+def index_select_back(grad: Array, shape: Shape, dim: int, index: Array) -> Array:
+    """The gradient of `index_select`."""
+    result: Array = np.zeros(shape, grad.dtype)
+    if not shape:
+        return np.asarray(grad.sum()).reshape(())
+    add_at(result, (*[slice(None)] * dim, index.reshape(-1)), grad)
+    return result
+
+
+def gather(input: Array, dim: Dim, index: Array, sparse_grad: bool = False) -> Array:
+    """result[i][j] = input[index[i][j]][j], with the index at `dim`."""
+    return np.take(input.reshape(-1) if input.flags.c_contiguous else input.ravel(), _checked_flat(input, dim, index))
+
+
+def _checked_flat(input: Array, dim: int, index: Array) -> Array:
+    if index.dtype != np.int64 and index.dtype != np.int32:
+        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
+    if index.size == 0:
+        return index.astype(np.int64)
+    if max(index.ndim, 1) != max(input.ndim, 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+    for d in range(index.ndim):
+        if d != dim and input.ndim and index.shape[d] > input.shape[d]:
+            raise RuntimeError(
+                f"Size does not match at dimension {d} expected index {list(index.shape)} to be no larger than self "
+                f"{list(input.shape)} apart from dimension {dim}"
+            )
+    check_index(index, input.shape[dim] if input.ndim else 1, dim, error=RuntimeError)
+    return flat_positions(input.shape, dim, index)
+
+
+def take(input: Array, index: Array) -> Array:
+    """The elements at positions counted through all of `input`."""
+    if index.dtype != np.int64:
+        raise RuntimeError(f"take(): Expected a long tensor for index, but got {scalar_type_name(index.dtype)}")
+    if input.size == 0 and index.size:
+        raise IndexError("take(): tried to take from an empty tensor")
+    check_index(index, input.size, None, negative=True)
+    return np.take(input.ravel(), index)
+
+
+def take_back(grad: Array, shape: Shape, index: Array) -> Array:
+    """The gradient of `take`."""
+    result: Array = np.zeros(int(np.prod(shape)), grad.dtype)
+    add_at(result, (index,), grad)
+    return result.reshape(shape)
+
+
+def masked_select(input: Array, mask: Array) -> Array:
+    """The elements where `mask` is true, in one dimension."""
+    if mask.dtype != np.bool_ and mask.dtype != np.uint8:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    values, chosen = np.broadcast_arrays(input, mask.astype(np.bool_))
+    return values[chosen]
+
+
+def masked_select_back(grad: Array, shape: Shape, mask: Array) -> Array:
+    """The gradient of `masked_select`."""
+    wide: Array = np.zeros(np.broadcast_shapes(shape, mask.shape), grad.dtype)
+    wide[np.broadcast_to(mask.astype(np.bool_), wide.shape)] = grad
+    extra = wide.ndim - len(shape)
+    axes = (*range(extra), *[extra + d for d, n in enumerate(shape) if n == 1 and wide.shape[extra + d] != 1])
+    return wide.sum(axes, dtype=wide.dtype).reshape(shape) if axes else wide
+
+
+def nonzero(input: Array) -> Array:
+    """The positions of the elements that are not zero, a row for each."""
+    if input.ndim == 0:
+        return np.empty((int(input != 0), 0), np.int64)
+    return np.ascontiguousarray(np.argwhere(input))
+
+
+def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
+    """The first `size` positions of elements that are not zero, filled up with `fill_value`."""
+    found = nonzero(input)[:size]
+    result: Array = np.full((size, input.ndim), fill_value, np.int64)
+    result[: len(found)] = found
+    return result
+
+
+def positions_of(mask: Array) -> Sequence[Array]:
+    """One array of positions per dimension of a boolean mask."""
+    if mask.ndim == 0:
+        return (np.zeros(int(mask), np.int64),)
+    return tuple([np.asarray(p, np.int64) for p in np.nonzero(mask)])

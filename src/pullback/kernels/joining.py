@@ -1,0 +1,131 @@
+"""Putting tensors together and taking them apart along a dimension."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.backend.array_module import cast_array
+from pullback.typing import Array, Arrays, Dim, Shape
+
+
+def cat(tensors: Arrays, dim: int = 0) -> Array:
+    """The tensors one after another along a dimension; one-dimensional empty ones are skipped, as PyTorch does."""
+    parts = [a for a in tensors if a.shape != (0,)]
+    if not parts:
+        return np.empty((0,), tensors[0].dtype)
+    return np.concatenate(parts, axis=dim)
+
+
+def cat_back(grad: Array, shapes: list[Shape], dtypes: list[Any], dim: int) -> list[Array]:
+    """The gradient of `cat`: the part of each tensor."""
+    results, start = [], 0
+    lead = (slice(None),) * dim
+    for shape, dtype in zip(shapes, dtypes, strict=True):
+        if shape == (0,):
+            results.append(np.zeros(shape, dtype))
+            continue
+        end = start + shape[dim]
+        results.append(cast_array(grad[(*lead, slice(start, end))], dtype))
+        start = end
+    return results
+
+
+def stack(tensors: Arrays, dim: int = 0) -> Array:
+    """The tensors along a new dimension."""
+    return np.stack(tensors, axis=dim)
+
+
+def stack_back(grad: Array, dtypes: list[Any], dim: int) -> list[Array]:
+    """The gradient of `stack`: the slice of each tensor."""
+    moved = np.moveaxis(grad, dim, 0)
+    return [cast_array(moved[i, ...], dtype) for i, dtype in enumerate(dtypes)]
+
+
+def split(input: Array, split_size: int, dim: Dim = 0) -> tuple[Array, ...]:
+    """Views of `split_size` along a dimension; the last may be smaller."""
+    if input.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    if split_size < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
+    extent = input.shape[dim]
+    if split_size == 0 and extent:
+        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {extent}")
+    lead = (slice(None),) * dim
+    starts = range(0, extent, split_size) if split_size and extent else (0,)
+    return tuple([input[(*lead, slice(start, start + split_size))] for start in starts])
+
+
+def split_with_sizes(input: Array, split_sizes: Shape, dim: Dim = 0) -> tuple[Array, ...]:
+    """Views of the given sizes along a dimension."""
+    if input.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    if any(size < 0 for size in split_sizes):
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}"
+        )
+    if sum(split_sizes) != input.shape[dim]:
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {input.shape[dim]} (input tensor's size at dimension "
+            f"{dim}), but got split_sizes={list(split_sizes)}"
+        )
+    lead, start, parts = (slice(None),) * dim, 0, []
+    for size in split_sizes:
+        parts.append(input[(*lead, slice(start, start + size))])
+        start += size
+    return tuple(parts)
+
+
+def split_back(grads: list[Array | None], shape: Shape, dtype: Any, split_size: int, dim: int) -> Array:
+    """The gradient of `split`: the parts' gradients one after another, zeros for unused parts."""
+    return split_with_sizes_back(grads, shape, dtype, split_sizes_of(shape[dim], split_size), dim)
+
+
+def split_sizes_of(extent: int, split_size: int) -> Shape:
+    """The sizes that `split` cuts a dimension into."""
+    if extent == 0 or split_size == 0:
+        return (0,)
+    return tuple([min(split_size, extent - start) for start in range(0, extent, split_size)])
+
+
+def split_with_sizes_back(
+    grads: list[Array | None], shape: Shape, dtype: Any, split_sizes: Shape, dim: int
+) -> Array:
+    """The gradient of `split_with_sizes`."""
+    result: Array = np.zeros(shape, dtype)
+    lead, start = (slice(None),) * dim, 0
+    for grad, size in zip(grads, split_sizes, strict=True):
+        if grad is not None:
+            result[(*lead, slice(start, start + size))] = grad
+        start += size
+    return result
+
+
+def unbind(input: Array, dim: Dim = 0) -> tuple[Array, ...]:
+    """A view of each slice along a dimension."""
+    if input.ndim == 0:
+        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+    lead = (slice(None),) * dim
+    return tuple([input[(*lead, i, ...)] for i in range(input.shape[dim])])
+
+
+def unbind_back(grads: list[Array | None], shape: Shape, dtype: Any, dim: int) -> Array:
+    """The gradient of `unbind`."""
+    result: Array = np.zeros(shape, dtype)
+    lead = (slice(None),) * dim
+    for i, grad in enumerate(grads):
+        if grad is not None:
+            result[(*lead, i, ...)] = grad
+    return result
+
+
+def block_diag(tensors: Arrays) -> Array:
+    """A matrix with the given matrices along its diagonal and zeros elsewhere."""
+    blocks = [a.reshape(1, -1) if a.ndim < 2 else a for a in tensors]
+    result: Array = np.zeros((sum(b.shape[0] for b in blocks), sum(b.shape[1] for b in blocks)), blocks[0].dtype)
+    row = column = 0
+    for block in blocks:
+        result[row : row + block.shape[0], column : column + block.shape[1]] = block
+        row, column = row + block.shape[0], column + block.shape[1]
+    return result

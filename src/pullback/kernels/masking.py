@@ -1,0 +1,134 @@
+"""Writing where a mask is true, and writing into a view of a copy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pullback.backend.array_module import as_strided
+from pullback.backend.dtype import number_as, scalar_type_name
+from pullback.kernels.positions import broadcast_shape
+from pullback.kernels.scatter import row_major_copy
+from pullback.kernels.shape import diagonal, select_part
+from pullback.typing import Array, Dim, Scalar, Shape
+
+
+def _as_mask(name: str, mask: Array) -> Array:
+    if mask.dtype != np.bool_:
+        raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {mask.dtype}")
+    return mask
+
+
+def masked_fill(input: Array, mask: Array, value: Scalar) -> Array:
+    """A copy of `input` with a number where `mask` is true."""
+    chosen = _as_mask("masked_fill_", mask)
+    return np.where(chosen, np.asarray(number_as(value, input.dtype), input.dtype), input)
+
+
+def masked_fill_tensor(input: Array, mask: Array, value: Array) -> Array:
+    """A copy of `input` with the value of a 0-dim tensor where `mask` is true."""
+    if np.ndim(value):
+        raise RuntimeError(
+            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
+    return np.where(_as_mask("masked_fill_", mask), np.asarray(value).astype(input.dtype), input)
+
+
+def sum_where(input: Array, mask: Array) -> Array:
+    """The sum of the elements where `mask` is true."""
+    return np.where(mask, input, np.zeros((), input.dtype)).sum(dtype=input.dtype)
+
+
+def masked_scatter(input: Array, mask: Array, source: Array) -> Array:
+    """A copy of `input` with the elements where `mask` is true taken, in order, from `source`."""
+    if input.dtype != source.dtype:
+        raise RuntimeError(
+            f"masked_scatter: expected self and source to have same dtypes but got {scalar_type_name(input.dtype)} and "
+            f"{scalar_type_name(source.dtype)}"
+        )
+    shape = broadcast_shape(input.shape, mask.shape)
+    chosen = np.broadcast_to(_as_mask("masked_scatter_", mask), shape)
+    result = row_major_copy(np.broadcast_to(input, shape))
+    count = int(np.count_nonzero(chosen))
+    if count > source.size:
+        raise RuntimeError("masked_scatter: expected the number of elements in source to be at least the number of ones in "
+                           f"mask: {source.size} < {count}")  # fmt: skip
+    result[chosen] = source.reshape(-1)[:count]
+    return result
+
+
+def masked_scatter_back(grad: Array, mask: Array, shape: Shape) -> Array:
+    """The gradient of `masked_scatter` for its source: the elements taken, zeros for those left over."""
+    taken = np.broadcast_to(grad, broadcast_shape(grad.shape, mask.shape))[np.broadcast_to(mask, grad.shape)]
+    result: Array = np.zeros(int(np.prod(shape)), grad.dtype)
+    result[: taken.size] = taken
+    return result.reshape(shape)
+
+
+def _check_part(part: Array, src: Array) -> None:
+    if part.shape != src.shape:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
+            f"{list(part.shape)}"
+        )
+
+
+def select_scatter(input: Array, src: Array, dim: Dim, index: int) -> Array:
+    """A copy of `input` with `src` at one position of a dimension."""
+    result = row_major_copy(input)
+    size = input.shape[dim]
+    if not -size <= index < size:
+        raise IndexError(f"select_scatter(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}")
+    part = select_part(result, dim, index)
+    _check_part(part, src)
+    part[...] = src
+    return result
+
+
+def slice_scatter(
+    input: Array, src: Array, dim: Dim = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Array:
+    """A copy of `input` with `src` in a slice of a dimension."""
+    result = row_major_copy(input)
+    part = result[(*[slice(None)] * dim, slice(start, end, step))]
+    _check_part(part, src)
+    part[...] = src
+    return result
+
+
+def diagonal_scatter(input: Array, src: Array, offset: int = 0, dim1: Dim = 0, dim2: Dim = 1) -> Array:
+    """A copy of `input` with `src` on a diagonal."""
+    result = row_major_copy(input)
+    part = diagonal(result, offset, dim1, dim2)
+    _check_part(part, src)
+    part[...] = src
+    return result
+
+
+def as_strided_scatter(
+    input: Array, src: Array, size: Shape, stride: Shape, storage_offset: int | None = None
+) -> Array:
+    """A copy of `input` with `src` in the strided window of its storage."""
+    result = row_major_copy(input)
+    part = as_strided(result, size, stride, storage_offset or 0)
+    _check_part(part, src)
+    part[...] = src
+    return result
+
+
+def fill(input: Array, value: Scalar) -> Array:
+    """One number in the shape of `input`."""
+    return np.full(input.shape, number_as(value, input.dtype), input.dtype)
+
+
+def fill_tensor(input: Array, value: Array) -> Array:
+    """The value of a 0-dim tensor in the shape of `input`."""
+    if np.ndim(value):
+        raise RuntimeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
+        )
+    return np.full(input.shape, value, input.dtype)
+
+
+def zero(input: Array) -> Array:
+    """Zeros in the shape of `input`."""
+    return np.zeros(input.shape, input.dtype)

@@ -1,0 +1,332 @@
+"""Writing elements at positions: copies of a tensor with some elements replaced, added to or reduced into."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.backend.dtype import number_as, scalar_type_name
+from pullback.kernels.indexing import full_index
+from pullback.kernels.positions import add_at, check_index, flat_positions
+from pullback.typing import Array, Arrays, Dim, Scalar, Shape
+
+
+def row_major_copy(input: Array) -> Array:
+    """A copy that can be written to, its elements in row-major order."""
+    return np.array(input, copy=True, order="C")
+
+
+def index_put(input: Array, indices: Arrays, dims: Shape, values: Array, accumulate: bool = False) -> Array:
+    """A copy of `input` with `values` written, or added, at the positions that `indices` give for `dims`."""
+    result = row_major_copy(input)
+    index_put_into(result, indices, dims, values, accumulate)
+    return result
+
+
+def index_put_into(target: Array, indices: Arrays, dims: Shape, values: Array, accumulate: bool) -> None:
+    """Write or add `values` at positions of `target`, in place."""
+    if target.dtype != values.dtype:
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {scalar_type_name(target.dtype)} for the "
+            f"destination and {scalar_type_name(values.dtype)} for the source."
+        )
+    where = full_index(target.shape, indices, dims)
+    if accumulate and target.flags.c_contiguous:
+        add_at(target, where, values)
+        return
+    try:
+        if accumulate:
+            np.add.at(target, where, values)
+        else:
+            target[where] = values
+    except ValueError:
+        wanted = np.empty(target.shape, np.bool_)[where].shape
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape "
+            f"{list(wanted)}"
+        ) from None
+
+
+def _flat(name: str, input: Array, dim: int, index: Array, src: Array | None = None) -> Array:
+    """The flat positions of a scatter operation, its arguments checked."""
+    if index.dtype != np.int64 and index.dtype != np.int32:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+    if index.size == 0:
+        return index.astype(np.int64)
+    if max(index.ndim, 1) != max(input.ndim, 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
+    if src is not None and max(src.ndim, 1) != max(index.ndim, 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+    for d, size in enumerate(index.shape):
+        small = d != dim and input.ndim and size > input.shape[d]
+        if small or (src is not None and src.ndim and size > src.shape[d]):
+            source = "" if src is None else f" and to be no larger size than src {list(src.shape)}"
+            raise RuntimeError(
+                f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension "
+                f"{dim}{source}"
+            )
+    check_index(index, input.shape[dim] if input.ndim else 1, dim, error=RuntimeError)
+    return flat_positions(input.shape, dim, index)
+
+
+def _part(src: Array, index: Array) -> Array:
+    """The part of `src` that `index` covers."""
+    if src.shape == index.shape or index.size == 0:
+        return src
+    return src.reshape(index.shape) if src.ndim != index.ndim else src[tuple([slice(n) for n in index.shape])]
+
+
+def _check_same_dtype(name: str, input: Array, src: Array) -> None:
+    if input.dtype != src.dtype:
+        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
+
+
+def scatter(input: Array, dim: Dim, index: Array, src: Array) -> Array:
+    """A copy of `input` with result[index[i][j]][j] = src[i][j], with the index at `dim`."""
+    places = _flat("scatter", input, dim, index, src)
+    _check_same_dtype("scatter", input, src)
+    result = row_major_copy(input)
+    if index.size:
+        result.reshape(-1)[places] = _part(src, index)
+    return result
+
+
+def scatter_value(input: Array, dim: Dim, index: Array, value: Scalar) -> Array:
+    """A copy of `input` with a number written at positions."""
+    places = _flat("scatter", input, dim, index)
+    result = row_major_copy(input)
+    result.reshape(-1)[places] = number_as(value, input.dtype)
+    return result
+
+
+def scatter_add(input: Array, dim: Dim, index: Array, src: Array) -> Array:
+    """A copy of `input` with `src` added at positions; repeated ones add up."""
+    places = _flat("scatter_add", input, dim, index, src)
+    _check_same_dtype("scatter", input, src)
+    result = row_major_copy(input)
+    if index.size:
+        add_at(result.reshape(-1), (places.reshape(-1),), _part(src, index).reshape(-1))
+    return result
+
+
+def pad_to(input: Array, shape: Shape) -> Array:
+    """`input` in the low corner of zeros of a larger shape."""
+    if input.shape == shape:
+        return input
+    result: Array = np.zeros(shape, input.dtype)
+    result[tuple([slice(n) for n in input.shape])] = input
+    return result
+
+
+_IDENTITIES: dict[str, Any] = {"sum": 0, "mean": 0, "prod": 1}
+_REDUCERS: dict[str, Any] = {"prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
+
+
+def _identity(reduce: str, dtype: Any) -> Any:
+    if reduce in _IDENTITIES:
+        return _IDENTITIES[reduce]
+    if dtype.kind == "b":
+        return reduce == "amin"
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min if reduce == "amax" else np.iinfo(dtype).max
+    return -np.inf if reduce == "amax" else np.inf
+
+
+def reduce_at(target: Array, places: Array, values: Array, reduce: str, include_self: bool) -> None:
+    """Reduce `values` into flat `target` at flat `places`."""
+    if not include_self:
+        target[places] = _identity(reduce, target.dtype)
+    if reduce in ("sum", "mean"):
+        add_at(target, (places,), values)
+    else:
+        _REDUCERS[reduce].at(target, places, values)
+    if reduce == "mean":
+        counts = np.bincount(places, minlength=target.size) + (1 if include_self else 0)
+        counts = np.maximum(counts, 1)
+        target[...] = target // counts if target.dtype.kind in "iu" else target / counts.astype(target.real.dtype)
+
+
+def scatter_reduce(
+    input: Array, dim: Dim, index: Array, src: Array, reduce: str, *, include_self: bool = True
+) -> Array:
+    """A copy of `input` with `src` reduced into it at positions."""
+    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    places = _flat("scatter_reduce", input, dim, index, src)
+    _check_same_dtype("scatter", input, src)
+    result = row_major_copy(input)
+    if index.size:
+        reduce_at(result.reshape(-1), places.reshape(-1), _part(src, index).reshape(-1), reduce, include_self)
+    return result
+
+
+def index_add(input: Array, dim: Dim, index: Array, source: Array, *, alpha: Scalar = 1) -> Array:
+    """A copy of `input` with slices of `source` added at positions of a dimension."""
+    result = row_major_copy(input)
+    if alpha != 1:
+        source = source * number_as(alpha, input.dtype)
+    _check_source("index_add", input, dim, index, source)
+    _check_index_dtype("index_add", index, ("i4", "i8"))
+    if input.dtype != source.dtype:
+        raise RuntimeError(
+            f"index_add(): self ({scalar_type_name(input.dtype)}) and source ({scalar_type_name(source.dtype)}) must have "
+            "the same scalar type"
+        )
+    if input.ndim == 0:
+        return result + source.sum(dtype=source.dtype)
+    add_at(result, (*[slice(None)] * dim, index.reshape(-1)), source)
+    return result
+
+
+def _check_index_dtype(name: str, index: Array, allowed: tuple[str, ...]) -> None:
+    if index.dtype.str[1:] not in allowed:
+        kinds = "int32/int64" if len(allowed) > 1 else "int64"
+        raise RuntimeError(f"{name}(): Expected dtype {kinds} for index but got: {scalar_type_name(index.dtype)}")
+
+
+def _check_source(name: str, input: Array, dim: int, index: Array, source: Array) -> None:
+    if index.ndim > 1:
+        raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim}")
+    extent = source.shape[dim] if source.ndim else 1
+    if index.size != extent:
+        raise RuntimeError(
+            f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim): ({extent}), for dim: {dim}"
+        )
+    own, other = list(input.shape), list(source.shape)
+    if own and other and own[:dim] + own[dim + 1 :] != other[:dim] + other[dim + 1 :]:
+        raise RuntimeError(
+            f"{name}(): Source/destination tensor must have same slice shapes. Destination slice shape: {own} at dimension "
+            f"{dim} and source slice shape: {other} at dimension {dim}."
+        )
+    check_index(index, input.shape[dim] if input.ndim else 1, dim)
+
+
+def index_copy(input: Array, dim: Dim, index: Array, source: Array) -> Array:
+    """A copy of `input` with slices of `source` written at positions of a dimension."""
+    _check_source("index_copy", input, dim, index, source)
+    _check_index_dtype("index_copy", index, ("i8",))
+    if input.dtype != source.dtype:
+        raise RuntimeError("index_copy_(): self and source expected to have the same dtype")
+    result = row_major_copy(input)
+    if input.ndim == 0:
+        result[...] = source.reshape(-1)[-1]
+        return result
+    result[(*[slice(None)] * dim, index.reshape(-1))] = source
+    return result
+
+
+def index_fill(input: Array, dim: Dim, index: Array, value: Scalar) -> Array:
+    """A copy of `input` with a number at positions of a dimension."""
+    return index_fill_tensor(input, dim, index, np.asarray(number_as(value, input.dtype)))
+
+
+def index_fill_tensor(input: Array, dim: Dim, index: Array, value: Array) -> Array:
+    """A copy of `input` with the value of a 0-dim tensor at positions of a dimension."""
+    if np.ndim(value):
+        raise RuntimeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
+    if index.dtype.kind != "i" or index.itemsize < 4:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    if index.ndim > 1:
+        raise IndexError("index_fill_(): Index has to be a vector/scalar")
+    check_index(index, input.shape[dim] if input.ndim else 1, dim, negative=True)
+    result = row_major_copy(input)
+    if input.ndim == 0:
+        return np.full((), value, input.dtype) if index.size else result
+    result[(*[slice(None)] * dim, index.reshape(-1))] = np.asarray(value).astype(input.dtype)
+    return result
+
+
+def index_reduce(
+    input: Array, dim: Dim, index: Array, source: Array, reduce: str, *, include_self: bool = True
+) -> Array:
+    """A copy of `input` with slices of `source` reduced into it at positions of a dimension."""
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    _check_source("index_reduce", input, dim, index, source)
+    if index.size == 0 or source.size == 0:
+        return row_major_copy(input)
+    return scatter_reduce(
+        input, dim, expand_index(index, source.shape, dim).astype(np.int64), source, reduce, include_self=include_self
+    )
+
+
+def expand_index(index: Array, shape: Shape, dim: int) -> Array:
+    """A vector of positions along `dim`, repeated over the other dimensions of `shape`."""
+    if not shape:
+        return index.reshape(())
+    return np.broadcast_to(index.reshape((-1,) + (1,) * (len(shape) - 1 - dim)), shape)
+
+
+def put(input: Array, index: Array, source: Array, accumulate: bool = False) -> Array:
+    """A copy of `input` with `source` written, or added, at positions counted through all of it."""
+    if input.dtype != source.dtype:
+        raise RuntimeError(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = "
+            f"{scalar_type_name(input.dtype)} and source.dtype = {scalar_type_name(source.dtype)}"
+        )
+    if index.dtype != np.int64:
+        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {scalar_type_name(index.dtype)}")
+    if index.size != source.size:
+        raise RuntimeError(
+            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{source.size}, index.numel() = {index.size}"
+        )
+    check_index(index, input.size, None, negative=True)
+    result = row_major_copy(input)
+    flat, places, values = result.reshape(-1), index.reshape(-1), source.reshape(-1)
+    if accumulate:
+        add_at(flat, (places,), values)
+    else:
+        flat[places] = values
+    return result
+
+
+def ones_in_shape_of(input: Array) -> Array:
+    """Ones in the shape and dtype of `input`."""
+    return np.ones(input.shape, input.dtype)
+
+
+def is_zero(input: Array) -> Array:
+    """Where the elements are zero."""
+    return input == 0
+
+
+def is_one(input: Array) -> Array:
+    """Where the elements are one."""
+    return input == 1
+
+
+def is_false(input: Array) -> Array:
+    """Where a mask is false."""
+    return np.logical_not(input)
+
+
+def both(input: Array, other: Array) -> Array:
+    """Where two masks are true."""
+    return np.logical_and(input, other)
+
+
+def equal_as(input: Array, other: Array) -> Array:
+    """One where the elements are equal, else zero, in the dtype of `input`."""
+    return (input == other).astype(input.dtype)
+
+
+def positive_index(index: Array, shape: Shape, dim: int) -> Array:
+    """Positions along `dim` with negative ones counted from the front."""
+    return np.where(index < 0, index + (shape[dim] if shape else 1), index)
+
+
+def as_positions(positions: Array, like: Array) -> Array:
+    """Positions where a formula on tensors has a tensor of them."""
+    return positions
+
+
+def sharing_counts(like: Array, positions: Array) -> Array | None:
+    """How many of the positions equal each one, in the dtype of `like`; None if they all differ."""
+    counts = np.bincount(positions, minlength=1)
+    if positions.size == 0 or counts.max() <= 1:
+        return None
+    return counts[positions].astype(like.dtype)
