@@ -77,6 +77,15 @@ def _square_distance(x: Array, zero: tuple[float, float]) -> Array:
 
 
 def _j0_small(x: Array) -> Array:
+    return _branch(np.abs(x) < 1.0, _j0_tiny, _j0_between_zeros, x)
+
+
+def _j0_tiny(x: Array) -> Array:
+    square = x * x
+    return 1.0 - square * _polynomial(table.J0_TINY, square)
+
+
+def _j0_between_zeros(x: Array) -> Array:
     magnitude = np.abs(x)
     zeros = _square_distance(magnitude, table.J0_ZERO_1) * _square_distance(magnitude, table.J0_ZERO_2)
     return zeros * _polynomial(table.J0_SMALL, x * x - 49.0)
