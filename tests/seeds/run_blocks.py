@@ -1,6 +1,7 @@
 """Runs the code blocks of the documents and prints, as JSON, what each one did.
 
-`python run_blocks.py` uses whatever `torch` is: it records the expectations where PyTorch is installed.
+`python run_blocks.py` uses whatever `torch` is. `--record` writes what happened under PyTorch to expected.json, each
+exception and warning by its class and key phrase.
 `python run_blocks.py --pullback` lets `torch` mean pullback. A document's blocks share one namespace, in order; each
 block starts from seed 0, and an exception ends only its block.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import json
 import re
 import sys
@@ -21,27 +23,27 @@ FOLDER = Path(__file__).parent
 ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
-def key_phrase(message: str) -> str:
-    """The part of a message that programs match on: its first sentence, in one line."""
-    first_line = message.strip().partition("\n")[0]
-    return ADDRESS.sub("0x...", first_line.partition(". ")[0])
-
-
-def run_block(code: str, namespace: dict[str, Any]) -> dict[str, Any]:
-    """Run one block and report its output, its warnings and the exception that ended it."""
+def run_block(pieces: list[list[str]], namespace: dict[str, Any]) -> dict[str, Any]:
+    """Run the pieces of one block and report their output, their warnings and the exception that ended them."""
     output = io.StringIO()
-    exception: list[str] | None = None
+    exception: dict[str, Any] | None = None
     with warnings.catch_warnings(record=True) as caught, contextlib.redirect_stdout(output):
         warnings.simplefilter("always")
         try:
-            exec(compile(code, "<block>", "exec"), namespace)
+            for lines in pieces:
+                exec(compile("\n".join(lines), "<block>", "exec"), namespace)
         except Exception as error:
-            exception = [type(error).__name__, key_phrase(str(error))]
+            exception = describe(type(error), str(error))
     return {
         "output": ADDRESS.sub("0x...", output.getvalue()).splitlines(),
         "exception": exception,
-        "warnings": sorted({(w.category.__name__, key_phrase(str(w.message))) for w in caught}),
+        "warnings": [describe(warning.category, str(warning.message)) for warning in caught],
     }
+
+
+def describe(kind: type[BaseException], message: str) -> dict[str, Any]:
+    """Tell an exception or a warning by the names of its classes, and by its message without addresses."""
+    return {"classes": [base.__name__ for base in kind.__mro__[:-2]], "message": ADDRESS.sub("0x...", message)}
 
 
 def run_document(document: dict[str, Any], with_setup: bool) -> list[dict[str, Any]]:
@@ -52,11 +54,8 @@ def run_document(document: dict[str, Any], with_setup: bool) -> list[dict[str, A
     results = []
     for block in document["blocks"]:
         torch.manual_seed(0)
-        code = list(block["code"])
-        if with_setup:
-            exec("\n".join(block.get("setup", [])), namespace)
-            code += block.get("check", [])
-        results.append(run_block("\n".join(code), namespace))
+        parts = ["setup", "code", "check"] if with_setup else ["code"]
+        results.append(run_block([block.get(part, []) for part in parts], namespace))
     return results
 
 
@@ -80,6 +79,21 @@ def run_all() -> dict[str, Any]:
     }
 
 
+def key_phrase(description: dict[str, Any]) -> list[str]:
+    """The class, and the part of the message that programs match on: its first sentence."""
+    first_line = description["message"].strip().partition("\n")[0]
+    return [description["classes"][0], first_line.partition(". ")[0]]
+
+
+def as_expectations(results: dict[str, Any]) -> dict[str, Any]:
+    """Reduce what happened under PyTorch to what is expected of pullback."""
+    for variants in results.values():
+        for result in itertools.chain(*variants.values()):
+            result["exception"] = result["exception"] and key_phrase(result["exception"])
+            result["warnings"] = [key_phrase(warning) for warning in result["warnings"]]
+    return results
+
+
 if __name__ == "__main__":
     if "--pullback" in sys.argv:
         import pullback
@@ -87,4 +101,9 @@ if __name__ == "__main__":
         pullback.install_as_torch()
     else:
         sys.modules["torchviz"] = stand_in_for_torchviz()
-    json.dump(run_all(), sys.stdout, indent=1, ensure_ascii=False)
+    results = run_all()
+    if "--record" in sys.argv:
+        text = json.dumps(as_expectations(results), indent=1, ensure_ascii=False)
+        (FOLDER / "expected.json").write_text(text + "\n", encoding="utf-8")
+    else:
+        json.dump(results, sys.stdout)

@@ -37,11 +37,22 @@ def actual(working_folder: Path) -> Any:
     return json.loads(process.stdout)
 
 
+def is_as_expected(actual: Any, expected: list[str] | None) -> bool:
+    """Whether an exception or a warning is of the expected class, or a kind of it, and bears the key phrase."""
+    if actual is None or expected is None:
+        return actual is expected
+    kind, phrase = expected
+    return kind in actual["classes"] and phrase in actual["message"]
+
+
 @pytest.mark.parametrize(("name", "variant", "number"), BLOCKS)
 def test_block_behaves_as_under_pytorch(name: str, variant: str, number: int, actual: Any) -> None:
-    assert actual[name][variant][number] == EXPECTED[name][variant][number], "\n".join(
-        DOCUMENTS[name]["blocks"][number]["code"]
-    )
+    result, expected = actual[name][variant][number], EXPECTED[name][variant][number]
+    code = "\n".join(DOCUMENTS[name]["blocks"][number]["code"])
+    assert result["output"] == expected["output"], code
+    assert is_as_expected(result["exception"], expected["exception"]), (code, result["exception"])
+    assert len(result["warnings"]) == len(expected["warnings"]), (code, result["warnings"])
+    assert all(map(is_as_expected, result["warnings"], expected["warnings"])), (code, result["warnings"])
 
 
 def test_torchviz_block_leaves_a_picture(actual: Any, working_folder: Path) -> None:
