@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from pullback.backend.naming import display_namespace
 from pullback.errors import graph_freed
 from pullback.graph.history import gradient_edge
 from pullback.graph.input_metadata import InputMetadata
@@ -29,6 +30,9 @@ class FunctionContext(Node):
     is_tensor_input: tuple[bool, ...] = ()
     stored: list[tuple[Any, int]] | None = None
     accessed: bool = False
+
+    def __repr__(self) -> str:
+        return f"<{display_namespace()}.autograd.function.{type(self).__name__} object at {hex(id(self))}>"
 
     # What forward calls.
 
