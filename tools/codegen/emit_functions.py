@@ -13,6 +13,9 @@ _TYPES = {
 }  # fmt: skip
 # Tensors of bools that choose between others: they take no part in promotion.
 _MASKS = ("condition", "mask")
+_PAIR_PROMOTIONS = {
+    "common": "promote_arrays", "float": "promote_arrays_to_float", "subtraction": "promote_for_subtraction",
+}  # fmt: skip
 
 
 def emit_function(operation: Operation) -> list[str]:
@@ -189,7 +192,7 @@ def _arrays(operation: Operation) -> list[str]:
 def _promote_pair(operation: Operation, floating: bool) -> list[str]:
     first, second = [p for p in operation.kernel.tensors if p.name not in _MASKS]
     a, b = f"{first.name}_array", f"{second.name}_array"
-    function = "promote_arrays_to_float" if floating else "promote_arrays"
+    function = _PAIR_PROMOTIONS[operation.rule.promote]
     mark = ["        promoted = True"] if needs_broadcast(operation) else []
     same = f"{a}.dtype is not {b}.dtype" + (f' or {a}.dtype.kind not in "fc"' if floating else "")
     if second.role == TENSOR:
@@ -218,7 +221,7 @@ def _kernel_call(operation: Operation) -> list[str]:
     names = operation.rule.output_names
     if len(names) == 1:
         return [
-            f"    computed: Any = {call}",
+            *_broadcasting_call(operation, call),
             "    if type(computed) is not ndarray:",
             "        computed = as_array(computed)",
             f"    {names[0]}: Tensor = new(Tensor)",
@@ -226,6 +229,19 @@ def _kernel_call(operation: Operation) -> list[str]:
         ]
     values = ", ".join(f"{n}_value" for n in names)
     return [f"    {values} = {call}", *[f"    {n} = new_tensor(as_array({n}_value))" for n in names]]
+
+
+def _broadcasting_call(operation: Operation, call: str) -> list[str]:
+    """The call of a kernel; where shapes broadcast, NumPy's refusal is told in PyTorch's words."""
+    arrays = [f"{p.name}_array" for p in operation.kernel.tensors]
+    if len(arrays) < 2 or operation.rule.promote == "none":
+        return [f"    computed: Any = {call}"]
+    return [
+        "    try:",
+        f"        computed: Any = {call}",
+        "    except ValueError as error:",
+        f"        raise shapes_differ(error, {', '.join(arrays)}) from None",
+    ]
 
 
 def _make_views(operation: Operation) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from tools.codegen.model import TENSOR_LIST, TENSOR_OR_NUMBER, Line, Operation
 from tools.codegen.render import Library, render
 from tools.codegen.saved_values import SavedValues, is_fresh
@@ -71,6 +73,8 @@ def _emit_apply(
     if saved.tensors():
         out += ["        if self.released:", "            raise graph_freed(self.name())"]
     out += _emit_grads(operation, on_arrays=on_arrays)
+    if on_arrays and rounds_often(operation):
+        out += ["        half = grad.dtype.itemsize == 2", "        if half:", "            grad = widen_half(grad)"]
     out += [f"        {name} = self.saved_{name}" for name in saved.plain()]
     out += [f"        {name}_{attribute} = self.saved_{name}_{attribute}" for name, attribute in saved.attributes()]
     if on_arrays and rule.lines:
@@ -157,20 +161,50 @@ def _line_block(
         p = line.parameter
         function = "sum_to_like" if on_arrays else "F.sum_to_like"
         out += ["if self.broadcast:", f"    {target} = {function}({target}, self.{p}_shape, self.{p}_dtype)"]
+    if on_arrays and rounds_often(operation):
+        test = "elif half:" if needs_broadcast(operation) else "if half:"
+        out += [test, f"    {target} = {target}.astype(grads[0].dtype)"]
     return out
+
+
+def rounds_often(operation: Operation) -> bool:
+    """Whether a rule computes in several steps, or with constants that bfloat16 has no arithmetic for.
+
+    Half-precision gradients are then computed in float32 and rounded once, as PyTorch does.
+    """
+    rule = operation.rule
+    if rule.kind not in ("elementwise", "self_adjoint") or rule.grads != ("grad",):
+        return False
+    assigned = dict(rule.assignments)
+    return any(_steps(line.expression, assigned) > 1 for line in rule.lines if line.not_implemented is None)
+
+
+def _steps(expression: ast.expr, assigned: dict[str, ast.expr]) -> int:
+    steps = 0
+    for node in ast.walk(expression):
+        if isinstance(node, ast.BinOp):
+            steps += 1
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            steps += 0 if node.func.attr in ("conj", "zeros_of", "keep_where", "drop_where", "conj_number") else 1
+        elif isinstance(node, ast.Constant) and isinstance(node.value, float):
+            steps += 2
+        elif isinstance(node, ast.Name) and node.id in assigned:
+            steps += _steps(assigned[node.id], assigned)
+    return steps
 
 
 def _unpack(name: str, operation: Operation, *, on_arrays: bool) -> list[str]:
     if not on_arrays:
         return [f'{name} = self.unpack("{name}")']
     parameter = operation.kernel.parameter(name)
+    widen = ["if half:", f"    {name} = widen_half({name})"] if rounds_often(operation) else []
     checked = [
         f"if {name}._counter is not None and {name}._counter.value != self.saved_{name}_version:",
         f'    raise_stale(self, "{name}")',
         f"{name} = {name}._array",
     ]
     if parameter is not None and parameter.role in (TENSOR_OR_NUMBER, "optional tensor"):
-        return [f"{name} = self.saved_{name}", f"if self.saved_{name}_version >= 0:", *["    " + c for c in checked]]
+        return [f"{name} = self.saved_{name}", f"if self.saved_{name}_version >= 0:", *["    " + c for c in [*checked, *widen]]]
     if parameter is not None and parameter.role == TENSOR_LIST:
         return [f"{name} = unpack_list(self, {name!r})"]
-    return [f"{name} = self.saved_{name}", *checked]
+    return [f"{name} = self.saved_{name}", *checked, *widen]

@@ -301,6 +301,22 @@ def promote_arrays_to_float(input: Array, other: Array | Scalar) -> tuple[Array,
     return to_dtype(input, common), to_dtype(other, common)
 
 
+def promote_for_subtraction(input: Array, other: Array | Scalar) -> tuple[Array, Any]:
+    """As promote_arrays, refusing bools: minus has no meaning for them."""
+    if input.dtype == bool or isinstance(other, bool) or getattr(other, "dtype", None) == bool:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` or `logical_not()` operator instead."
+        )
+    return promote_arrays(input, other)
+
+
+def widen_half(value: Any) -> Any:
+    """A float16 or bfloat16 array as float32; anything else as it is."""
+    half = getattr(value, "dtype", None)
+    return value.astype(np.float32) if half is not None and half.itemsize == 2 and is_float_or_complex(half) else value
+
+
 def to_dtype(operand: Any, numpy_dtype: DType) -> Any:
     """An array or number in `numpy_dtype`; integers wrap around as in C."""
     if isinstance(operand, (int, float, complex)):

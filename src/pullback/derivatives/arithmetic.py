@@ -10,17 +10,17 @@ def add(grad: Tensor, input: Tensor, other: Tensor, alpha: Scalar) -> Pullback:
     return wrt(input=grad, other=grad if alpha == 1 else grad * F.conj_number(alpha))
 
 
-@elementwise(in_place=True)
+@elementwise(in_place=True, promote="subtraction")
 def sub(grad: Tensor, input: Tensor, other: Tensor, alpha: Scalar) -> Pullback:
     return wrt(input=grad, other=-grad if alpha == 1 else -grad * F.conj_number(alpha))
 
 
-@elementwise(node="RsubBackward1")
+@elementwise(node="RsubBackward1", promote="subtraction")
 def rsub(grad: Tensor, input: Tensor, other: Tensor, alpha: Scalar) -> Pullback:
     return wrt(input=-grad if alpha == 1 else -grad * F.conj_number(alpha), other=grad)
 
 
-@elementwise(node="RsubBackward0")
+@elementwise(node="RsubBackward0", promote="subtraction")
 def rsub_tensor(grad: Tensor, input: Tensor, other: Tensor, alpha: Scalar) -> Pullback:
     return wrt(input=-grad if alpha == 1 else -grad * F.conj_number(alpha), other=grad)
 

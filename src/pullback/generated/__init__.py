@@ -435,6 +435,35 @@ _FAMILIES = {
         mse_loss
         MseLossBackward0
         mse_loss_tangent
+        smooth_l1_loss
+        SmoothL1LossBackward0
+        smooth_l1_loss_tangent
+        huber_loss
+        HuberLossBackward0
+        huber_loss_tangent
+        soft_margin_loss
+        SoftMarginLossBackward0
+        soft_margin_loss_tangent
+        binary_cross_entropy
+        BinaryCrossEntropyBackward0
+        binary_cross_entropy_tangent
+        binary_cross_entropy_with_logits
+        BinaryCrossEntropyWithLogitsBackward0
+        binary_cross_entropy_with_logits_tangent
+        multi_margin_loss
+        MultiMarginLossBackward0
+        multi_margin_loss_tangent
+        multi_margin_weights
+        multilabel_margin_loss
+        MultilabelMarginLossBackward0
+        multilabel_margin_loss_tangent
+        multilabel_margin_weights
+        ctc_loss
+        CtcLossBackward0
+        ctc_loss_tangent
+        ctc_loss_grad
+        CtcLossGradBackward0
+        ctc_loss_grad_tangent
         nll_loss
         NllLossBackward0
         nll_loss_tangent
@@ -958,6 +987,14 @@ _FORMULAS = {
     "block_diag_back": "joining",
     "loss_weight": "losses",
     "mse_loss_grad": "losses",
+    "clamped_distance_grad": "losses",
+    "soft_margin_loss_grad": "losses",
+    "binary_cross_entropy_grad": "losses",
+    "binary_cross_entropy_grad_target": "losses",
+    "logits_grad": "losses",
+    "logits_grad_target": "losses",
+    "multi_margin_loss_grad": "losses",
+    "multilabel_margin_loss_grad": "losses",
     "matmul_grad_input": "matrix_products",
     "matmul_grad_other": "matrix_products",
     "matmul": "matrix_products",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
-from pullback.backend.dtype import promote_arrays, promote_to_float
+from pullback.backend.dtype import promote_arrays, promote_to_float, widen_half
 from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import elu_grad as elu_grad_kernel
@@ -53,7 +53,7 @@ from pullback.kernels.complex_numbers import abs as abs_kernel
 from pullback.kernels.special import logit as logit_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_tensor_argument
+from pullback.tensor.arguments import as_tensor_argument, shapes_differ
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 from pullback.typing import Scalar
 
@@ -162,6 +162,9 @@ class SigmoidBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -169,7 +172,11 @@ class SigmoidBackward0(Node):
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
         result = result._array
+        if half:
+            result = widen_half(result)
         grad_of_input = grad * ((1 - result) * result).conjugate()
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -258,6 +265,9 @@ class LogsigmoidNode(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -265,7 +275,11 @@ class LogsigmoidNode(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = grad * sigmoid_kernel(-input)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -347,6 +361,9 @@ class SiluBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -354,7 +371,11 @@ class SiluBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = grad * silu_slope_kernel(input).conjugate()
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -441,6 +462,9 @@ class MishBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -448,7 +472,11 @@ class MishBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = grad * mish_slope_kernel(input)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -536,6 +564,9 @@ class GeluBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         approximate = self.saved_approximate
         edges = self.next_edges
         if edges[0] is None:
@@ -544,7 +575,11 @@ class GeluBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = grad * (gelu_slope_kernel(input) if approximate == "none" else gelu_tanh_slope_kernel(input))
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -640,6 +675,9 @@ class SoftplusBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         beta = self.saved_beta
         threshold = self.saved_threshold
         edges = self.next_edges
@@ -649,7 +687,11 @@ class SoftplusBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = where_kernel(input * beta > threshold, grad, grad * sigmoid_kernel(input * beta))
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1041,6 +1083,9 @@ class HardsigmoidBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -1048,7 +1093,11 @@ class HardsigmoidBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = keep_where_kernel(logical_and_kernel(input > -3, input < 3), grad / 6)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1134,6 +1183,9 @@ class HardswishBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -1141,7 +1193,11 @@ class HardswishBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = drop_where_kernel(input <= -3, where_kernel(input < 3, grad * (input / 3 + 0.5), grad))
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1340,6 +1396,9 @@ class CeluBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         alpha = self.saved_alpha
         edges = self.next_edges
         if edges[0] is None:
@@ -1348,7 +1407,11 @@ class CeluBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = elu_grad_kernel(grad, input, alpha, 1, 1 / alpha)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1443,6 +1506,9 @@ class LeakyReluBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         negative_slope = self.saved_negative_slope
         edges = self.next_edges
         if edges[0] is None:
@@ -1451,7 +1517,11 @@ class LeakyReluBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = where_kernel(input > 0, grad, grad * negative_slope)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1552,6 +1622,9 @@ class PreluKernelBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         grad_of_input = None
         grad_of_weight = None
@@ -1560,21 +1633,31 @@ class PreluKernelBackward0(Node):
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
             weight = self.saved_weight
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
             weight = weight._array
+            if half:
+                weight = widen_half(weight)
             grad_of_input = where_kernel(input > 0, grad, weight * grad)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            elif half:
+                grad_of_input = grad_of_input.astype(grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
             grad_of_weight = drop_where_kernel(input > 0, input * grad)
             if self.broadcast:
                 grad_of_weight = sum_to_like(grad_of_weight, self.weight_shape, self.weight_dtype)
+            elif half:
+                grad_of_weight = grad_of_weight.astype(grads[0].dtype)
         return (
             grad_of_input,
             grad_of_weight,
@@ -1630,7 +1713,10 @@ def prelu_kernel(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not weight_array.dtype:
         input_array, weight_array = promote_arrays(input_array, weight_array)
         promoted = True
-    computed: Any = prelu_kernel_kernel(input_array, weight_array)
+    try:
+        computed: Any = prelu_kernel_kernel(input_array, weight_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, weight_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1755,7 +1841,10 @@ def rrelu_with_noise(input: Tensor, noise: Tensor, *, out: Any = None) -> Tensor
     if input_array.dtype is not noise_array.dtype:
         input_array, noise_array = promote_arrays(input_array, noise_array)
         promoted = True
-    computed: Any = rrelu_with_noise_kernel(input_array, noise_array)
+    try:
+        computed: Any = rrelu_with_noise_kernel(input_array, noise_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, noise_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

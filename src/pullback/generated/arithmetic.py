@@ -7,7 +7,13 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
-from pullback.backend.dtype import promote_arrays, promote_arrays_to_float, promote_to_float
+from pullback.backend.dtype import (
+    promote_arrays,
+    promote_arrays_to_float,
+    promote_for_subtraction,
+    promote_to_float,
+    widen_half,
+)
 from pullback.errors import derivative_not_implemented, graph_freed
 from pullback.generated.array_formulas import conj_number as conj_number_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
@@ -46,7 +52,7 @@ from pullback.kernels.broadcasting import sum_to_like
 from pullback.kernels.rounding import zeros_of as zeros_of_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_number_argument, as_tensor_argument, promote_many
+from pullback.tensor.arguments import as_number_argument, as_tensor_argument, promote_many, shapes_differ
 from pullback.tensor.tensor import Tensor, TensorBase
 from pullback.typing import Scalar
 
@@ -128,7 +134,10 @@ def add(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
         other_array = as_number_argument("add", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    computed: Any = add_kernel(input_array, other_array, alpha=alpha)
+    try:
+        computed: Any = add_kernel(input_array, other_array, alpha=alpha)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -260,13 +269,16 @@ def sub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
     promoted = False
     if other_is_tensor:
         if input_array.dtype is not other_array.dtype:
-            input_array, other_array = promote_arrays(input_array, other_array)
+            input_array, other_array = promote_for_subtraction(input_array, other_array)
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         other_array = as_number_argument("sub", "other", other_array)
-        input_array, other_array = promote_arrays(input_array, other_array)
+        input_array, other_array = promote_for_subtraction(input_array, other_array)
         promoted = True
-    computed: Any = sub_kernel(input_array, other_array, alpha=alpha)
+    try:
+        computed: Any = sub_kernel(input_array, other_array, alpha=alpha)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -401,13 +413,16 @@ def rsub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Te
     promoted = False
     if other_is_tensor:
         if input_array.dtype is not other_array.dtype:
-            input_array, other_array = promote_arrays(input_array, other_array)
+            input_array, other_array = promote_for_subtraction(input_array, other_array)
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         other_array = as_number_argument("rsub", "other", other_array)
-        input_array, other_array = promote_arrays(input_array, other_array)
+        input_array, other_array = promote_for_subtraction(input_array, other_array)
         promoted = True
-    computed: Any = rsub_kernel(input_array, other_array, alpha=alpha)
+    try:
+        computed: Any = rsub_kernel(input_array, other_array, alpha=alpha)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -537,9 +552,12 @@ def rsub_tensor(input: Tensor, other: Tensor, *, alpha: Scalar = 1, out: Any = N
     other_array = other._array
     promoted = False
     if input_array.dtype is not other_array.dtype:
-        input_array, other_array = promote_arrays(input_array, other_array)
+        input_array, other_array = promote_for_subtraction(input_array, other_array)
         promoted = True
-    computed: Any = rsub_tensor_kernel(input_array, other_array, alpha=alpha)
+    try:
+        computed: Any = rsub_tensor_kernel(input_array, other_array, alpha=alpha)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -693,7 +711,10 @@ def mul(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         other_array = as_number_argument("mul", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    computed: Any = mul_kernel(input_array, other_array)
+    try:
+        computed: Any = mul_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -780,6 +801,9 @@ class DivBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
@@ -789,22 +813,32 @@ class DivBackward0(Node):
                 if other._counter is not None and other._counter.value != self.saved_other_version:
                     raise_stale(self, "other")
                 other = other._array
+                if half:
+                    other = widen_half(other)
             grad_of_input = grad / other.conjugate()
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            elif half:
+                grad_of_input = grad_of_input.astype(grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
             other = self.saved_other
             if self.saved_other_version >= 0:
                 if other._counter is not None and other._counter.value != self.saved_other_version:
                     raise_stale(self, "other")
                 other = other._array
+                if half:
+                    other = widen_half(other)
             grad_of_other = -grad * (input / other / other).conjugate()
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+            elif half:
+                grad_of_other = grad_of_other.astype(grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -864,7 +898,10 @@ def div(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         other_array = as_number_argument("div", "other", other_array)
         input_array, other_array = promote_arrays_to_float(input_array, other_array)
         promoted = True
-    computed: Any = div_kernel(input_array, other_array)
+    try:
+        computed: Any = div_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1004,7 +1041,10 @@ def div_rounded(input: Tensor, other: Any, rounding_mode: str, *, out: Any = Non
         other_array = as_number_argument("div_rounded", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    computed: Any = div_rounded_kernel(input_array, other_array, rounding_mode)
+    try:
+        computed: Any = div_rounded_kernel(input_array, other_array, rounding_mode)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1130,7 +1170,10 @@ def floor_divide(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         other_array = as_number_argument("floor_divide", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    computed: Any = floor_divide_kernel(input_array, other_array)
+    try:
+        computed: Any = floor_divide_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1203,6 +1246,9 @@ class RemainderNode(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
@@ -1210,18 +1256,26 @@ class RemainderNode(Node):
             grad_of_input = grad
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            elif half:
+                grad_of_input = grad_of_input.astype(grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
+            if half:
+                other = widen_half(other)
             grad_of_other = -grad * div_rounded_kernel(input, other, "floor")
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+            elif half:
+                grad_of_other = grad_of_other.astype(grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -1279,7 +1333,10 @@ def remainder(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    computed: Any = remainder_kernel(input_array, other_array)
+    try:
+        computed: Any = remainder_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1400,7 +1457,10 @@ def remainder_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         other_array = as_number_argument("remainder_scalar", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    computed: Any = remainder_scalar_kernel(input_array, other_array)
+    try:
+        computed: Any = remainder_scalar_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1463,6 +1523,9 @@ class FmodNode(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
@@ -1470,18 +1533,26 @@ class FmodNode(Node):
             grad_of_input = grad
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            elif half:
+                grad_of_input = grad_of_input.astype(grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
+            if half:
+                other = widen_half(other)
             grad_of_other = -grad * div_rounded_kernel(input, other, "trunc")
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+            elif half:
+                grad_of_other = grad_of_other.astype(grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -1539,7 +1610,10 @@ def fmod(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    computed: Any = fmod_kernel(input_array, other_array)
+    try:
+        computed: Any = fmod_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1660,7 +1734,10 @@ def fmod_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         other_array = as_number_argument("fmod_scalar", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    computed: Any = fmod_scalar_kernel(input_array, other_array)
+    try:
+        computed: Any = fmod_scalar_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1790,6 +1867,9 @@ class ReciprocalBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -1797,7 +1877,11 @@ class ReciprocalBackward0(Node):
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
         result = result._array
+        if half:
+            result = widen_half(result)
         grad_of_input = -grad * (result * result).conjugate()
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1895,6 +1979,9 @@ class AddcmulBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         value = self.saved_value
         edges = self.next_edges
         grad_of_input = None
@@ -1904,22 +1991,32 @@ class AddcmulBackward0(Node):
             grad_of_input = grad
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            elif half:
+                grad_of_input = grad_of_input.astype(grads[0].dtype)
         if edges[1] is not None:
             tensor2 = self.saved_tensor2
             if tensor2._counter is not None and tensor2._counter.value != self.saved_tensor2_version:
                 raise_stale(self, "tensor2")
             tensor2 = tensor2._array
+            if half:
+                tensor2 = widen_half(tensor2)
             grad_of_tensor1 = grad * (tensor2 if value == 1 else tensor2 * value).conjugate()
             if self.broadcast:
                 grad_of_tensor1 = sum_to_like(grad_of_tensor1, self.tensor1_shape, self.tensor1_dtype)
+            elif half:
+                grad_of_tensor1 = grad_of_tensor1.astype(grads[0].dtype)
         if edges[2] is not None:
             tensor1 = self.saved_tensor1
             if tensor1._counter is not None and tensor1._counter.value != self.saved_tensor1_version:
                 raise_stale(self, "tensor1")
             tensor1 = tensor1._array
+            if half:
+                tensor1 = widen_half(tensor1)
             grad_of_tensor2 = grad * (tensor1 if value == 1 else tensor1 * value).conjugate()
             if self.broadcast:
                 grad_of_tensor2 = sum_to_like(grad_of_tensor2, self.tensor2_shape, self.tensor2_dtype)
+            elif half:
+                grad_of_tensor2 = grad_of_tensor2.astype(grads[0].dtype)
         return (
             grad_of_input,
             grad_of_tensor1,
@@ -1990,7 +2087,10 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
         ),
         promoted,
     ) = promote_many(input_array, tensor1_array, tensor2_array)
-    computed: Any = addcmul_kernel(input_array, tensor1_array, tensor2_array, value=value)
+    try:
+        computed: Any = addcmul_kernel(input_array, tensor1_array, tensor2_array, value=value)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, tensor1_array, tensor2_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -2101,6 +2201,9 @@ class AddcdivBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         value = self.saved_value
         edges = self.next_edges
         grad_of_input = None
@@ -2110,26 +2213,38 @@ class AddcdivBackward0(Node):
             grad_of_input = grad
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            elif half:
+                grad_of_input = grad_of_input.astype(grads[0].dtype)
         if edges[1] is not None:
             tensor2 = self.saved_tensor2
             if tensor2._counter is not None and tensor2._counter.value != self.saved_tensor2_version:
                 raise_stale(self, "tensor2")
             tensor2 = tensor2._array
+            if half:
+                tensor2 = widen_half(tensor2)
             grad_of_tensor1 = grad * (value / tensor2).conjugate()
             if self.broadcast:
                 grad_of_tensor1 = sum_to_like(grad_of_tensor1, self.tensor1_shape, self.tensor1_dtype)
+            elif half:
+                grad_of_tensor1 = grad_of_tensor1.astype(grads[0].dtype)
         if edges[2] is not None:
             tensor1 = self.saved_tensor1
             if tensor1._counter is not None and tensor1._counter.value != self.saved_tensor1_version:
                 raise_stale(self, "tensor1")
             tensor1 = tensor1._array
+            if half:
+                tensor1 = widen_half(tensor1)
             tensor2 = self.saved_tensor2
             if tensor2._counter is not None and tensor2._counter.value != self.saved_tensor2_version:
                 raise_stale(self, "tensor2")
             tensor2 = tensor2._array
+            if half:
+                tensor2 = widen_half(tensor2)
             grad_of_tensor2 = -grad * (value * tensor1 / (tensor2 * tensor2)).conjugate()
             if self.broadcast:
                 grad_of_tensor2 = sum_to_like(grad_of_tensor2, self.tensor2_shape, self.tensor2_dtype)
+            elif half:
+                grad_of_tensor2 = grad_of_tensor2.astype(grads[0].dtype)
         return (
             grad_of_input,
             grad_of_tensor1,
@@ -2201,7 +2316,10 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
         ),
         promoted,
     ) = promote_many(input_array, tensor1_array, tensor2_array)
-    computed: Any = addcdiv_kernel(input_array, tensor1_array, tensor2_array, value=value)
+    try:
+        computed: Any = addcdiv_kernel(input_array, tensor1_array, tensor2_array, value=value)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, tensor1_array, tensor2_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -2307,7 +2425,10 @@ def gcd(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     other_array = other._array
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
-    computed: Any = gcd_kernel(input_array, other_array)
+    try:
+        computed: Any = gcd_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -2339,7 +2460,10 @@ def lcm(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     other_array = other._array
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
-    computed: Any = lcm_kernel(input_array, other_array)
+    try:
+        computed: Any = lcm_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -20,7 +20,7 @@ from pullback.kernels.bitwise import logical_or as logical_or_kernel
 from pullback.kernels.bitwise import logical_xor as logical_xor_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_number_argument, as_tensor_argument
+from pullback.tensor.arguments import as_number_argument, as_tensor_argument, shapes_differ
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = object.__new__
@@ -46,7 +46,10 @@ def bitwise_and(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         other_array = as_number_argument("bitwise_and", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
-    computed: Any = bitwise_and_kernel(input_array, other_array)
+    try:
+        computed: Any = bitwise_and_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -81,7 +84,10 @@ def bitwise_or(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         other_array = as_number_argument("bitwise_or", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
-    computed: Any = bitwise_or_kernel(input_array, other_array)
+    try:
+        computed: Any = bitwise_or_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -116,7 +122,10 @@ def bitwise_xor(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         other_array = as_number_argument("bitwise_xor", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
-    computed: Any = bitwise_xor_kernel(input_array, other_array)
+    try:
+        computed: Any = bitwise_xor_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -151,7 +160,10 @@ def bitwise_left_shift(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         other_array = as_number_argument("bitwise_left_shift", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
-    computed: Any = bitwise_left_shift_kernel(input_array, other_array)
+    try:
+        computed: Any = bitwise_left_shift_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -186,7 +198,10 @@ def bitwise_right_shift(input: Tensor, other: Any, *, out: Any = None) -> Tensor
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         other_array = as_number_argument("bitwise_right_shift", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
-    computed: Any = bitwise_right_shift_kernel(input_array, other_array)
+    try:
+        computed: Any = bitwise_right_shift_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

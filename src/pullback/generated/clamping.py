@@ -7,7 +7,7 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
-from pullback.backend.dtype import promote_arrays
+from pullback.backend.dtype import promote_arrays, widen_half
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import clamp_grad as clamp_grad_kernel
 from pullback.generated.array_formulas import clamp_grad_max as clamp_grad_max_kernel
@@ -42,7 +42,7 @@ from pullback.kernels.comparison import isfinite as isfinite_kernel
 from pullback.kernels.comparison import isnan as isnan_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_tensor_argument, promote_many
+from pullback.tensor.arguments import as_tensor_argument, promote_many, shapes_differ
 from pullback.tensor.tensor import Tensor, TensorBase
 from pullback.typing import Scalar
 
@@ -143,7 +143,10 @@ def where(condition: Tensor, input: Any, other: Any, *, out: Any = None) -> Tens
         ),
         promoted,
     ) = promote_many(input_array, other_array)
-    computed: Any = where_kernel(condition_array, input_array, other_array)
+    try:
+        computed: Any = where_kernel(condition_array, input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, condition_array, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -308,7 +311,10 @@ def maximum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    computed: Any = maximum_kernel(input_array, other_array)
+    try:
+        computed: Any = maximum_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -468,7 +474,10 @@ def minimum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    computed: Any = minimum_kernel(input_array, other_array)
+    try:
+        computed: Any = minimum_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -545,6 +554,9 @@ class FmaxBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
@@ -553,25 +565,37 @@ class FmaxBackward0(Node):
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
+            if half:
+                other = widen_half(other)
             grad_of_input = keep_where_kernel(logical_or_kernel(input >= other, isnan_kernel(other)), grad)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            elif half:
+                grad_of_input = grad_of_input.astype(grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
+            if half:
+                other = widen_half(other)
             grad_of_other = drop_where_kernel(logical_or_kernel(input >= other, isnan_kernel(other)), grad)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+            elif half:
+                grad_of_other = grad_of_other.astype(grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -628,7 +652,10 @@ def fmax(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    computed: Any = fmax_kernel(input_array, other_array)
+    try:
+        computed: Any = fmax_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -705,6 +732,9 @@ class FminBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
@@ -713,25 +743,37 @@ class FminBackward0(Node):
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
+            if half:
+                other = widen_half(other)
             grad_of_input = keep_where_kernel(logical_or_kernel(input <= other, isnan_kernel(other)), grad)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            elif half:
+                grad_of_input = grad_of_input.astype(grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
+            if half:
+                other = widen_half(other)
             grad_of_other = drop_where_kernel(logical_or_kernel(input <= other, isnan_kernel(other)), grad)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+            elif half:
+                grad_of_other = grad_of_other.astype(grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -788,7 +830,10 @@ def fmin(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    computed: Any = fmin_kernel(input_array, other_array)
+    try:
+        computed: Any = fmin_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1117,7 +1162,10 @@ def clamp_tensor(input: Tensor, min: Tensor | None = None, max: Tensor | None = 
         ),
         promoted,
     ) = promote_many(input_array, min_array, max_array)
-    computed: Any = clamp_tensor_kernel(input_array, min_array, max_array)
+    try:
+        computed: Any = clamp_tensor_kernel(input_array, min_array, max_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, min_array, max_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1410,7 +1458,10 @@ def clamp_min_tensor(input: Tensor, min: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not min_array.dtype:
         input_array, min_array = promote_arrays(input_array, min_array)
         promoted = True
-    computed: Any = clamp_min_tensor_kernel(input_array, min_array)
+    try:
+        computed: Any = clamp_min_tensor_kernel(input_array, min_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, min_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1680,7 +1731,10 @@ def clamp_max_tensor(input: Tensor, max: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not max_array.dtype:
         input_array, max_array = promote_arrays(input_array, max_array)
         promoted = True
-    computed: Any = clamp_max_tensor_kernel(input_array, max_array)
+    try:
+        computed: Any = clamp_max_tensor_kernel(input_array, max_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, max_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1767,6 +1821,9 @@ class LerpNode(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         grad_of_input = None
         grad_of_end = None
@@ -1776,29 +1833,43 @@ class LerpNode(Node):
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
             weight = weight._array
+            if half:
+                weight = widen_half(weight)
             grad_of_input = grad * (1 - weight).conjugate()
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            elif half:
+                grad_of_input = grad_of_input.astype(grads[0].dtype)
         if edges[1] is not None:
             weight = self.saved_weight
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
             weight = weight._array
+            if half:
+                weight = widen_half(weight)
             grad_of_end = grad * weight.conjugate()
             if self.broadcast:
                 grad_of_end = sum_to_like(grad_of_end, self.end_shape, self.end_dtype)
+            elif half:
+                grad_of_end = grad_of_end.astype(grads[0].dtype)
         if edges[2] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
             end = self.saved_end
             if end._counter is not None and end._counter.value != self.saved_end_version:
                 raise_stale(self, "end")
             end = end._array
+            if half:
+                end = widen_half(end)
             grad_of_weight = grad * (end - input).conjugate()
             if self.broadcast:
                 grad_of_weight = sum_to_like(grad_of_weight, self.weight_shape, self.weight_dtype)
+            elif half:
+                grad_of_weight = grad_of_weight.astype(grads[0].dtype)
         return (
             grad_of_input,
             grad_of_end,
@@ -1874,7 +1945,10 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor, *, out: Any = None) -> Tens
         ),
         promoted,
     ) = promote_many(input_array, end_array, weight_array)
-    computed: Any = lerp_kernel(input_array, end_array, weight_array)
+    try:
+        computed: Any = lerp_kernel(input_array, end_array, weight_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, end_array, weight_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1971,6 +2045,9 @@ class LerpScalarNode(Node):
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         weight = self.saved_weight
         edges = self.next_edges
         grad_of_input = None
@@ -1979,10 +2056,14 @@ class LerpScalarNode(Node):
             grad_of_input = grad * conj_number_kernel(1 - weight)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            elif half:
+                grad_of_input = grad_of_input.astype(grads[0].dtype)
         if edges[1] is not None:
             grad_of_end = grad * conj_number_kernel(weight)
             if self.broadcast:
                 grad_of_end = sum_to_like(grad_of_end, self.end_shape, self.end_dtype)
+            elif half:
+                grad_of_end = grad_of_end.astype(grads[0].dtype)
         return (
             grad_of_input,
             grad_of_end,
@@ -2032,7 +2113,10 @@ def lerp_scalar(input: Tensor, end: Tensor, weight: Scalar, *, out: Any = None) 
     if input_array.dtype is not end_array.dtype:
         input_array, end_array = promote_arrays(input_array, end_array)
         promoted = True
-    computed: Any = lerp_scalar_kernel(input_array, end_array, weight)
+    try:
+        computed: Any = lerp_scalar_kernel(input_array, end_array, weight)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, end_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

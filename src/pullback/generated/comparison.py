@@ -23,7 +23,7 @@ from pullback.kernels.comparison import lt as lt_kernel
 from pullback.kernels.comparison import ne as ne_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_number_argument, as_tensor_argument
+from pullback.tensor.arguments import as_number_argument, as_tensor_argument, shapes_differ
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = object.__new__
@@ -49,7 +49,10 @@ def eq(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         other_array = as_number_argument("eq", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
-    computed: Any = eq_kernel(input_array, other_array)
+    try:
+        computed: Any = eq_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -84,7 +87,10 @@ def ne(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         other_array = as_number_argument("ne", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
-    computed: Any = ne_kernel(input_array, other_array)
+    try:
+        computed: Any = ne_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -119,7 +125,10 @@ def lt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         other_array = as_number_argument("lt", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
-    computed: Any = lt_kernel(input_array, other_array)
+    try:
+        computed: Any = lt_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -154,7 +163,10 @@ def le(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         other_array = as_number_argument("le", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
-    computed: Any = le_kernel(input_array, other_array)
+    try:
+        computed: Any = le_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -189,7 +201,10 @@ def gt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         other_array = as_number_argument("gt", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
-    computed: Any = gt_kernel(input_array, other_array)
+    try:
+        computed: Any = gt_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -224,7 +239,10 @@ def ge(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         other_array = as_number_argument("ge", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
-    computed: Any = ge_kernel(input_array, other_array)
+    try:
+        computed: Any = ge_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
-from pullback.backend.dtype import promote_arrays, promote_to_float
+from pullback.backend.dtype import promote_arrays, promote_to_float, widen_half
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import angle_grad as angle_grad_kernel
 from pullback.generated.array_formulas import sgn_grad as sgn_grad_kernel
@@ -30,7 +30,7 @@ from pullback.kernels.complex_numbers import sgn as sgn_kernel
 from pullback.kernels.shape import to_dtype as to_dtype_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_tensor_argument
+from pullback.tensor.arguments import as_tensor_argument, shapes_differ
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = object.__new__
@@ -49,6 +49,9 @@ class AbsBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -56,7 +59,11 @@ class AbsBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = grad * sgn_kernel(input)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -407,6 +414,9 @@ class PolarBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         grad_of_abs = None
         grad_of_angle = None
@@ -415,17 +425,25 @@ class PolarBackward0(Node):
             if angle._counter is not None and angle._counter.value != self.saved_angle_version:
                 raise_stale(self, "angle")
             angle = angle._array
+            if half:
+                angle = widen_half(angle)
             grad_of_abs = real_part_kernel(grad.conjugate() * sgn_of_angle_kernel(angle))
             if self.broadcast:
                 grad_of_abs = sum_to_like(grad_of_abs, self.abs_shape, self.abs_dtype)
+            elif half:
+                grad_of_abs = grad_of_abs.astype(grads[0].dtype)
         if edges[1] is not None:
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
                 raise_stale(self, "result")
             result = result._array
+            if half:
+                result = widen_half(result)
             grad_of_angle = real_part_kernel(grad.conjugate() * result * 1j)
             if self.broadcast:
                 grad_of_angle = sum_to_like(grad_of_angle, self.angle_shape, self.angle_dtype)
+            elif half:
+                grad_of_angle = grad_of_angle.astype(grads[0].dtype)
         return (
             grad_of_abs,
             grad_of_angle,
@@ -480,7 +498,10 @@ def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
     if abs_array.dtype is not angle_array.dtype:
         abs_array, angle_array = promote_arrays(abs_array, angle_array)
         promoted = True
-    computed: Any = polar_kernel(abs_array, angle_array)
+    try:
+        computed: Any = polar_kernel(abs_array, angle_array)
+    except ValueError as error:
+        raise shapes_differ(error, abs_array, angle_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -603,7 +624,10 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
     if real_array.dtype is not imag_array.dtype:
         real_array, imag_array = promote_arrays(real_array, imag_array)
         promoted = True
-    computed: Any = complex_kernel(real_array, imag_array)
+    try:
+        computed: Any = complex_kernel(real_array, imag_array)
+    except ValueError as error:
+        raise shapes_differ(error, real_array, imag_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
-from pullback.backend.dtype import promote_arrays, promote_to_float
+from pullback.backend.dtype import promote_arrays, promote_to_float, widen_half
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import pow_base_grad as pow_base_grad_kernel
 from pullback.generated.array_formulas import pow_grad_exponent as pow_grad_exponent_kernel
@@ -36,7 +36,7 @@ from pullback.kernels.exponential import sqrt as sqrt_kernel
 from pullback.kernels.special import exp2 as exp2_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_number_argument, as_tensor_argument
+from pullback.tensor.arguments import as_number_argument, as_tensor_argument, shapes_differ
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = object.__new__
@@ -64,6 +64,9 @@ class PowNode(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         grad_of_input = None
         grad_of_exponent = None
@@ -72,31 +75,45 @@ class PowNode(Node):
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
             exponent = self.saved_exponent
             if exponent._counter is not None and exponent._counter.value != self.saved_exponent_version:
                 raise_stale(self, "exponent")
             exponent = exponent._array
+            if half:
+                exponent = widen_half(exponent)
             grad_of_input = where_kernel(
                 exponent == 0, 0, grad * (exponent * pow_kernel(input, exponent - 1)).conjugate()
             )
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            elif half:
+                grad_of_input = grad_of_input.astype(grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
             exponent = self.saved_exponent
             if exponent._counter is not None and exponent._counter.value != self.saved_exponent_version:
                 raise_stale(self, "exponent")
             exponent = exponent._array
+            if half:
+                exponent = widen_half(exponent)
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
                 raise_stale(self, "result")
             result = result._array
+            if half:
+                result = widen_half(result)
             grad_of_exponent = pow_grad_exponent_kernel(grad, input, exponent, result)
             if self.broadcast:
                 grad_of_exponent = sum_to_like(grad_of_exponent, self.exponent_shape, self.exponent_dtype)
+            elif half:
+                grad_of_exponent = grad_of_exponent.astype(grads[0].dtype)
         return (
             grad_of_input,
             grad_of_exponent,
@@ -158,7 +175,10 @@ def pow(input: Tensor, exponent: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not exponent_array.dtype:
         input_array, exponent_array = promote_arrays(input_array, exponent_array)
         promoted = True
-    computed: Any = pow_kernel(input_array, exponent_array)
+    try:
+        computed: Any = pow_kernel(input_array, exponent_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, exponent_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -305,7 +325,10 @@ def pow_scalar(input: Tensor, exponent: Any, *, out: Any = None) -> Tensor:
         exponent_array = as_number_argument("pow_scalar", "exponent", exponent_array)
         input_array, exponent_array = promote_arrays(input_array, exponent_array)
         promoted = True
-    computed: Any = pow_scalar_kernel(input_array, exponent_array)
+    try:
+        computed: Any = pow_scalar_kernel(input_array, exponent_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, exponent_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -448,7 +471,10 @@ def pow_base(exponent: Tensor, input: Any, *, out: Any = None) -> Tensor:
         input_array = as_number_argument("pow_base", "input", input_array)
         exponent_array, input_array = promote_arrays(exponent_array, input_array)
         promoted = True
-    computed: Any = pow_base_kernel(exponent_array, input_array)
+    try:
+        computed: Any = pow_base_kernel(exponent_array, input_array)
+    except ValueError as error:
+        raise shapes_differ(error, exponent_array, input_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -510,6 +536,9 @@ class SqrtBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -517,7 +546,11 @@ class SqrtBackward0(Node):
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
         result = result._array
+        if half:
+            result = widen_half(result)
         grad_of_input = grad / (2 * result.conjugate())
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -605,6 +638,9 @@ class RsqrtBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -612,7 +648,11 @@ class RsqrtBackward0(Node):
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
         result = result._array
+        if half:
+            result = widen_half(result)
         grad_of_input = grad * pow_scalar_kernel(result, 3).conjugate() / -2
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -795,6 +835,9 @@ class Exp2Backward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -802,7 +845,11 @@ class Exp2Backward0(Node):
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
         result = result._array
+        if half:
+            result = widen_half(result)
         grad_of_input = grad * result.conjugate() * 0.6931471805599453
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -890,6 +937,9 @@ class Expm1Backward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -897,7 +947,11 @@ class Expm1Backward0(Node):
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
         result = result._array
+        if half:
+            result = widen_half(result)
         grad_of_input = grad * (result.conjugate() + 1)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1082,6 +1136,9 @@ class Log2Backward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -1089,7 +1146,11 @@ class Log2Backward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = grad / (input.conjugate() * 0.6931471805599453)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1178,6 +1239,9 @@ class Log10Backward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -1185,7 +1249,11 @@ class Log10Backward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = grad / (input.conjugate() * 2.302585092994046)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1274,6 +1342,9 @@ class Log1pBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -1281,7 +1352,11 @@ class Log1pBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = grad / (input + 1).conjugate()
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1377,6 +1452,9 @@ class LogaddexpBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
@@ -1385,25 +1463,37 @@ class LogaddexpBackward0(Node):
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
+            if half:
+                other = widen_half(other)
             grad_of_input = grad / (1 + exp_kernel(other - input)).conjugate()
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            elif half:
+                grad_of_input = grad_of_input.astype(grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
+            if half:
+                other = widen_half(other)
             grad_of_other = grad / (1 + exp_kernel(input - other)).conjugate()
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+            elif half:
+                grad_of_other = grad_of_other.astype(grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -1460,7 +1550,10 @@ def logaddexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    computed: Any = logaddexp_kernel(input_array, other_array)
+    try:
+        computed: Any = logaddexp_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1538,6 +1631,9 @@ class Logaddexp2Backward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
@@ -1546,25 +1642,37 @@ class Logaddexp2Backward0(Node):
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
+            if half:
+                other = widen_half(other)
             grad_of_input = grad / (1 + exp2_kernel(other - input)).conjugate()
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            elif half:
+                grad_of_input = grad_of_input.astype(grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
+            if half:
+                other = widen_half(other)
             grad_of_other = grad / (1 + exp2_kernel(input - other)).conjugate()
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+            elif half:
+                grad_of_other = grad_of_other.astype(grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -1621,7 +1729,10 @@ def logaddexp2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    computed: Any = logaddexp2_kernel(input_array, other_array)
+    try:
+        computed: Any = logaddexp2_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -8,15 +8,36 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed
+from pullback.errors import derivative_not_implemented, graph_freed
+from pullback.generated.array_formulas import binary_cross_entropy_grad as binary_cross_entropy_grad_kernel
+from pullback.generated.array_formulas import (
+    binary_cross_entropy_grad_target as binary_cross_entropy_grad_target_kernel,
+)
+from pullback.generated.array_formulas import clamped_distance_grad as clamped_distance_grad_kernel
+from pullback.generated.array_formulas import logits_grad as logits_grad_kernel
+from pullback.generated.array_formulas import logits_grad_target as logits_grad_target_kernel
+from pullback.generated.array_formulas import multi_margin_loss_grad as multi_margin_loss_grad_kernel
+from pullback.generated.array_formulas import multilabel_margin_loss_grad as multilabel_margin_loss_grad_kernel
+from pullback.generated.array_formulas import soft_margin_loss_grad as soft_margin_loss_grad_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference, version_of
-from pullback.graph.saved_tensor import raise_stale
-from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
+from pullback.graph.saved_tensor import SavedOutput, raise_stale
+from pullback.graph.tangents import carry_tangents, forward_not_implemented, tangents_flow, zeros_like_input
+from pullback.kernels.ctc_loss import ctc_loss as ctc_loss_kernel
+from pullback.kernels.ctc_loss import ctc_loss_grad as ctc_loss_grad_kernel
+from pullback.kernels.losses import binary_cross_entropy as binary_cross_entropy_kernel
+from pullback.kernels.losses import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits_kernel
+from pullback.kernels.losses import huber_loss as huber_loss_kernel
 from pullback.kernels.losses import mse_loss as mse_loss_kernel
 from pullback.kernels.losses import mse_loss_grad as mse_loss_grad_kernel
+from pullback.kernels.losses import smooth_l1_loss as smooth_l1_loss_kernel
+from pullback.kernels.losses import soft_margin_loss as soft_margin_loss_kernel
+from pullback.kernels.margin_losses import multi_margin_loss as multi_margin_loss_kernel
+from pullback.kernels.margin_losses import multi_margin_weights as multi_margin_weights_kernel
+from pullback.kernels.margin_losses import multilabel_margin_loss as multilabel_margin_loss_kernel
+from pullback.kernels.margin_losses import multilabel_margin_weights as multilabel_margin_weights_kernel
 from pullback.kernels.nll_loss import nll_loss as nll_loss_kernel
 from pullback.kernels.nll_loss import nll_loss2d as nll_loss2d_kernel
 from pullback.kernels.nll_loss import nll_loss_grad as nll_loss_grad_kernel
@@ -173,6 +194,1413 @@ def mse_loss_tangent(
             target_tangent,
         ),
     )
+
+
+class SmoothL1LossBackward0(Node):
+    """Gradient of smooth_l1_loss."""
+
+    saved_names = ("input", "target", "reduction", "beta")
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
+    saved_target: Any = None
+    saved_target_version: int = -1
+    saved_reduction: Any = None
+    saved_beta: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        reduction = self.saved_reduction
+        beta = self.saved_beta
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_target = None
+        if edges[0] is not None:
+            input = self.saved_input
+            if input._counter is not None and input._counter.value != self.saved_input_version:
+                raise_stale(self, "input")
+            input = input._array
+            target = self.saved_target
+            if target._counter is not None and target._counter.value != self.saved_target_version:
+                raise_stale(self, "target")
+            target = target._array
+            grad_of_input = clamped_distance_grad_kernel(grad, input, target, reduction, 1 / beta, 1.0)
+        if edges[1] is not None:
+            input = self.saved_input
+            if input._counter is not None and input._counter.value != self.saved_input_version:
+                raise_stale(self, "input")
+            input = input._array
+            target = self.saved_target
+            if target._counter is not None and target._counter.value != self.saved_target_version:
+                raise_stale(self, "target")
+            target = target._array
+            grad_of_target = clamped_distance_grad_kernel(grad, target, input, reduction, 1 / beta, 1.0)
+        return (
+            grad_of_input,
+            grad_of_target,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        reduction = self.saved_reduction
+        beta = self.saved_beta
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_target = None
+        if edges[0] is not None:
+            input = self.unpack("input")
+            target = self.unpack("target")
+            grad_of_input = F.clamped_distance_grad(grad, input, target, reduction, 1 / beta, 1.0)
+        if edges[1] is not None:
+            input = self.unpack("input")
+            target = self.unpack("target")
+            grad_of_target = F.clamped_distance_grad(grad, target, input, reduction, 1 / beta, 1.0)
+        return (
+            grad_of_input,
+            grad_of_target,
+        )
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
+        self.saved_target = None
+
+
+def smooth_l1_loss(input: Tensor, target: Tensor, reduction: int = 1, beta: float = 1.0, *, out: Any = None) -> Tensor:
+    """Half the squared distance over `beta` where it is below `beta`, the distance less half of `beta` elsewhere."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(smooth_l1_loss, (input, target, reduction, beta), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("smooth_l1_loss", out, smooth_l1_loss(input, target, reduction, beta))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("smooth_l1_loss", "input", 1, input)
+    if not isinstance(target, TensorBase):
+        target = as_tensor_argument("smooth_l1_loss", "target", 2, target)
+    input_array = input._array
+    target_array = target._array
+    computed: Any = smooth_l1_loss_kernel(input_array, target_array, reduction, beta)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad or target._requires_grad):
+        node = SmoothL1LossBackward0()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (target._edge or gradient_edge(target)) if target._requires_grad else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
+        node.saved_target = target
+        node.saved_target_version = target._counter.value if target._counter is not None else 0
+        node.saved_reduction = reduction
+        node.saved_beta = beta
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, target):
+            carry_tangents(
+                result,
+                smooth_l1_loss_tangent,
+                (
+                    input,
+                    target,
+                    reduction,
+                    beta,
+                ),
+                (
+                    input,
+                    target,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def smooth_l1_loss_tangent(
+    result: Any, input: Any, target: Any, reduction: Any, beta: Any, input_tangent: Any, target_tangent: Any
+) -> Any:
+    """Tangent of smooth_l1_loss."""
+    return double_pullback(
+        lambda xs: smooth_l1_loss(xs[0], xs[1], reduction, beta),
+        (
+            input,
+            target,
+        ),
+        (
+            input_tangent,
+            target_tangent,
+        ),
+    )
+
+
+class HuberLossBackward0(Node):
+    """Gradient of huber_loss."""
+
+    saved_names = ("input", "target", "reduction", "delta")
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
+    saved_target: Any = None
+    saved_target_version: int = -1
+    saved_reduction: Any = None
+    saved_delta: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        reduction = self.saved_reduction
+        delta = self.saved_delta
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_target = None
+        if edges[0] is not None:
+            input = self.saved_input
+            if input._counter is not None and input._counter.value != self.saved_input_version:
+                raise_stale(self, "input")
+            input = input._array
+            target = self.saved_target
+            if target._counter is not None and target._counter.value != self.saved_target_version:
+                raise_stale(self, "target")
+            target = target._array
+            grad_of_input = clamped_distance_grad_kernel(grad, input, target, reduction, 1.0, delta)
+        if edges[1] is not None:
+            input = self.saved_input
+            if input._counter is not None and input._counter.value != self.saved_input_version:
+                raise_stale(self, "input")
+            input = input._array
+            target = self.saved_target
+            if target._counter is not None and target._counter.value != self.saved_target_version:
+                raise_stale(self, "target")
+            target = target._array
+            grad_of_target = clamped_distance_grad_kernel(grad, target, input, reduction, 1.0, delta)
+        return (
+            grad_of_input,
+            grad_of_target,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        reduction = self.saved_reduction
+        delta = self.saved_delta
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_target = None
+        if edges[0] is not None:
+            input = self.unpack("input")
+            target = self.unpack("target")
+            grad_of_input = F.clamped_distance_grad(grad, input, target, reduction, 1.0, delta)
+        if edges[1] is not None:
+            input = self.unpack("input")
+            target = self.unpack("target")
+            grad_of_target = F.clamped_distance_grad(grad, target, input, reduction, 1.0, delta)
+        return (
+            grad_of_input,
+            grad_of_target,
+        )
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
+        self.saved_target = None
+
+
+def huber_loss(input: Tensor, target: Tensor, reduction: int = 1, delta: float = 1.0, *, out: Any = None) -> Tensor:
+    """As smooth_l1_loss, times `delta`."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(huber_loss, (input, target, reduction, delta), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("huber_loss", out, huber_loss(input, target, reduction, delta))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("huber_loss", "input", 1, input)
+    if not isinstance(target, TensorBase):
+        target = as_tensor_argument("huber_loss", "target", 2, target)
+    input_array = input._array
+    target_array = target._array
+    computed: Any = huber_loss_kernel(input_array, target_array, reduction, delta)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad or target._requires_grad):
+        node = HuberLossBackward0()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (target._edge or gradient_edge(target)) if target._requires_grad else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
+        node.saved_target = target
+        node.saved_target_version = target._counter.value if target._counter is not None else 0
+        node.saved_reduction = reduction
+        node.saved_delta = delta
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, target):
+            carry_tangents(
+                result,
+                huber_loss_tangent,
+                (
+                    input,
+                    target,
+                    reduction,
+                    delta,
+                ),
+                (
+                    input,
+                    target,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def huber_loss_tangent(
+    result: Any, input: Any, target: Any, reduction: Any, delta: Any, input_tangent: Any, target_tangent: Any
+) -> Any:
+    """Tangent of huber_loss."""
+    return double_pullback(
+        lambda xs: huber_loss(xs[0], xs[1], reduction, delta),
+        (
+            input,
+            target,
+        ),
+        (
+            input_tangent,
+            target_tangent,
+        ),
+    )
+
+
+class SoftMarginLossBackward0(Node):
+    """Gradient of soft_margin_loss."""
+
+    saved_names = ("input", "target", "reduction")
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
+    saved_target: Any = None
+    saved_target_version: int = -1
+    saved_reduction: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        reduction = self.saved_reduction
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
+        target = self.saved_target
+        if target._counter is not None and target._counter.value != self.saved_target_version:
+            raise_stale(self, "target")
+        target = target._array
+        grad_of_input = soft_margin_loss_grad_kernel(grad, input, target, reduction)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        reduction = self.saved_reduction
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        input = self.unpack("input")
+        target = self.unpack("target")
+        grad_of_input = F.soft_margin_loss_grad(grad, input, target, reduction)
+        return (grad_of_input,)
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
+        self.saved_target = None
+
+
+def soft_margin_loss(input: Tensor, target: Tensor, reduction: int = 1, *, out: Any = None) -> Tensor:
+    """log(1 + exp(-target * input))."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(soft_margin_loss, (input, target, reduction), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("soft_margin_loss", out, soft_margin_loss(input, target, reduction))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("soft_margin_loss", "input", 1, input)
+    if not isinstance(target, TensorBase):
+        target = as_tensor_argument("soft_margin_loss", "target", 2, target)
+    input_array = input._array
+    target_array = target._array
+    computed: Any = soft_margin_loss_kernel(input_array, target_array, reduction)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad):
+        node = SoftMarginLossBackward0()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
+        node.saved_target = target
+        node.saved_target_version = target._counter.value if target._counter is not None else 0
+        node.saved_reduction = reduction
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                soft_margin_loss_tangent,
+                (
+                    input,
+                    target,
+                    reduction,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def soft_margin_loss_tangent(result: Any, input: Any, target: Any, reduction: Any, input_tangent: Any) -> Any:
+    """Tangent of soft_margin_loss."""
+    return double_pullback(lambda xs: soft_margin_loss(xs[0], target, reduction), (input,), (input_tangent,))
+
+
+class BinaryCrossEntropyBackward0(Node):
+    """Gradient of binary_cross_entropy."""
+
+    saved_names = ("input", "target", "weight", "reduction")
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
+    saved_target: Any = None
+    saved_target_version: int = -1
+    saved_weight: Any = None
+    saved_weight_version: int = -1
+    saved_reduction: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        reduction = self.saved_reduction
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_target = None
+        if edges[0] is not None:
+            input = self.saved_input
+            if input._counter is not None and input._counter.value != self.saved_input_version:
+                raise_stale(self, "input")
+            input = input._array
+            target = self.saved_target
+            if target._counter is not None and target._counter.value != self.saved_target_version:
+                raise_stale(self, "target")
+            target = target._array
+            weight = self.saved_weight
+            if self.saved_weight_version >= 0:
+                if weight._counter is not None and weight._counter.value != self.saved_weight_version:
+                    raise_stale(self, "weight")
+                weight = weight._array
+            grad_of_input = binary_cross_entropy_grad_kernel(grad, input, target, weight, reduction)
+        if edges[1] is not None:
+            input = self.saved_input
+            if input._counter is not None and input._counter.value != self.saved_input_version:
+                raise_stale(self, "input")
+            input = input._array
+            weight = self.saved_weight
+            if self.saved_weight_version >= 0:
+                if weight._counter is not None and weight._counter.value != self.saved_weight_version:
+                    raise_stale(self, "weight")
+                weight = weight._array
+            grad_of_target = binary_cross_entropy_grad_target_kernel(grad, input, weight, reduction)
+        return (
+            grad_of_input,
+            grad_of_target,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        reduction = self.saved_reduction
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_target = None
+        if edges[0] is not None:
+            input = self.unpack("input")
+            target = self.unpack("target")
+            weight = self.unpack("weight")
+            grad_of_input = F.binary_cross_entropy_grad(grad, input, target, weight, reduction)
+        if edges[1] is not None:
+            input = self.unpack("input")
+            weight = self.unpack("weight")
+            grad_of_target = F.binary_cross_entropy_grad_target(grad, input, weight, reduction)
+        return (
+            grad_of_input,
+            grad_of_target,
+        )
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
+        self.saved_target = None
+        self.saved_weight = None
+
+
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1, *, out: Any = None
+) -> Tensor:
+    """-(target log(input) + (1 - target) log(1 - input)), each logarithm kept above -100."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(binary_cross_entropy, (input, target, weight, reduction), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("binary_cross_entropy", out, binary_cross_entropy(input, target, weight, reduction))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("binary_cross_entropy", "input", 1, input)
+    if not isinstance(target, TensorBase):
+        target = as_tensor_argument("binary_cross_entropy", "target", 2, target)
+    if weight is not None and not isinstance(weight, TensorBase):
+        weight = as_tensor_argument("binary_cross_entropy", "weight", 3, weight)
+    input_array = input._array
+    target_array = target._array
+    weight_array = None if weight is None else weight._array
+    computed: Any = binary_cross_entropy_kernel(input_array, target_array, weight_array, reduction)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad or target._requires_grad):
+        node = BinaryCrossEntropyBackward0()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (target._edge or gradient_edge(target)) if target._requires_grad else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
+        if input._requires_grad:
+            node.saved_target = target
+            node.saved_target_version = target._counter.value if target._counter is not None else 0
+        node.saved_weight = weight
+        if weight is not None:
+            node.saved_weight_version = version_of(weight)
+        node.saved_reduction = reduction
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, target):
+            carry_tangents(
+                result,
+                binary_cross_entropy_tangent,
+                (
+                    input,
+                    target,
+                    weight,
+                    reduction,
+                ),
+                (
+                    input,
+                    target,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def binary_cross_entropy_tangent(
+    result: Any, input: Any, target: Any, weight: Any, reduction: Any, input_tangent: Any, target_tangent: Any
+) -> Any:
+    """Tangent of binary_cross_entropy."""
+    return double_pullback(
+        lambda xs: binary_cross_entropy(xs[0], xs[1], weight, reduction),
+        (
+            input,
+            target,
+        ),
+        (
+            input_tangent,
+            target_tangent,
+        ),
+    )
+
+
+class BinaryCrossEntropyWithLogitsBackward0(Node):
+    """Gradient of binary_cross_entropy_with_logits."""
+
+    saved_names = ("input", "target", "weight", "pos_weight", "reduction")
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
+    saved_target: Any = None
+    saved_target_version: int = -1
+    saved_weight: Any = None
+    saved_weight_version: int = -1
+    saved_pos_weight: Any = None
+    saved_pos_weight_version: int = -1
+    saved_reduction: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        reduction = self.saved_reduction
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_target = None
+        if edges[0] is not None:
+            input = self.saved_input
+            if input._counter is not None and input._counter.value != self.saved_input_version:
+                raise_stale(self, "input")
+            input = input._array
+            target = self.saved_target
+            if target._counter is not None and target._counter.value != self.saved_target_version:
+                raise_stale(self, "target")
+            target = target._array
+            weight = self.saved_weight
+            if self.saved_weight_version >= 0:
+                if weight._counter is not None and weight._counter.value != self.saved_weight_version:
+                    raise_stale(self, "weight")
+                weight = weight._array
+            pos_weight = self.saved_pos_weight
+            if self.saved_pos_weight_version >= 0:
+                if pos_weight._counter is not None and pos_weight._counter.value != self.saved_pos_weight_version:
+                    raise_stale(self, "pos_weight")
+                pos_weight = pos_weight._array
+            grad_of_input = logits_grad_kernel(grad, input, target, weight, pos_weight, reduction)
+        if edges[1] is not None:
+            input = self.saved_input
+            if input._counter is not None and input._counter.value != self.saved_input_version:
+                raise_stale(self, "input")
+            input = input._array
+            target = self.saved_target
+            if target._counter is not None and target._counter.value != self.saved_target_version:
+                raise_stale(self, "target")
+            target = target._array
+            weight = self.saved_weight
+            if self.saved_weight_version >= 0:
+                if weight._counter is not None and weight._counter.value != self.saved_weight_version:
+                    raise_stale(self, "weight")
+                weight = weight._array
+            pos_weight = self.saved_pos_weight
+            if self.saved_pos_weight_version >= 0:
+                if pos_weight._counter is not None and pos_weight._counter.value != self.saved_pos_weight_version:
+                    raise_stale(self, "pos_weight")
+                pos_weight = pos_weight._array
+            grad_of_target = logits_grad_target_kernel(grad, input, target, weight, pos_weight, reduction)
+        return (
+            grad_of_input,
+            grad_of_target,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        reduction = self.saved_reduction
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_target = None
+        if edges[0] is not None:
+            input = self.unpack("input")
+            target = self.unpack("target")
+            weight = self.unpack("weight")
+            pos_weight = self.unpack("pos_weight")
+            grad_of_input = F.logits_grad(grad, input, target, weight, pos_weight, reduction)
+        if edges[1] is not None:
+            input = self.unpack("input")
+            target = self.unpack("target")
+            weight = self.unpack("weight")
+            pos_weight = self.unpack("pos_weight")
+            grad_of_target = F.logits_grad_target(grad, input, target, weight, pos_weight, reduction)
+        return (
+            grad_of_input,
+            grad_of_target,
+        )
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
+        self.saved_target = None
+        self.saved_weight = None
+        self.saved_pos_weight = None
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    pos_weight: Tensor | None = None,
+    reduction: int = 1,
+    *,
+    out: Any = None,
+) -> Tensor:
+    """binary_cross_entropy of the sigmoid of `input`, computed without overflow."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(
+                binary_cross_entropy_with_logits, (input, target, weight, pos_weight, reduction), {"out": out}
+            )
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out(
+            "binary_cross_entropy_with_logits",
+            out,
+            binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction),
+        )
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("binary_cross_entropy_with_logits", "input", 1, input)
+    if not isinstance(target, TensorBase):
+        target = as_tensor_argument("binary_cross_entropy_with_logits", "target", 2, target)
+    if weight is not None and not isinstance(weight, TensorBase):
+        weight = as_tensor_argument("binary_cross_entropy_with_logits", "weight", 3, weight)
+    if pos_weight is not None and not isinstance(pos_weight, TensorBase):
+        pos_weight = as_tensor_argument("binary_cross_entropy_with_logits", "pos_weight", 4, pos_weight)
+    input_array = input._array
+    target_array = target._array
+    weight_array = None if weight is None else weight._array
+    pos_weight_array = None if pos_weight is None else pos_weight._array
+    computed: Any = binary_cross_entropy_with_logits_kernel(
+        input_array, target_array, weight_array, pos_weight_array, reduction
+    )
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad or target._requires_grad):
+        node = BinaryCrossEntropyWithLogitsBackward0()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (target._edge or gradient_edge(target)) if target._requires_grad else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
+        node.saved_target = target
+        node.saved_target_version = target._counter.value if target._counter is not None else 0
+        node.saved_weight = weight
+        if weight is not None:
+            node.saved_weight_version = version_of(weight)
+        node.saved_pos_weight = pos_weight
+        if pos_weight is not None:
+            node.saved_pos_weight_version = version_of(pos_weight)
+        node.saved_reduction = reduction
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, target):
+            carry_tangents(
+                result,
+                binary_cross_entropy_with_logits_tangent,
+                (
+                    input,
+                    target,
+                    weight,
+                    pos_weight,
+                    reduction,
+                ),
+                (
+                    input,
+                    target,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def binary_cross_entropy_with_logits_tangent(
+    result: Any,
+    input: Any,
+    target: Any,
+    weight: Any,
+    pos_weight: Any,
+    reduction: Any,
+    input_tangent: Any,
+    target_tangent: Any,
+) -> Any:
+    """Tangent of binary_cross_entropy_with_logits."""
+    return double_pullback(
+        lambda xs: binary_cross_entropy_with_logits(xs[0], xs[1], weight, pos_weight, reduction),
+        (
+            input,
+            target,
+        ),
+        (
+            input_tangent,
+            target_tangent,
+        ),
+    )
+
+
+class MultiMarginLossBackward0(Node):
+    """Gradient of multi_margin_loss."""
+
+    saved_names = ("input", "target", "weight", "p", "margin", "reduction")
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
+    saved_target: Any = None
+    saved_target_version: int = -1
+    saved_weight: Any = None
+    saved_weight_version: int = -1
+    saved_p: Any = None
+    saved_margin: Any = None
+    saved_reduction: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        p = self.saved_p
+        margin = self.saved_margin
+        reduction = self.saved_reduction
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
+        target = self.saved_target
+        if target._counter is not None and target._counter.value != self.saved_target_version:
+            raise_stale(self, "target")
+        target = target._array
+        weight = self.saved_weight
+        if self.saved_weight_version >= 0:
+            if weight._counter is not None and weight._counter.value != self.saved_weight_version:
+                raise_stale(self, "weight")
+            weight = weight._array
+        grad_of_input = multi_margin_loss_grad_kernel(grad, input, target, p, margin, weight, reduction)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        p = self.saved_p
+        margin = self.saved_margin
+        reduction = self.saved_reduction
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        input = self.unpack("input")
+        target = self.unpack("target")
+        weight = self.unpack("weight")
+        grad_of_input = F.multi_margin_loss_grad(grad, input, target, p, margin, weight, reduction)
+        return (grad_of_input,)
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
+        self.saved_target = None
+        self.saved_weight = None
+
+
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    reduction: int = 1,
+    *,
+    out: Any = None,
+) -> Tensor:
+    """The slack by which other classes come within `margin` of the target's, to the power `p`, over the classes."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(multi_margin_loss, (input, target, p, margin, weight, reduction), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("multi_margin_loss", out, multi_margin_loss(input, target, p, margin, weight, reduction))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("multi_margin_loss", "input", 1, input)
+    if not isinstance(target, TensorBase):
+        target = as_tensor_argument("multi_margin_loss", "target", 2, target)
+    if weight is not None and not isinstance(weight, TensorBase):
+        weight = as_tensor_argument("multi_margin_loss", "weight", 5, weight)
+    input_array = input._array
+    target_array = target._array
+    weight_array = None if weight is None else weight._array
+    computed: Any = multi_margin_loss_kernel(input_array, target_array, p, margin, weight_array, reduction)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad):
+        node = MultiMarginLossBackward0()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
+        node.saved_target = target
+        node.saved_target_version = target._counter.value if target._counter is not None else 0
+        node.saved_weight = weight
+        if weight is not None:
+            node.saved_weight_version = version_of(weight)
+        node.saved_p = p
+        node.saved_margin = margin
+        node.saved_reduction = reduction
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                multi_margin_loss_tangent,
+                (
+                    input,
+                    target,
+                    p,
+                    margin,
+                    weight,
+                    reduction,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def multi_margin_loss_tangent(
+    result: Any, input: Any, target: Any, p: Any, margin: Any, weight: Any, reduction: Any, input_tangent: Any
+) -> Any:
+    """Tangent of multi_margin_loss."""
+    return double_pullback(
+        lambda xs: multi_margin_loss(xs[0], target, p, margin, weight, reduction), (input,), (input_tangent,)
+    )
+
+
+def multi_margin_weights(input: Tensor, target: Tensor, p: int, margin: float, weight: Tensor | None) -> Tensor:
+    """What the slack of each class counts: nothing where there is none, and at the target; a matrix."""
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(multi_margin_weights, (input, target, p, margin, weight), {})
+            if taken is not NotImplemented:
+                return taken
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("multi_margin_weights", "input", 1, input)
+    if not isinstance(target, TensorBase):
+        target = as_tensor_argument("multi_margin_weights", "target", 2, target)
+    if weight is not None and not isinstance(weight, TensorBase):
+        weight = as_tensor_argument("multi_margin_weights", "weight", 5, weight)
+    input_array = input._array
+    target_array = target._array
+    weight_array = None if weight is None else weight._array
+    computed: Any = multi_margin_weights_kernel(input_array, target_array, p, margin, weight_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if process.changed:
+        note_inference(result)
+    return result
+
+
+class MultilabelMarginLossBackward0(Node):
+    """Gradient of multilabel_margin_loss."""
+
+    saved_names = ("input", "target", "reduction")
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
+    saved_target: Any = None
+    saved_target_version: int = -1
+    saved_reduction: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        reduction = self.saved_reduction
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
+        target = self.saved_target
+        if target._counter is not None and target._counter.value != self.saved_target_version:
+            raise_stale(self, "target")
+        target = target._array
+        grad_of_input = multilabel_margin_loss_grad_kernel(grad, input, target, reduction)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        reduction = self.saved_reduction
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        input = self.unpack("input")
+        target = self.unpack("target")
+        grad_of_input = F.multilabel_margin_loss_grad(grad, input, target, reduction)
+        return (grad_of_input,)
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
+        self.saved_target = None
+
+
+def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: int = 1, *, out: Any = None) -> Tensor:
+    """The slack by which classes outside of the target come within 1 of those inside, over the classes."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(multilabel_margin_loss, (input, target, reduction), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if out is not None:
+        return write_out("multilabel_margin_loss", out, multilabel_margin_loss(input, target, reduction))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("multilabel_margin_loss", "input", 1, input)
+    if not isinstance(target, TensorBase):
+        target = as_tensor_argument("multilabel_margin_loss", "target", 2, target)
+    input_array = input._array
+    target_array = target._array
+    computed: Any = multilabel_margin_loss_kernel(input_array, target_array, reduction)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad):
+        node = MultilabelMarginLossBackward0()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
+        node.saved_target = target
+        node.saved_target_version = target._counter.value if target._counter is not None else 0
+        node.saved_reduction = reduction
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                multilabel_margin_loss_tangent,
+                (
+                    input,
+                    target,
+                    reduction,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def multilabel_margin_loss_tangent(result: Any, input: Any, target: Any, reduction: Any, input_tangent: Any) -> Any:
+    """Tangent of multilabel_margin_loss."""
+    return double_pullback(lambda xs: multilabel_margin_loss(xs[0], target, reduction), (input,), (input_tangent,))
+
+
+def multilabel_margin_weights(input: Tensor, target: Tensor) -> Tensor:
+    """How much each class's score moves the loss of its sample."""
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(multilabel_margin_weights, (input, target), {})
+            if taken is not NotImplemented:
+                return taken
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("multilabel_margin_weights", "input", 1, input)
+    if not isinstance(target, TensorBase):
+        target = as_tensor_argument("multilabel_margin_weights", "target", 2, target)
+    input_array = input._array
+    target_array = target._array
+    computed: Any = multilabel_margin_weights_kernel(input_array, target_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if process.changed:
+        note_inference(result)
+    return result
+
+
+class CtcLossBackward0(Node):
+    """Gradient of ctc_loss."""
+
+    saved_names = ("log_probs", "targets", "input_lengths", "target_lengths", "result", "blank", "zero_infinity")
+    saved_log_probs: Any = None
+    saved_log_probs_version: int = -1
+    saved_targets: Any = None
+    saved_targets_version: int = -1
+    saved_input_lengths: Any = None
+    saved_input_lengths_version: int = -1
+    saved_target_lengths: Any = None
+    saved_target_lengths_version: int = -1
+    saved_result: Any = None
+    saved_result_version: int = -1
+    saved_blank: Any = None
+    saved_zero_infinity: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        blank = self.saved_blank
+        zero_infinity = self.saved_zero_infinity
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        log_probs = self.saved_log_probs
+        if log_probs._counter is not None and log_probs._counter.value != self.saved_log_probs_version:
+            raise_stale(self, "log_probs")
+        log_probs = log_probs._array
+        targets = self.saved_targets
+        if targets._counter is not None and targets._counter.value != self.saved_targets_version:
+            raise_stale(self, "targets")
+        targets = targets._array
+        input_lengths = self.saved_input_lengths
+        if input_lengths._counter is not None and input_lengths._counter.value != self.saved_input_lengths_version:
+            raise_stale(self, "input_lengths")
+        input_lengths = input_lengths._array
+        target_lengths = self.saved_target_lengths
+        if target_lengths._counter is not None and target_lengths._counter.value != self.saved_target_lengths_version:
+            raise_stale(self, "target_lengths")
+        target_lengths = target_lengths._array
+        result = self.saved_result
+        if result._counter is not None and result._counter.value != self.saved_result_version:
+            raise_stale(self, "result")
+        result = result._array
+        grad_of_log_probs = ctc_loss_grad_kernel(
+            grad, log_probs, targets, input_lengths, target_lengths, result, blank, zero_infinity
+        )
+        return (grad_of_log_probs,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        blank = self.saved_blank
+        zero_infinity = self.saved_zero_infinity
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        log_probs = self.unpack("log_probs")
+        targets = self.unpack("targets")
+        input_lengths = self.unpack("input_lengths")
+        target_lengths = self.unpack("target_lengths")
+        result = self.unpack("result")
+        grad_of_log_probs = F.ctc_loss_grad(
+            grad, log_probs, targets, input_lengths, target_lengths, result, blank, zero_infinity
+        )
+        return (grad_of_log_probs,)
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_log_probs = None
+        self.saved_targets = None
+        self.saved_input_lengths = None
+        self.saved_target_lengths = None
+        self.saved_result = None
+
+
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor,
+    target_lengths: Tensor,
+    blank: int = 0,
+    zero_infinity: bool = False,
+) -> Tensor:
+    """Minus the log likelihood of each target; `log_probs` is (T, N, C)."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(ctc_loss, (log_probs, targets, input_lengths, target_lengths, blank, zero_infinity), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if not isinstance(log_probs, TensorBase):
+        log_probs = as_tensor_argument("ctc_loss", "log_probs", 1, log_probs)
+    if not isinstance(targets, TensorBase):
+        targets = as_tensor_argument("ctc_loss", "targets", 2, targets)
+    if not isinstance(input_lengths, TensorBase):
+        input_lengths = as_tensor_argument("ctc_loss", "input_lengths", 3, input_lengths)
+    if not isinstance(target_lengths, TensorBase):
+        target_lengths = as_tensor_argument("ctc_loss", "target_lengths", 4, target_lengths)
+    log_probs_array = log_probs._array
+    targets_array = targets._array
+    input_lengths_array = input_lengths._array
+    target_lengths_array = target_lengths._array
+    computed: Any = ctc_loss_kernel(
+        log_probs_array, targets_array, input_lengths_array, target_lengths_array, blank, zero_infinity
+    )
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (log_probs._requires_grad):
+        node = CtcLossBackward0()
+        node.next_edges = ((log_probs._edge or gradient_edge(log_probs)) if log_probs._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_log_probs = log_probs
+        node.saved_log_probs_version = log_probs._counter.value if log_probs._counter is not None else 0
+        node.saved_targets = targets
+        node.saved_targets_version = targets._counter.value if targets._counter is not None else 0
+        node.saved_input_lengths = input_lengths
+        node.saved_input_lengths_version = input_lengths._counter.value if input_lengths._counter is not None else 0
+        node.saved_target_lengths = target_lengths
+        node.saved_target_lengths_version = target_lengths._counter.value if target_lengths._counter is not None else 0
+        node.saved_blank = blank
+        node.saved_zero_infinity = zero_infinity
+        result._requires_grad = True
+        result._edge = (node, 0)
+        node.saved_result = SavedOutput(result, 0)
+        node.saved_result_version = 0
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(log_probs):
+            carry_tangents(
+                result,
+                ctc_loss_tangent,
+                (
+                    log_probs,
+                    targets,
+                    input_lengths,
+                    target_lengths,
+                    blank,
+                    zero_infinity,
+                ),
+                (log_probs,),
+            )
+        note_inference(result)
+    return result
+
+
+def ctc_loss_tangent(
+    result: Any,
+    log_probs: Any,
+    targets: Any,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: Any,
+    zero_infinity: Any,
+    log_probs_tangent: Any,
+) -> Any:
+    """Tangent of ctc_loss."""
+    return double_pullback(
+        lambda xs: ctc_loss(xs[0], targets, input_lengths, target_lengths, blank, zero_infinity),
+        (log_probs,),
+        (log_probs_tangent,),
+    )
+
+
+class CtcLossGradBackward0(Node):
+    """Gradient of ctc_loss_grad."""
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_log_probs = None
+        if edges[0] is not None:
+            raise derivative_not_implemented("_ctc_loss_backward")
+        if edges[1] is not None:
+            raise derivative_not_implemented("_ctc_loss_backward")
+        return (
+            grad_of_input,
+            grad_of_log_probs,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_log_probs = None
+        if edges[0] is not None:
+            raise derivative_not_implemented("_ctc_loss_backward")
+        if edges[1] is not None:
+            raise derivative_not_implemented("_ctc_loss_backward")
+        return (
+            grad_of_input,
+            grad_of_log_probs,
+        )
+
+
+def ctc_loss_grad(
+    input: Tensor,
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor,
+    target_lengths: Tensor,
+    result: Tensor,
+    blank: int,
+    zero_infinity: bool,
+) -> Tensor:
+    """The gradient with respect to the logits of which `log_probs` are the log_softmax, as PyTorch defines it."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(
+                ctc_loss_grad,
+                (input, log_probs, targets, input_lengths, target_lengths, result, blank, zero_infinity),
+                {},
+            )
+            if taken is not NotImplemented:
+                return taken
+        record = switches.grad_mode
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("ctc_loss_grad", "input", 1, input)
+    if not isinstance(log_probs, TensorBase):
+        log_probs = as_tensor_argument("ctc_loss_grad", "log_probs", 2, log_probs)
+    if not isinstance(targets, TensorBase):
+        targets = as_tensor_argument("ctc_loss_grad", "targets", 3, targets)
+    if not isinstance(input_lengths, TensorBase):
+        input_lengths = as_tensor_argument("ctc_loss_grad", "input_lengths", 4, input_lengths)
+    if not isinstance(target_lengths, TensorBase):
+        target_lengths = as_tensor_argument("ctc_loss_grad", "target_lengths", 5, target_lengths)
+    if not isinstance(result, TensorBase):
+        result = as_tensor_argument("ctc_loss_grad", "result", 6, result)
+    input_array = input._array
+    log_probs_array = log_probs._array
+    targets_array = targets._array
+    input_lengths_array = input_lengths._array
+    target_lengths_array = target_lengths._array
+    result_array = result._array
+    computed: Any = ctc_loss_grad_kernel(
+        input_array,
+        log_probs_array,
+        targets_array,
+        input_lengths_array,
+        target_lengths_array,
+        result_array,
+        blank,
+        zero_infinity,
+    )
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad or log_probs._requires_grad):
+        node = CtcLossGradBackward0()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (log_probs._edge or gradient_edge(log_probs)) if log_probs._requires_grad else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, log_probs):
+            carry_tangents(
+                result,
+                ctc_loss_grad_tangent,
+                (
+                    input,
+                    log_probs,
+                    targets,
+                    input_lengths,
+                    target_lengths,
+                    result,
+                    blank,
+                    zero_infinity,
+                ),
+                (
+                    input,
+                    log_probs,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def ctc_loss_grad_tangent(
+    result: Any,
+    input: Any,
+    log_probs: Any,
+    targets: Any,
+    input_lengths: Any,
+    target_lengths: Any,
+    result: Any,
+    blank: Any,
+    zero_infinity: Any,
+    input_tangent: Any,
+    log_probs_tangent: Any,
+) -> Any:
+    """Tangent of ctc_loss_grad."""
+    raise forward_not_implemented("ctc_loss_grad")
 
 
 class NllLossBackward0(Node):

@@ -43,7 +43,7 @@ from pullback.kernels.shape import to_dtype as to_dtype_kernel
 from pullback.kernels.shape import transpose as transpose_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_tensor_argument
+from pullback.tensor.arguments import as_tensor_argument, shapes_differ
 from pullback.tensor.tensor import Tensor, TensorBase
 from pullback.typing import Scalar
 
@@ -783,7 +783,10 @@ def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
     vec2_array = vec2._array
     if input_array.dtype is not vec2_array.dtype:
         input_array, vec2_array = promote_arrays(input_array, vec2_array)
-    computed: Any = outer_kernel(input_array, vec2_array)
+    try:
+        computed: Any = outer_kernel(input_array, vec2_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, vec2_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
-from pullback.backend.dtype import promote_arrays
+from pullback.backend.dtype import promote_arrays, widen_half
 from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import vector_norm_grad as vector_norm_grad_kernel
@@ -23,7 +23,7 @@ from pullback.kernels.norms import linalg_vector_norm as linalg_vector_norm_kern
 from pullback.kernels.norms import pow_or_zero as pow_or_zero_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_numpy_dtype, as_tensor_argument, wrap_dims
+from pullback.tensor.arguments import as_numpy_dtype, as_tensor_argument, shapes_differ, wrap_dims
 from pullback.tensor.tensor import Tensor, TensorBase
 from pullback.typing import Scalar
 
@@ -184,6 +184,9 @@ class DivOrZeroBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
@@ -192,21 +195,31 @@ class DivOrZeroBackward0(Node):
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
+            if half:
+                other = widen_half(other)
             grad_of_input = div_or_zero_kernel(grad, other.conjugate())
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            elif half:
+                grad_of_input = grad_of_input.astype(grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
+            if half:
+                other = widen_half(other)
             grad_of_other = -div_or_zero_kernel(grad * div_or_zero_kernel(input, other).conjugate(), other.conjugate())
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+            elif half:
+                grad_of_other = grad_of_other.astype(grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -260,7 +273,10 @@ def div_or_zero(input: Tensor, other: Tensor) -> Tensor:
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    computed: Any = div_or_zero_kernel(input_array, other_array)
+    try:
+        computed: Any = div_or_zero_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -333,6 +349,9 @@ class PowOrZeroBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         exponent = self.saved_exponent
         edges = self.next_edges
         if edges[0] is None:
@@ -341,7 +360,11 @@ class PowOrZeroBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = grad * (pow_or_zero_kernel(input, exponent - 1) * exponent)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:

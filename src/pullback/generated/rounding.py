@@ -7,7 +7,7 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
-from pullback.backend.dtype import promote_arrays, promote_arrays_to_float
+from pullback.backend.dtype import promote_arrays, promote_arrays_to_float, widen_half
 from pullback.errors import derivative_not_implemented, graph_freed
 from pullback.generated.array_formulas import copysign_grad as copysign_grad_kernel
 from pullback.generated.array_formulas import exp2_of as exp2_of_kernel
@@ -43,7 +43,7 @@ from pullback.kernels.rounding import zeros_of as zeros_of_kernel
 from pullback.kernels.special import exp2 as exp2_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_number_argument, as_tensor_argument
+from pullback.tensor.arguments import as_number_argument, as_tensor_argument, shapes_differ
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = object.__new__
@@ -682,7 +682,10 @@ def copysign(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype or input_array.dtype.kind not in "fc":
         input_array, other_array = promote_arrays_to_float(input_array, other_array)
         promoted = True
-    computed: Any = copysign_kernel(input_array, other_array)
+    try:
+        computed: Any = copysign_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -827,7 +830,10 @@ def copysign_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         other_array = as_number_argument("copysign_scalar", "other", other_array)
         input_array, other_array = promote_arrays_to_float(input_array, other_array)
         promoted = True
-    computed: Any = copysign_scalar_kernel(input_array, other_array)
+    try:
+        computed: Any = copysign_scalar_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -933,7 +939,10 @@ def nextafter(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    computed: Any = nextafter_kernel(input_array, other_array)
+    try:
+        computed: Any = nextafter_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -998,6 +1007,9 @@ class FrexpBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -1005,7 +1017,11 @@ class FrexpBackward0(Node):
         if exponent._counter is not None and exponent._counter.value != self.saved_exponent_version:
             raise_stale(self, "exponent")
         exponent = exponent._array
+        if half:
+            exponent = widen_half(exponent)
         grad_of_input = grad / exp2_of_kernel(exponent, grad.dtype)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1087,6 +1103,9 @@ class LdexpBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
@@ -1095,17 +1114,25 @@ class LdexpBackward0(Node):
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
+            if half:
+                other = widen_half(other)
             grad_of_input = grad * exp2_kernel(other).conjugate()
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            elif half:
+                grad_of_input = grad_of_input.astype(grads[0].dtype)
         if edges[1] is not None:
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
                 raise_stale(self, "result")
             result = result._array
+            if half:
+                result = widen_half(result)
             grad_of_other = grad * (result * 0.6931471805599453).conjugate()
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+            elif half:
+                grad_of_other = grad_of_other.astype(grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -1160,7 +1187,10 @@ def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype or input_array.dtype.kind not in "fc":
         input_array, other_array = promote_arrays_to_float(input_array, other_array)
         promoted = True
-    computed: Any = ldexp_kernel(input_array, other_array)
+    try:
+        computed: Any = ldexp_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

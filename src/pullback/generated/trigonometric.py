@@ -7,7 +7,7 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
-from pullback.backend.dtype import promote_arrays, promote_arrays_to_float, promote_to_float
+from pullback.backend.dtype import promote_arrays, promote_arrays_to_float, promote_to_float, widen_half
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import sinc_grad as sinc_grad_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
@@ -37,7 +37,7 @@ from pullback.kernels.trigonometric import tan as tan_kernel
 from pullback.kernels.trigonometric import tanh as tanh_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_tensor_argument
+from pullback.tensor.arguments import as_tensor_argument, shapes_differ
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = object.__new__
@@ -56,6 +56,9 @@ class SinBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -63,7 +66,11 @@ class SinBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = grad * cos_kernel(input).conjugate()
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -152,6 +159,9 @@ class CosBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -159,7 +169,11 @@ class CosBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = grad * (-sin_kernel(input)).conjugate()
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -247,6 +261,9 @@ class TanBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -254,7 +271,11 @@ class TanBackward0(Node):
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
         result = result._array
+        if half:
+            result = widen_half(result)
         grad_of_input = grad * (1 + result * result).conjugate()
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -343,6 +364,9 @@ class AsinBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -350,7 +374,11 @@ class AsinBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = grad * rsqrt_kernel(1 - input * input).conjugate()
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -439,6 +467,9 @@ class AcosBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -446,7 +477,11 @@ class AcosBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = grad * (-rsqrt_kernel(1 - input * input)).conjugate()
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -535,6 +570,9 @@ class AtanBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -542,7 +580,11 @@ class AtanBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = grad / (input * input + 1).conjugate()
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -631,6 +673,9 @@ class SinhBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -638,7 +683,11 @@ class SinhBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = grad * cosh_kernel(input).conjugate()
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -727,6 +776,9 @@ class CoshBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -734,7 +786,11 @@ class CoshBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = grad * sinh_kernel(input).conjugate()
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -822,6 +878,9 @@ class TanhBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -829,7 +888,11 @@ class TanhBackward0(Node):
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
         result = result._array
+        if half:
+            result = widen_half(result)
         grad_of_input = grad * (1 - result * result).conjugate()
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -918,6 +981,9 @@ class AsinhBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -925,7 +991,11 @@ class AsinhBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = grad * rsqrt_kernel(input * input + 1).conjugate()
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1014,6 +1084,9 @@ class AcoshBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -1021,7 +1094,11 @@ class AcoshBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = grad * (rsqrt_kernel(input - 1) * rsqrt_kernel(input + 1)).conjugate()
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1110,6 +1187,9 @@ class AtanhBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -1117,7 +1197,11 @@ class AtanhBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = grad / (1 - input * input).conjugate()
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1213,15 +1297,22 @@ class Atan2Backward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         other = self.saved_other
         if other._counter is not None and other._counter.value != self.saved_other_version:
             raise_stale(self, "other")
         other = other._array
+        if half:
+            other = widen_half(other)
         scaled = grad / (input * input + other * other)
         grad_of_input = None
         grad_of_other = None
@@ -1229,10 +1320,14 @@ class Atan2Backward0(Node):
             grad_of_input = other * scaled
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            elif half:
+                grad_of_input = grad_of_input.astype(grads[0].dtype)
         if edges[1] is not None:
             grad_of_other = -input * scaled
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+            elif half:
+                grad_of_other = grad_of_other.astype(grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -1288,7 +1383,10 @@ def atan2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype or input_array.dtype.kind not in "fc":
         input_array, other_array = promote_arrays_to_float(input_array, other_array)
         promoted = True
-    computed: Any = atan2_kernel(input_array, other_array)
+    try:
+        computed: Any = atan2_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1375,6 +1473,9 @@ class HypotBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
@@ -1383,25 +1484,37 @@ class HypotBackward0(Node):
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
                 raise_stale(self, "result")
             result = result._array
+            if half:
+                result = widen_half(result)
             grad_of_input = grad * (input / result)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            elif half:
+                grad_of_input = grad_of_input.astype(grads[0].dtype)
         if edges[1] is not None:
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
+            if half:
+                other = widen_half(other)
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
                 raise_stale(self, "result")
             result = result._array
+            if half:
+                result = widen_half(result)
             grad_of_other = grad * (other / result)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+            elif half:
+                grad_of_other = grad_of_other.astype(grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -1459,7 +1572,10 @@ def hypot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
-    computed: Any = hypot_kernel(input_array, other_array)
+    try:
+        computed: Any = hypot_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -116,3 +116,18 @@ def promote_many_to_float(*operands: Any) -> tuple[list[Any], bool]:
 def _cast_all(operands: Sequence[Any], common: DType) -> tuple[list[Any], bool]:
     changed = any(is_array(o) and o.dtype != common for o in operands)
     return [None if o is None else to_dtype(o, common) for o in operands], changed
+
+
+def shapes_differ(error: ValueError, *operands: Any) -> Exception:
+    """PyTorch's words for operands that do not broadcast; another error stays what it is."""
+    shapes = [o.shape for o in operands if is_array(o)]
+    for first, second in zip(shapes, shapes[1:], strict=False):
+        ndim = max(len(first), len(second))
+        for back in range(1, min(len(first), len(second)) + 1):
+            a, b = first[-back], second[-back]
+            if a != b and a != 1 and b != 1:
+                return RuntimeError(
+                    f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension "
+                    f"{ndim - back}: shapes {list(first)} and {list(second)} do not broadcast."
+                )
+    return error
