@@ -30,8 +30,8 @@ class Report:
             yield
         except Exception as error:
             kind = next(c.__name__ for c in type(error).__mro__ if c.__module__ == "builtins")
-            found = phrase in str(error)
-            self.lines.append(f"{kind}: {phrase if found else str(error)}")
+            message = str(error).replace("pullback.", "torch.")
+            self.lines.append(f"{kind}: {phrase if phrase in message else message}")
         else:
             self.lines.append("no error")
 

@@ -17,7 +17,7 @@ def emit_node(operation: Operation, library: Library) -> tuple[list[str], set[tu
     rule = operation.rule
     saved = SavedValues(operation)
     imports: set[tuple[str, str]] = set()
-    out = [f"class {rule.class_name}(Node):", f'    """Gradient of {operation.name}."""', ""]
+    out = [f"class {rule.class_name}(Node):", f'    """Gradient of {operation.name}."""', "", "    __slots__ = ()"]
     body: list[str] = []
     names = saved.tensors() + saved.plain()
     if names:

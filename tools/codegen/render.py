@@ -32,8 +32,11 @@ class _Renderer(ast.NodeTransformer):
             name = function.attr
             arguments = [self.visit(a) for a in node.args]
             keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
-            if self.on_arrays and name == "conj":
-                return ast.Call(ast.Attribute(arguments[0], "conjugate", ast.Load()), [], [])
+            if name == "conj":
+                # Numbers are conjugated as well, and real values are left alone.
+                if self.on_arrays:
+                    return ast.Call(ast.Attribute(arguments[0], "conjugate", ast.Load()), [], [])
+                return ast.Call(ast.Name("conjugate", ast.Load()), arguments, [])
             return ast.Call(self._callee(name, node.lineno), arguments, keywords)
         return self.generic_visit(node)
 

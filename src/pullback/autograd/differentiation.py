@@ -124,7 +124,7 @@ def grad(
                       FutureWarning, stacklevel=2)  # fmt: skip
     roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
     if not wanted:
-        raise ValueError("`inputs` argument to `grad()` cannot be empty.")
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if is_grads_batched:
         return _batched_grad(roots, wanted, grad_outputs, create_graph, retain_graph, allow_unused, materialize_grads)
     grads = make_grads(roots, grad_outputs, is_grads_batched=False)

@@ -16,6 +16,7 @@ from typing import Any
 from pullback.backend.array_module import as_array, cast_array, copy_array, has_internal_overlap
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import FIRST, Node
+from pullback.modes.switches import process
 from pullback.tensor.tensor import Tensor, new_tensor
 
 _creation_lock = threading.Lock()
@@ -47,7 +48,9 @@ class AccumulateGrad(Node):
         with self.lock:
             current = variable._grad
             if current is None:
-                variable._grad = new_tensor(self._laid_out(grad, owned))
+                variable._grad = made = new_tensor(self._laid_out(grad, owned))
+                if process.changed:
+                    made._note_inference()
             elif current._requires_grad or type(current) is not Tensor:
                 variable._grad = current + new_tensor(as_array(grad))
             else:

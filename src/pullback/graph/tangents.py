@@ -110,8 +110,10 @@ def _zeros(tensor: Tensor) -> Any:
 
 
 def conjugate(tensor: Any) -> Any:
-    """The conjugate of a complex tensor, a real one itself."""
-    return tensor.conj() if tensor._array.dtype.kind == "c" else tensor
+    """The conjugate of a complex tensor or number, a real one itself."""
+    if not isinstance(tensor, Tensor):
+        return tensor.conjugate()
+    return tensor.conj() if tensor._array.dtype.kind == "c" else tensor  # type: ignore[attr-defined]  # attached
 
 
 def sum_of_terms(terms: list[Any], result: Tensor) -> Any:
