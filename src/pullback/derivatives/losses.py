@@ -1,8 +1,8 @@
-"""Rules of kernels/losses.py and kernels/nll_loss.py."""
+"""Rules of the losses' kernels: losses.py, nll_loss.py, margin_losses.py, ctc_loss.py."""
 
 from __future__ import annotations
 
-from pullback.rules import F, Pullback, Tensor, general, linear, wrt
+from pullback.rules import F, Pullback, Tensor, general, linear, non_differentiable, not_implemented, wrt
 
 
 @general
@@ -10,6 +10,80 @@ def mse_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int) -> Pul
     return wrt(
         input=F.mse_loss_grad(grad, input, target, reduction), target=F.mse_loss_grad(grad, target, input, reduction)
     )
+
+
+@general
+def smooth_l1_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int, beta: float) -> Pullback:
+    return wrt(
+        input=F.clamped_distance_grad(grad, input, target, reduction, 1 / beta, 1.0),
+        target=F.clamped_distance_grad(grad, target, input, reduction, 1 / beta, 1.0),
+    )
+
+
+@general
+def huber_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int, delta: float) -> Pullback:
+    return wrt(
+        input=F.clamped_distance_grad(grad, input, target, reduction, 1.0, delta),
+        target=F.clamped_distance_grad(grad, target, input, reduction, 1.0, delta),
+    )
+
+
+@general
+def soft_margin_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int) -> Pullback:
+    return wrt(input=F.soft_margin_loss_grad(grad, input, target, reduction))
+
+
+@general
+def binary_cross_entropy(grad: Tensor, input: Tensor, target: Tensor, weight: Tensor, reduction: int) -> Pullback:
+    return wrt(
+        input=F.binary_cross_entropy_grad(grad, input, target, weight, reduction),
+        target=F.binary_cross_entropy_grad_target(grad, input, weight, reduction),
+    )
+
+
+@general
+def binary_cross_entropy_with_logits(
+    grad: Tensor, input: Tensor, target: Tensor, weight: Tensor, pos_weight: Tensor, reduction: int
+) -> Pullback:
+    return wrt(
+        input=F.logits_grad(grad, input, target, weight, pos_weight, reduction),
+        target=F.logits_grad_target(grad, input, target, weight, pos_weight, reduction),
+    )
+
+
+@general
+def multi_margin_loss(
+    grad: Tensor, input: Tensor, target: Tensor, p: int, margin: float, weight: Tensor, reduction: int
+) -> Pullback:
+    return wrt(input=F.multi_margin_loss_grad(grad, input, target, p, margin, weight, reduction))
+
+
+@non_differentiable(out=False)
+def multi_margin_weights(input: Tensor, target: Tensor, p: int, margin: float, weight: Tensor) -> None: ...
+
+
+@general
+def multilabel_margin_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int) -> Pullback:
+    return wrt(input=F.multilabel_margin_loss_grad(grad, input, target, reduction))
+
+
+@non_differentiable(out=False)
+def multilabel_margin_weights(input: Tensor, target: Tensor) -> None: ...
+
+
+@general(out=False)
+def ctc_loss(
+    grad: Tensor, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int,
+    zero_infinity: bool, *, result: Tensor,
+) -> Pullback:  # fmt: skip
+    return wrt(
+        log_probs=F.ctc_loss_grad(grad, log_probs, targets, input_lengths, target_lengths, result, blank, zero_infinity)
+    )
+
+
+@general(out=False)
+def ctc_loss_grad(grad: Tensor, input: Tensor, log_probs: Tensor) -> Pullback:
+    return wrt(input=not_implemented("_ctc_loss_backward"), log_probs=not_implemented("_ctc_loss_backward"))
 
 
 @linear

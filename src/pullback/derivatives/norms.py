@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.rules import Dims, F, Pullback, Scalar, Tensor, elementwise, general, wrt
+from pullback.rules import Dim, Dims, F, Pullback, Scalar, Tensor, elementwise, general, wrt
 
 
 @general
@@ -23,3 +23,19 @@ def div_or_zero(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
 @elementwise(out=False)
 def pow_or_zero(grad: Tensor, input: Tensor, exponent: float) -> Pullback:
     return wrt(input=grad * (F.pow_or_zero(input, exponent - 1) * exponent))
+
+
+@general(node="NormBackward1")
+def norm_dim(grad: Tensor, input: Tensor, p: Scalar, dim: Dims, keepdim: bool, *, result: Tensor) -> Pullback:
+    return wrt(input=F.vector_norm_grad(grad, input, p, dim, keepdim, result))
+
+
+@general
+def dist(grad: Tensor, input: Tensor, other: Tensor, p: Scalar, *, result: Tensor) -> Pullback:
+    direction = F.vector_norm_grad(grad, input - other, p, None, False, result)
+    return wrt(input=F.sum_to(direction, input.shape), other=F.sum_to(-direction, other.shape))
+
+
+@general(in_place=True)
+def renorm(grad: Tensor, input: Tensor, p: Scalar, dim: Dim, maxnorm: Scalar) -> Pullback:
+    return wrt(input=F.renorm_grad(grad, input, p, dim, maxnorm))

@@ -20,3 +20,71 @@ def _count_of(tensor: Any) -> int:
 def mse_loss_grad(grad: Any, input: Any, target: Any, reduction: int) -> Any:
     """The gradient of mse_loss with respect to its input."""
     return F.loss_weight(grad, _count_of(input), reduction) * (input - target) * 2
+
+
+def clamped_distance_grad(
+    grad: Any, input: Any, target: Any, reduction: int, factor: float, limit: float
+) -> Any:
+    """The gradient of smooth_l1_loss and huber_loss: the distance, scaled and clamped."""
+    return F.loss_weight(grad, _count_of(input), reduction) * F.clamp((input - target) * factor, -limit, limit)
+
+
+def soft_margin_loss_grad(grad: Any, input: Any, target: Any, reduction: int) -> Any:
+    """The gradient of soft_margin_loss."""
+    return F.loss_weight(grad, _count_of(input), reduction) * -target * F.sigmoid(-target * input)
+
+
+def binary_cross_entropy_grad(grad: Any, input: Any, target: Any, weight: Any, reduction: int) -> Any:
+    """The gradient of binary_cross_entropy with respect to its input; the divisor is kept from zero."""
+    divisor = F.clamp_min(input * (1 - input), 1e-12)
+    grad = F.loss_weight(grad, _count_of(input), reduction) * (input - target) / divisor
+    return grad if weight is None else grad * weight
+
+
+def binary_cross_entropy_grad_target(grad: Any, input: Any, weight: Any, reduction: int) -> Any:
+    """The gradient of binary_cross_entropy with respect to its target."""
+    difference = F.clamp_min(F.log1p(-input), -100) - F.clamp_min(F.log(input), -100)
+    grad = F.loss_weight(grad, _count_of(input), reduction) * difference
+    return grad if weight is None else grad * weight
+
+
+def logits_grad(grad: Any, input: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
+    """The gradient of binary_cross_entropy_with_logits with respect to its input."""
+    grad = F.loss_weight(grad, _count_of(input), reduction)
+    if pos_weight is None:
+        grad = grad * (F.sigmoid(input) - target)
+    else:
+        positive = pos_weight * target
+        grad = grad * ((positive + 1 - target) * F.sigmoid(input) - positive)
+    return grad if weight is None else grad * weight
+
+
+def logits_grad_target(grad: Any, input: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
+    """The gradient of binary_cross_entropy_with_logits with respect to its target."""
+    grad = F.loss_weight(grad, _count_of(input), reduction)
+    grad = -grad * input if pos_weight is None else grad * ((pos_weight - 1) * F.softplus(-input) - input)
+    return grad if weight is None else grad * weight
+
+
+def multi_margin_loss_grad(
+    grad: Any, input: Any, target: Any, p: int, margin: float, weight: Any, reduction: int
+) -> Any:
+    """The gradient of multi_margin_loss: that of each class's slack, less their sum at the target."""
+    batch = 1 if input.ndim < 2 else input.shape[0]
+    grad = F.loss_weight(grad, batch, reduction)
+    shape = tuple(input.shape)
+    rows = F.reshape(input, (batch, -1))
+    places = F.reshape(target, (batch, 1))
+    slopes = F.multi_margin_weights(input, target, p, margin, weight)
+    if p == 2:
+        slopes = slopes * (rows - F.take_along(rows, places, 1) + margin) * 2
+    slopes = slopes - F.put_along(F.sum(slopes, (1,), True), places, tuple(slopes.shape), 1)
+    return F.reshape((F.reshape(grad, (-1, 1)) * slopes), shape)
+
+
+def multilabel_margin_loss_grad(grad: Any, input: Any, target: Any, reduction: int) -> Any:
+    """The gradient of multilabel_margin_loss."""
+    batch = 1 if input.ndim < 2 else input.shape[0]
+    grad = F.loss_weight(grad, batch, reduction)
+    weights = F.multilabel_margin_weights(input, target)
+    return F.reshape(F.reshape(grad, (-1, 1)) * F.reshape(weights, (batch, -1)), tuple(input.shape))

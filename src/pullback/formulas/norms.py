@@ -35,3 +35,14 @@ def _general_norm_grad(grad: Any, input: Any, order: float, result: Any) -> Any:
     else:
         scaled = input * F.pow_or_zero(F.abs(input), order - 2)
     return scaled * F.div_or_zero(grad, F.pow_or_zero(result, order - 1))
+
+
+def renorm_grad(grad: Any, input: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+    """The gradient of renorm: through the factor and through the norm, where there is a factor."""
+    others = tuple([axis for axis in range(input.ndim) if axis != dim])
+    norms = F.linalg_vector_norm(input, p, others, True)
+    factor = maxnorm / (norms + 1e-7)
+    pulled = F.sum(F.real(grad * F.conj(input)), others, True)
+    to_norms = -pulled * factor / (norms + 1e-7)
+    scaled = grad * factor + F.vector_norm_grad(to_norms, input, p, others, True, norms)
+    return F.where(norms > maxnorm, scaled, grad)

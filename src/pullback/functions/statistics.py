@@ -6,8 +6,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import pullback.functions as P
 import pullback.generated as G
-from pullback.tensor.tensor import Tensor
+from pullback.tensor.tensor import Tensor, TensorBase
 
 
 def var(
@@ -82,3 +83,73 @@ def _warn_of_freedom(name: str, input: Tensor, dim: Any, correction: float) -> N
             "(input numel divided by output numel).",
             stacklevel=4,
         )
+
+
+def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+    """The covariances of the rows of `input`, whose columns are observations with frequencies and weights."""
+    given: Any = input
+    if given.ndim > 2:
+        raise RuntimeError(
+            f"cov(): expected input to have two or fewer dimensions but got an input with {given.ndim} dimensions"
+        )
+    if given._array.dtype == bool:
+        raise RuntimeError("cov(): bool dtype is not supported for input")
+    rows = P.reshape(given, (1, -1)) if given.ndim < 2 else given
+    observations = rows.shape[1]
+    weights = _observation_weights(rows, fweights, aweights)
+    total = observations if weights is None else P.sum(weights)
+    if weights is None:
+        center = P.sum(rows, 1) / observations
+    else:
+        center = P.sum(rows * weights, 1) / total
+    if aweights is None or weights is None or correction == 0:
+        freedom = total - correction
+    else:
+        freedom = total - correction * P.sum(weights * P.to(aweights, weights.dtype)) / total
+    if isinstance(freedom, TensorBase):
+        freedom = P.clamp_min(freedom, 0)
+    elif freedom <= 0:
+        warnings.warn("cov(): degrees of freedom is <= 0", stacklevel=2)
+        freedom = 0
+    centered = rows - P.unsqueeze(center, 1)
+    weighted = centered if weights is None else centered * weights
+    return P.squeeze(P.mm(centered, P.conj(P.t(weighted))) / freedom)
+
+
+def _observation_weights(rows: Any, fweights: Any, aweights: Any) -> Any:
+    """The product of both kinds of weights, checked, or None."""
+    weights: Any = None
+    for name, given in (("fweights", fweights), ("aweights", aweights)):
+        if given is None:
+            continue
+        if given.ndim > 1:
+            raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with "
+                               f"{given.ndim} dimensions")  # fmt: skip
+        if name == "fweights" and (given.is_floating_point() or given.is_complex()):
+            raise RuntimeError(f"cov(): expected {name} to have integral dtype but got {name} with {given.dtype} dtype")
+        if name == "aweights" and not given.is_floating_point():
+            raise RuntimeError(f"cov(): expected {name} to have floating point dtype but got {name} with {given.dtype} dtype")
+        if given.numel() != rows.shape[1]:
+            raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but "
+                               f"got {given.numel()} != {rows.shape[1]}")  # fmt: skip
+        if given.numel() and P.any(given < 0).item():
+            raise RuntimeError(f"cov(): {name} cannot be negative")
+        weights = given if weights is None else weights * given
+    return weights
+
+
+def corrcoef(input: Tensor) -> Any:
+    """The correlation coefficients of the rows of `input`."""
+    if input.ndim > 2:
+        raise RuntimeError(
+            f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions"
+        )
+    covariance = cov(input)
+    if covariance.ndim == 0:
+        return covariance / covariance
+    variances = P.diagonal(covariance)
+    deviation = P.sqrt(P.real(variances) if covariance.is_complex() else variances)
+    result = covariance / P.reshape(deviation, (-1, 1)) / P.reshape(deviation, (1, -1))
+    if not result.is_complex():
+        return P.clamp(result, -1, 1)
+    return P.complex(P.clamp(P.real(result), -1, 1), P.clamp(P.imag(result), -1, 1))

@@ -171,6 +171,13 @@ _FAMILIES = {
         ConjBackward0
         conj_tangent
     """,
+    "attention": """
+        attention_fused
+        AttentionFusedNode
+        attention_fused_tangent
+        attention_bias
+        attention_allowed
+    """,
     "bitwise": """
         bitwise_and
         bitwise_and_
@@ -303,6 +310,17 @@ _FAMILIES = {
         convolution_grad_weight
         ConvolutionGradWeightNode
         convolution_grad_weight_tangent
+    """,
+    "embeddings": """
+        embedding
+        EmbeddingBackward0
+        embedding_tangent
+        embedding_back
+        EmbeddingBackNode
+        embedding_back_tangent
+        embedding_take
+        EmbeddingTakeBackward0
+        embedding_take_tangent
     """,
     "exponential": """
         pow
@@ -570,6 +588,23 @@ _FAMILIES = {
         LinearProductFoldedNode
         linear_product_folded_tangent
     """,
+    "normalization": """
+        native_layer_norm
+        NativeLayerNormBackward0
+        native_layer_norm_tangent
+        batch_norm_training
+        BatchNormTrainingNode
+        batch_norm_training_tangent
+        batch_norm_evaluation
+        BatchNormEvaluationNode
+        batch_norm_evaluation_tangent
+        native_group_norm
+        NativeGroupNormBackward0
+        native_group_norm_tangent
+        rms_norm_fused
+        RmsNormFusedNode
+        rms_norm_fused_tangent
+    """,
     "norms": """
         linalg_vector_norm
         LinalgVectorNormBackward0
@@ -580,11 +615,69 @@ _FAMILIES = {
         pow_or_zero
         PowOrZeroBackward0
         pow_or_zero_tangent
+        norm_dim
+        NormDimNode
+        norm_dim_tangent
+        dist
+        DistBackward0
+        dist_tangent
+        renorm
+        renorm_
+        RenormBackward0
+        renorm_tangent
     """,
     "padding": """
         constant_pad_nd
         ConstantPadNdBackward0
         constant_pad_nd_tangent
+    """,
+    "pooling": """
+        max_pool2d_with_indices
+        MaxPool2dWithIndicesNode
+        max_pool2d_with_indices_tangent
+        max_pool3d_with_indices
+        MaxPool3dWithIndicesNode
+        max_pool3d_with_indices_tangent
+        put_in_planes
+        PutInPlanesNode
+        put_in_planes_tangent
+        take_from_planes
+        TakeFromPlanesBackward0
+        take_from_planes_tangent
+        avg_pool2d
+        AvgPool2dNode
+        avg_pool2d_tangent
+        avg_pool3d
+        AvgPool3dNode
+        avg_pool3d_tangent
+        avg_pool_back
+        AvgPoolBackNode
+        avg_pool_back_tangent
+    """,
+    "rearranging": """
+        flip
+        FlipBackward0
+        flip_tangent
+        roll
+        RollBackward0
+        roll_tangent
+        rot90
+        Rot90Backward0
+        rot90_tangent
+        repeat
+        RepeatBackward0
+        repeat_tangent
+        tril
+        tril_
+        TrilBackward0
+        tril_tangent
+        triu
+        triu_
+        TriuBackward0
+        triu_tangent
+        diag_embed
+        DiagEmbedBackward0
+        diag_embed_tangent
     """,
     "reductions": """
         sum_all
@@ -857,6 +950,105 @@ _FAMILIES = {
         ModeBackward0
         mode_tangent
     """,
+    "special": """
+        erf
+        erf_
+        ErfBackward0
+        erf_tangent
+        erfc
+        erfc_
+        ErfcBackward0
+        erfc_tangent
+        erfcx
+        ErfcxNode
+        erfcx_tangent
+        erfinv
+        erfinv_
+        ErfinvBackward0
+        erfinv_tangent
+        ndtr
+        NdtrBackward0
+        ndtr_tangent
+        log_ndtr
+        LogNdtrNode
+        log_ndtr_tangent
+        ndtri
+        NdtriNode
+        ndtri_tangent
+        entr
+        EntrNode
+        entr_tangent
+        xlogy
+        xlogy_
+        XlogyBackward0
+        xlogy_tangent
+        xlog1py
+        Xlog1pyNode
+        xlog1py_tangent
+        lgamma
+        lgamma_
+        LgammaBackward0
+        lgamma_tangent
+        digamma
+        digamma_
+        DigammaBackward0
+        digamma_tangent
+        polygamma
+        PolygammaBackward0
+        polygamma_tangent
+        mvlgamma
+        mvlgamma_
+        MvlgammaBackward0
+        mvlgamma_tangent
+        zeta
+        ZetaNode
+        zeta_tangent
+        igamma
+        igamma_
+        IgammaBackward0
+        igamma_tangent
+        igammac
+        igammac_
+        IgammacBackward0
+        igammac_tangent
+        i0
+        i0_
+        I0Backward0
+        i0_tangent
+        i0e
+        I0eNode
+        i0e_tangent
+        i1
+        I1Node
+        i1_tangent
+        i1e
+        I1eNode
+        i1e_tangent
+        airy_ai
+        bessel_j0
+        bessel_j1
+        bessel_y0
+        bessel_y1
+        spherical_bessel_j0
+        modified_bessel_i0
+        modified_bessel_i1
+        modified_bessel_k0
+        modified_bessel_k1
+        scaled_modified_bessel_k0
+        scaled_modified_bessel_k1
+        chebyshev_polynomial_t
+        chebyshev_polynomial_u
+        chebyshev_polynomial_v
+        chebyshev_polynomial_w
+        shifted_chebyshev_polynomial_t
+        shifted_chebyshev_polynomial_u
+        shifted_chebyshev_polynomial_v
+        shifted_chebyshev_polynomial_w
+        hermite_polynomial_h
+        hermite_polynomial_he
+        laguerre_polynomial_l
+        legendre_polynomial_p
+    """,
     "statistics": """
         var
         VarBackward0
@@ -952,6 +1144,7 @@ _FORMULAS = {
     "glu_grad": "activation",
     "logit_grad": "activation",
     "conj_number": "arithmetic",
+    "attention_back": "attention",
     "expand_reduced": "broadcasting",
     "sum_to": "broadcasting",
     "sum_to_like": "broadcasting",
@@ -1001,8 +1194,22 @@ _FORMULAS = {
     "linear_grad_input": "matrix_products",
     "linear_grad_weight": "matrix_products",
     "linear_grad_bias": "matrix_products",
+    "layer_norm_back": "normalization",
+    "normalized_over": "normalization",
+    "normalization_back": "normalization",
+    "as_channels": "normalization",
+    "batch_norm_training_back": "normalization",
+    "batch_norm_evaluation_back": "normalization",
+    "batch_norm_evaluation_weight_back": "normalization",
+    "group_norm_back": "normalization",
+    "rms_norm_back": "normalization",
+    "epsilon_of": "normalization",
     "vector_norm_grad": "norms",
+    "renorm_grad": "norms",
     "opposite": "padding",
+    "avg_pool_nd": "pooling",
+    "roll_back": "rearranging",
+    "repeat_back": "rearranging",
     "restore_reduced": "reductions",
     "mean_grad": "reductions",
     "product_of_others": "reductions",
@@ -1038,6 +1245,10 @@ _FORMULAS = {
     "log_softmax_push": "softmax",
     "logsumexp_grad": "softmax",
     "logsumexp_push": "softmax",
+    "mvlgamma_slope": "special",
+    "gamma_density": "special",
+    "i1_grad": "special",
+    "i1e_grad": "special",
     "var_grad": "statistics",
     "sinc_grad": "trigonometric",
 }

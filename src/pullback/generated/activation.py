@@ -63,6 +63,7 @@ new = object.__new__
 class ReluBackward0(Node):
     """Gradient of relu."""
 
+    __slots__ = ()
     saved_names = ("result",)
     saved_result: Any = None
     saved_result_version: int = -1
@@ -105,7 +106,7 @@ def relu(input: Tensor) -> Tensor:
             taken = intercept(relu, (input,), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("relu", "input", 1, input)
     input_array = input._array
@@ -153,6 +154,7 @@ def relu_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class SigmoidBackward0(Node):
     """Gradient of sigmoid."""
 
+    __slots__ = ()
     saved_names = ("result",)
     fresh = (True,)
     saved_result: Any = None
@@ -187,7 +189,7 @@ class SigmoidBackward0(Node):
         if edges[0] is None:
             return (None,)
         result = self.unpack("result")
-        grad_of_input = grad * F.conj((1 - result) * result)
+        grad_of_input = grad * conjugate((1 - result) * result)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -203,7 +205,7 @@ def sigmoid(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(sigmoid, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("sigmoid", out, sigmoid(input))
     if not isinstance(input, TensorBase):
@@ -248,13 +250,14 @@ def sigmoid_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.conj((1 - result) * result)))
+        terms.append(conjugate(grad * conjugate((1 - result) * result)))
     return sum_of_terms(terms, result)
 
 
 class LogsigmoidNode(Node):
     """Gradient of logsigmoid."""
 
+    __slots__ = ()
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -309,7 +312,7 @@ def logsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(logsigmoid, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("logsigmoid", out, logsigmoid(input))
     if not isinstance(input, TensorBase):
@@ -351,6 +354,7 @@ def logsigmoid_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class SiluBackward0(Node):
     """Gradient of silu."""
 
+    __slots__ = ()
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -386,7 +390,7 @@ class SiluBackward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = grad * F.conj(F.silu_slope(input))
+        grad_of_input = grad * conjugate(F.silu_slope(input))
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -402,7 +406,7 @@ def silu(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(silu, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("silu", out, silu(input))
     if not isinstance(input, TensorBase):
@@ -445,13 +449,14 @@ def silu_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.conj(F.silu_slope(input))))
+        terms.append(conjugate(grad * conjugate(F.silu_slope(input))))
     return sum_of_terms(terms, result)
 
 
 class MishBackward0(Node):
     """Gradient of mish."""
 
+    __slots__ = ()
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -503,7 +508,7 @@ def mish(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(mish, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("mish", out, mish(input))
     if not isinstance(input, TensorBase):
@@ -553,6 +558,7 @@ def mish_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class GeluBackward0(Node):
     """Gradient of gelu."""
 
+    __slots__ = ()
     saved_names = ("input", "approximate")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -607,7 +613,7 @@ def gelu(input: Tensor, *, approximate: str = "none", out: Any = None) -> Tensor
             taken = intercept(gelu, (input,), {"approximate": approximate, "out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("gelu", out, gelu(input, approximate=approximate))
     if not isinstance(input, TensorBase):
@@ -663,6 +669,7 @@ def gelu_tangent(result: Any, input: Any, approximate: Any, input_tangent: Any) 
 class SoftplusBackward0(Node):
     """Gradient of softplus."""
 
+    __slots__ = ()
     saved_names = ("input", "beta", "threshold")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -720,7 +727,7 @@ def softplus(input: Tensor, beta: Scalar = 1, threshold: Scalar = 20, *, out: An
             taken = intercept(softplus, (input, beta, threshold), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("softplus", out, softplus(input, beta, threshold))
     if not isinstance(input, TensorBase):
@@ -773,6 +780,7 @@ def softplus_tangent(result: Any, input: Any, beta: Any, threshold: Any, input_t
 class SoftshrinkBackward0(Node):
     """Gradient of softshrink."""
 
+    __slots__ = ()
     saved_names = ("input", "lambd")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -819,7 +827,7 @@ def softshrink(input: Tensor, lambd: Scalar = 0.5, *, out: Any = None) -> Tensor
             taken = intercept(softshrink, (input, lambd), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("softshrink", out, softshrink(input, lambd))
     if not isinstance(input, TensorBase):
@@ -870,6 +878,7 @@ def softshrink_tangent(result: Any, input: Any, lambd: Any, input_tangent: Any) 
 class HardshrinkBackward0(Node):
     """Gradient of hardshrink."""
 
+    __slots__ = ()
     saved_names = ("input", "lambd")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -916,7 +925,7 @@ def hardshrink(input: Tensor, lambd: Scalar = 0.5, *, out: Any = None) -> Tensor
             taken = intercept(hardshrink, (input, lambd), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("hardshrink", out, hardshrink(input, lambd))
     if not isinstance(input, TensorBase):
@@ -967,6 +976,7 @@ def hardshrink_tangent(result: Any, input: Any, lambd: Any, input_tangent: Any) 
 class HardtanhBackward0(Node):
     """Gradient of hardtanh."""
 
+    __slots__ = ()
     saved_names = ("input", "min_val", "max_val")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1016,7 +1026,7 @@ def hardtanh(input: Tensor, min_val: Scalar = -1.0, max_val: Scalar = 1.0, *, ou
             taken = intercept(hardtanh, (input, min_val, max_val), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("hardtanh", out, hardtanh(input, min_val, max_val))
     if not isinstance(input, TensorBase):
@@ -1074,6 +1084,7 @@ def hardtanh_tangent(result: Any, input: Any, min_val: Any, max_val: Any, input_
 class HardsigmoidBackward0(Node):
     """Gradient of hardsigmoid."""
 
+    __slots__ = ()
     saved_names = ("input",)
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1124,7 +1135,7 @@ def hardsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(hardsigmoid, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("hardsigmoid", out, hardsigmoid(input))
     if not isinstance(input, TensorBase):
@@ -1174,6 +1185,7 @@ def hardsigmoid_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class HardswishBackward0(Node):
     """Gradient of hardswish."""
 
+    __slots__ = ()
     saved_names = ("input",)
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1224,7 +1236,7 @@ def hardswish(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(hardswish, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("hardswish", out, hardswish(input))
     if not isinstance(input, TensorBase):
@@ -1274,6 +1286,7 @@ def hardswish_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class EluBackward0(Node):
     """Gradient of elu."""
 
+    __slots__ = ()
     saved_names = ("input", "alpha", "scale", "input_scale")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1326,7 +1339,7 @@ def elu(input: Tensor, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scal
             taken = intercept(elu, (input, alpha, scale, input_scale), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("elu", out, elu(input, alpha, scale, input_scale))
     if not isinstance(input, TensorBase):
@@ -1386,6 +1399,7 @@ def elu_tangent(result: Any, input: Any, alpha: Any, scale: Any, input_scale: An
 class CeluBackward0(Node):
     """Gradient of celu."""
 
+    __slots__ = ()
     saved_names = ("input", "alpha")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1439,7 +1453,7 @@ def celu(input: Tensor, alpha: Scalar = 1.0, *, out: Any = None) -> Tensor:
             taken = intercept(celu, (input, alpha), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("celu", out, celu(input, alpha))
     if not isinstance(input, TensorBase):
@@ -1495,6 +1509,7 @@ def celu_tangent(result: Any, input: Any, alpha: Any, input_tangent: Any) -> Any
 class LeakyReluBackward0(Node):
     """Gradient of leaky_relu."""
 
+    __slots__ = ()
     saved_names = ("input", "negative_slope")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -1549,7 +1564,7 @@ def leaky_relu(input: Tensor, negative_slope: Scalar = 0.01, *, out: Any = None)
             taken = intercept(leaky_relu, (input, negative_slope), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("leaky_relu", out, leaky_relu(input, negative_slope))
     if not isinstance(input, TensorBase):
@@ -1605,6 +1620,7 @@ def leaky_relu_tangent(result: Any, input: Any, negative_slope: Any, input_tange
 class PreluKernelBackward0(Node):
     """Gradient of prelu_kernel."""
 
+    __slots__ = ()
     saved_names = ("input", "weight")
     public_names = {"input": "self"}
     fresh = (True, False)
@@ -1700,7 +1716,7 @@ def prelu_kernel(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(prelu_kernel, (input, weight), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("prelu_kernel", out, prelu_kernel(input, weight))
     if not isinstance(input, TensorBase):
@@ -1778,6 +1794,7 @@ def prelu_kernel_tangent(result: Any, input: Any, weight: Any, input_tangent: An
 class RreluWithNoiseBackward0(Node):
     """Gradient of rrelu_with_noise."""
 
+    __slots__ = ()
     saved_names = ("noise",)
     fresh = (True,)
     saved_noise: Any = None
@@ -1828,7 +1845,7 @@ def rrelu_with_noise(input: Tensor, noise: Tensor, *, out: Any = None) -> Tensor
             taken = intercept(rrelu_with_noise, (input, noise), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("rrelu_with_noise", out, rrelu_with_noise(input, noise))
     if not isinstance(input, TensorBase):
@@ -1897,6 +1914,7 @@ def rrelu_with_noise_tangent(result: Any, input: Any, noise: Any, input_tangent:
 class ThresholdBackward0(Node):
     """Gradient of threshold."""
 
+    __slots__ = ()
     saved_names = ("input", "threshold")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1943,7 +1961,7 @@ def threshold(input: Tensor, threshold: Scalar, value: Scalar, *, out: Any = Non
             taken = intercept(threshold, (input, threshold, value), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("threshold", out, threshold(input, threshold, value))
     if not isinstance(input, TensorBase):
@@ -2000,6 +2018,7 @@ def threshold_tangent(result: Any, input: Any, threshold: Any, value: Any, input
 class GluBackward0(Node):
     """Gradient of glu."""
 
+    __slots__ = ()
     saved_names = ("input", "dim")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -2048,7 +2067,7 @@ def glu(input: Tensor, dim: Any = -1, *, out: Any = None, axis: Any = None) -> T
             taken = intercept(glu, (input, dim), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("glu", out, glu(input, dim))
     if not isinstance(input, TensorBase):
@@ -2096,6 +2115,7 @@ def glu_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> Any:
 class LogitBackward0(Node):
     """Gradient of logit."""
 
+    __slots__ = ()
     saved_names = ("input", "eps")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -2142,7 +2162,7 @@ def logit(input: Tensor, eps: Any = None, *, out: Any = None) -> Tensor:
             taken = intercept(logit, (input, eps), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("logit", out, logit(input, eps))
     if not isinstance(input, TensorBase):

@@ -31,6 +31,7 @@ new = object.__new__
 class TakeAlongBackward0(Node):
     """Gradient of take_along."""
 
+    __slots__ = ()
     saved_names = ("indices", "dim")
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -79,7 +80,7 @@ def take_along(input: Tensor, indices: Tensor, dim: int) -> Tensor:
             taken = intercept(take_along, (input, indices, dim), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("take_along", "input", 1, input)
     if not isinstance(indices, TensorBase):
@@ -131,6 +132,7 @@ def take_along_tangent(result: Any, input: Any, indices: Any, dim: Any, input_ta
 class PutAlongBackward0(Node):
     """Gradient of put_along."""
 
+    __slots__ = ()
     saved_names = ("indices", "dim")
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -176,7 +178,7 @@ def put_along(input: Tensor, indices: Tensor, shape: Any, dim: int) -> Tensor:
             taken = intercept(put_along, (input, indices, shape, dim), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("put_along", "input", 1, input)
     if not isinstance(indices, TensorBase):
@@ -229,6 +231,7 @@ def put_along_tangent(result: Any, input: Any, indices: Any, shape: Any, dim: An
 class AddAlongBackward0(Node):
     """Gradient of add_along."""
 
+    __slots__ = ()
     saved_names = ("indices", "dim")
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -274,7 +277,7 @@ def add_along(input: Tensor, indices: Tensor, shape: Any, dim: int) -> Tensor:
             taken = intercept(add_along, (input, indices, shape, dim), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("add_along", "input", 1, input)
     if not isinstance(indices, TensorBase):
@@ -327,6 +330,7 @@ def add_along_tangent(result: Any, input: Any, indices: Any, shape: Any, dim: An
 class TakeReducedBackward0(Node):
     """Gradient of take_reduced."""
 
+    __slots__ = ()
     saved_names = ("indices", "dim", "keepdim")
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -378,7 +382,7 @@ def take_reduced(input: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Ten
             taken = intercept(take_reduced, (input, indices, dim, keepdim), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("take_reduced", "input", 1, input)
     if not isinstance(indices, TensorBase):
@@ -432,6 +436,7 @@ def take_reduced_tangent(result: Any, input: Any, indices: Any, dim: Any, keepdi
 class PutReducedBackward0(Node):
     """Gradient of put_reduced."""
 
+    __slots__ = ()
     saved_names = ("indices", "dim", "keepdim")
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -480,7 +485,7 @@ def put_reduced(input: Tensor, indices: Tensor, shape: Any, dim: int, keepdim: b
             taken = intercept(put_reduced, (input, indices, shape, dim, keepdim), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("put_reduced", "input", 1, input)
     if not isinstance(indices, TensorBase):
@@ -537,6 +542,7 @@ def put_reduced_tangent(
 class ShiftBackward0(Node):
     """Gradient of shift."""
 
+    __slots__ = ()
     saved_names = ("dim", "steps")
     saved_dim: Any = None
     saved_steps: Any = None
@@ -570,7 +576,7 @@ def shift(input: Tensor, dim: int, steps: int, fill: Scalar) -> Tensor:
             taken = intercept(shift, (input, dim, steps, fill), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("shift", "input", 1, input)
     input_array = input._array

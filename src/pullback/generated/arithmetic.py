@@ -62,6 +62,7 @@ new = object.__new__
 class AddBackward0(Node):
     """Gradient of add."""
 
+    __slots__ = ()
     saved_names = ("alpha",)
     saved_alpha: Any = None
     broadcast: bool = False
@@ -117,7 +118,7 @@ def add(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
             taken = intercept(add, (input, other), {"alpha": alpha, "out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("add", out, add(input, other, alpha=alpha))
     if not isinstance(input, TensorBase):
@@ -202,6 +203,7 @@ def add_tangent(result: Any, input: Any, other: Any, alpha: Any, input_tangent: 
 class SubBackward0(Node):
     """Gradient of sub."""
 
+    __slots__ = ()
     saved_names = ("alpha",)
     fresh = (False, True)
     saved_alpha: Any = None
@@ -258,7 +260,7 @@ def sub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
             taken = intercept(sub, (input, other), {"alpha": alpha, "out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("sub", out, sub(input, other, alpha=alpha))
     if not isinstance(input, TensorBase):
@@ -343,6 +345,7 @@ def sub_tangent(result: Any, input: Any, other: Any, alpha: Any, input_tangent: 
 class RsubNode(Node):
     """Gradient of rsub."""
 
+    __slots__ = ()
     saved_names = ("alpha",)
     fresh = (True, False)
     saved_alpha: Any = None
@@ -402,7 +405,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Te
             taken = intercept(rsub, (input, other), {"alpha": alpha, "out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("rsub", out, rsub(input, other, alpha=alpha))
     if not isinstance(input, TensorBase):
@@ -482,6 +485,7 @@ def rsub_tangent(result: Any, input: Any, other: Any, alpha: Any, input_tangent:
 class RsubTensorNode(Node):
     """Gradient of rsub_tensor."""
 
+    __slots__ = ()
     saved_names = ("alpha",)
     fresh = (True, False)
     saved_alpha: Any = None
@@ -541,7 +545,7 @@ def rsub_tensor(input: Tensor, other: Tensor, *, alpha: Scalar = 1, out: Any = N
             taken = intercept(rsub_tensor, (input, other), {"alpha": alpha, "out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("rsub_tensor", out, rsub_tensor(input, other, alpha=alpha))
     if not isinstance(input, TensorBase):
@@ -616,6 +620,7 @@ def rsub_tensor_tangent(result: Any, input: Any, other: Any, alpha: Any, input_t
 class MulBackward0(Node):
     """Gradient of mul."""
 
+    __slots__ = ()
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     fresh = (True, True)
@@ -667,12 +672,12 @@ class MulBackward0(Node):
         grad_of_other = None
         if edges[0] is not None:
             other = self.unpack("other")
-            grad_of_input = grad * F.conj(other)
+            grad_of_input = grad * conjugate(other)
             if self.broadcast:
                 grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
             input = self.unpack("input")
-            grad_of_other = grad * F.conj(input)
+            grad_of_other = grad * conjugate(input)
             if self.broadcast:
                 grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -694,7 +699,7 @@ def mul(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             taken = intercept(mul, (input, other), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("mul", out, mul(input, other))
     if not isinstance(input, TensorBase):
@@ -774,16 +779,17 @@ def mul_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_t
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.conj(other)))
+        terms.append(conjugate(grad * conjugate(other)))
     if other_tangent is not None:
         grad = conjugate(other_tangent)
-        terms.append(conjugate(grad * F.conj(input)))
+        terms.append(conjugate(grad * conjugate(input)))
     return sum_of_terms(terms, result)
 
 
 class DivBackward0(Node):
     """Gradient of div."""
 
+    __slots__ = ()
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     fresh = (True, True)
@@ -853,13 +859,13 @@ class DivBackward0(Node):
         grad_of_other = None
         if edges[0] is not None:
             other = self.unpack("other")
-            grad_of_input = grad / F.conj(other)
+            grad_of_input = grad / conjugate(other)
             if self.broadcast:
                 grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
             input = self.unpack("input")
             other = self.unpack("other")
-            grad_of_other = -grad * F.conj(input / other / other)
+            grad_of_other = -grad * conjugate(input / other / other)
             if self.broadcast:
                 grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -881,7 +887,7 @@ def div(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             taken = intercept(div, (input, other), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("div", out, div(input, other))
     if not isinstance(input, TensorBase):
@@ -960,16 +966,17 @@ def div_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_t
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad / F.conj(other)))
+        terms.append(conjugate(grad / conjugate(other)))
     if other_tangent is not None:
         grad = conjugate(other_tangent)
-        terms.append(conjugate(-grad * F.conj(input / other / other)))
+        terms.append(conjugate(-grad * conjugate(input / other / other)))
     return sum_of_terms(terms, result)
 
 
 class DivRoundedNode(Node):
     """Gradient of div_rounded."""
 
+    __slots__ = ()
     broadcast: bool = False
     input_shape: Any = None
     input_dtype: Any = None
@@ -1024,7 +1031,7 @@ def div_rounded(input: Tensor, other: Any, rounding_mode: str, *, out: Any = Non
             taken = intercept(div_rounded, (input, other, rounding_mode), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("div_rounded", out, div_rounded(input, other, rounding_mode))
     if not isinstance(input, TensorBase):
@@ -1110,6 +1117,7 @@ def div_rounded_tangent(
 class FloorDivideBackward0(Node):
     """Gradient of floor_divide."""
 
+    __slots__ = ()
     broadcast: bool = False
     input_shape: Any = None
     input_dtype: Any = None
@@ -1153,7 +1161,7 @@ def floor_divide(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             taken = intercept(floor_divide, (input, other), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("floor_divide", out, floor_divide(input, other))
     if not isinstance(input, TensorBase):
@@ -1229,6 +1237,7 @@ def floor_divide_tangent(result: Any, input: Any, other: Any, input_tangent: Any
 class RemainderNode(Node):
     """Gradient of remainder."""
 
+    __slots__ = ()
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     fresh = (False, True)
@@ -1320,7 +1329,7 @@ def remainder(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(remainder, (input, other), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("remainder", out, remainder(input, other))
     if not isinstance(input, TensorBase):
@@ -1404,6 +1413,7 @@ def remainder_tangent(result: Any, input: Any, other: Any, input_tangent: Any, o
 class RemainderScalarNode(Node):
     """Gradient of remainder_scalar."""
 
+    __slots__ = ()
     broadcast: bool = False
     input_shape: Any = None
     input_dtype: Any = None
@@ -1440,7 +1450,7 @@ def remainder_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             taken = intercept(remainder_scalar, (input, other), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("remainder_scalar", out, remainder_scalar(input, other))
     if not isinstance(input, TensorBase):
@@ -1506,6 +1516,7 @@ def remainder_scalar_tangent(result: Any, input: Any, other: Any, input_tangent:
 class FmodNode(Node):
     """Gradient of fmod."""
 
+    __slots__ = ()
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     fresh = (False, True)
@@ -1597,7 +1608,7 @@ def fmod(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(fmod, (input, other), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("fmod", out, fmod(input, other))
     if not isinstance(input, TensorBase):
@@ -1681,6 +1692,7 @@ def fmod_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_
 class FmodScalarNode(Node):
     """Gradient of fmod_scalar."""
 
+    __slots__ = ()
     broadcast: bool = False
     input_shape: Any = None
     input_dtype: Any = None
@@ -1717,7 +1729,7 @@ def fmod_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             taken = intercept(fmod_scalar, (input, other), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("fmod_scalar", out, fmod_scalar(input, other))
     if not isinstance(input, TensorBase):
@@ -1783,6 +1795,7 @@ def fmod_scalar_tangent(result: Any, input: Any, other: Any, input_tangent: Any)
 class NegBackward0(Node):
     """Gradient of neg."""
 
+    __slots__ = ()
     fresh = (True,)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1810,7 +1823,7 @@ def neg(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(neg, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("neg", out, neg(input))
     if not isinstance(input, TensorBase):
@@ -1858,6 +1871,7 @@ def neg_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class ReciprocalBackward0(Node):
     """Gradient of reciprocal."""
 
+    __slots__ = ()
     saved_names = ("result",)
     fresh = (True,)
     saved_result: Any = None
@@ -1892,7 +1906,7 @@ class ReciprocalBackward0(Node):
         if edges[0] is None:
             return (None,)
         result = self.unpack("result")
-        grad_of_input = -grad * F.conj(result * result)
+        grad_of_input = -grad * conjugate(result * result)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -1908,7 +1922,7 @@ def reciprocal(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(reciprocal, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("reciprocal", out, reciprocal(input))
     if not isinstance(input, TensorBase):
@@ -1953,13 +1967,14 @@ def reciprocal_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(-grad * F.conj(result * result)))
+        terms.append(conjugate(-grad * conjugate(result * result)))
     return sum_of_terms(terms, result)
 
 
 class AddcmulBackward0(Node):
     """Gradient of addcmul."""
 
+    __slots__ = ()
     saved_names = ("tensor1", "tensor2", "value")
     fresh = (False, True, True)
     saved_tensor1: Any = None
@@ -2038,12 +2053,12 @@ class AddcmulBackward0(Node):
                 grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
             tensor2 = self.unpack("tensor2")
-            grad_of_tensor1 = grad * F.conj(tensor2 if value == 1 else tensor2 * value)
+            grad_of_tensor1 = grad * conjugate(tensor2 if value == 1 else tensor2 * value)
             if self.broadcast:
                 grad_of_tensor1 = F.sum_to_like(grad_of_tensor1, self.tensor1_shape, self.tensor1_dtype)
         if edges[2] is not None:
             tensor1 = self.unpack("tensor1")
-            grad_of_tensor2 = grad * F.conj(tensor1 if value == 1 else tensor1 * value)
+            grad_of_tensor2 = grad * conjugate(tensor1 if value == 1 else tensor1 * value)
             if self.broadcast:
                 grad_of_tensor2 = F.sum_to_like(grad_of_tensor2, self.tensor2_shape, self.tensor2_dtype)
         return (
@@ -2066,7 +2081,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
             taken = intercept(addcmul, (input, tensor1, tensor2), {"value": value, "out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("addcmul", out, addcmul(input, tensor1, tensor2, value=value))
     if not isinstance(input, TensorBase):
@@ -2172,16 +2187,17 @@ def addcmul_tangent(
         terms.append(conjugate(grad))
     if tensor1_tangent is not None:
         grad = conjugate(tensor1_tangent)
-        terms.append(conjugate(grad * F.conj(tensor2 if value == 1 else tensor2 * value)))
+        terms.append(conjugate(grad * conjugate(tensor2 if value == 1 else tensor2 * value)))
     if tensor2_tangent is not None:
         grad = conjugate(tensor2_tangent)
-        terms.append(conjugate(grad * F.conj(tensor1 if value == 1 else tensor1 * value)))
+        terms.append(conjugate(grad * conjugate(tensor1 if value == 1 else tensor1 * value)))
     return sum_of_terms(terms, result)
 
 
 class AddcdivBackward0(Node):
     """Gradient of addcdiv."""
 
+    __slots__ = ()
     saved_names = ("tensor1", "tensor2", "value")
     fresh = (False, True, True)
     saved_tensor1: Any = None
@@ -2266,13 +2282,13 @@ class AddcdivBackward0(Node):
                 grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
             tensor2 = self.unpack("tensor2")
-            grad_of_tensor1 = grad * F.conj(value / tensor2)
+            grad_of_tensor1 = grad * conjugate(value / tensor2)
             if self.broadcast:
                 grad_of_tensor1 = F.sum_to_like(grad_of_tensor1, self.tensor1_shape, self.tensor1_dtype)
         if edges[2] is not None:
             tensor1 = self.unpack("tensor1")
             tensor2 = self.unpack("tensor2")
-            grad_of_tensor2 = -grad * F.conj(value * tensor1 / (tensor2 * tensor2))
+            grad_of_tensor2 = -grad * conjugate(value * tensor1 / (tensor2 * tensor2))
             if self.broadcast:
                 grad_of_tensor2 = F.sum_to_like(grad_of_tensor2, self.tensor2_shape, self.tensor2_dtype)
         return (
@@ -2295,7 +2311,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
             taken = intercept(addcdiv, (input, tensor1, tensor2), {"value": value, "out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("addcdiv", out, addcdiv(input, tensor1, tensor2, value=value))
     if not isinstance(input, TensorBase):
@@ -2401,10 +2417,10 @@ def addcdiv_tangent(
         terms.append(conjugate(grad))
     if tensor1_tangent is not None:
         grad = conjugate(tensor1_tangent)
-        terms.append(conjugate(grad * F.conj(value / tensor2)))
+        terms.append(conjugate(grad * conjugate(value / tensor2)))
     if tensor2_tangent is not None:
         grad = conjugate(tensor2_tangent)
-        terms.append(conjugate(-grad * F.conj(value * tensor1 / (tensor2 * tensor2))))
+        terms.append(conjugate(-grad * conjugate(value * tensor1 / (tensor2 * tensor2))))
     return sum_of_terms(terms, result)
 
 
@@ -2481,6 +2497,8 @@ def lcm_(input: Tensor, other: Tensor) -> Tensor:
 class ConjBackward0(Node):
     """Gradient of conj."""
 
+    __slots__ = ()
+
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
@@ -2494,7 +2512,7 @@ class ConjBackward0(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = F.conj(grad)
+        grad_of_input = conjugate(grad)
         return (grad_of_input,)
 
 
@@ -2506,7 +2524,7 @@ def conj(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(conj, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("conj", out, conj(input))
     if not isinstance(input, TensorBase):

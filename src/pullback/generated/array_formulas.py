@@ -252,7 +252,7 @@ def logits_grad(grad: Any, input: Any, target: Any, weight: Any, pos_weight: Any
 def logits_grad_target(grad: Any, input: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
     """The gradient of binary_cross_entropy_with_logits with respect to its target."""
     grad = F.loss_weight(grad, _count_of(input), reduction)
-    grad = -grad * input if pos_weight is None else grad * ((1 - pos_weight) * F.log_sigmoid(input) - input)
+    grad = -grad * input if pos_weight is None else grad * ((pos_weight - 1) * F.softplus(-input) - input)
     return grad if weight is None else grad * weight
 
 
@@ -291,6 +291,46 @@ def matmul(input: Any, other: Any) -> Any:
     return F.matmul_batched(input, other)
 
 
+def normalized_over(input: Any, dims: Shape, eps: float) -> Any:
+    """The input with mean 0 and variance 1 over `dims`, and what it was multiplied by."""
+    centered = F.sub(input, F.mean(input, dims, True))
+    scale = F.rsqrt(F.add(F.mean(F.mul(centered, centered), dims, True), eps))
+    return (F.mul(centered, scale), scale)
+
+
+def normalization_back(grad: Any, normalized: Any, scale: Any, dims: Shape) -> Any:
+    """The gradient with respect to what was normalized over `dims`."""
+    along = F.mul(normalized, F.mean(F.mul(grad, normalized), dims, True))
+    return F.mul(scale, F.sub(F.sub(grad, F.mean(grad, dims, True)), along))
+
+
+def as_channels(values: Any, ndim: int) -> Any:
+    """A vector of channels shaped to broadcast against (N, C, ...)."""
+    return F.reshape(values, (-1,) + (1,) * (ndim - 2))
+
+
+def batch_norm_evaluation_back(grad: Any, weight: Any, running_var: Any, eps: float) -> Any:
+    """The gradient of a batch norm by given statistics with respect to its input."""
+    factor = F.rsqrt(F.add(running_var, eps))
+    if weight is not None:
+        factor = F.mul(factor, weight)
+    return F.mul(grad, F.to_dtype(F.as_channels(factor, grad.ndim), grad.dtype))
+
+
+def batch_norm_evaluation_weight_back(
+    grad: Any, input: Any, dtype: Any, running_mean: Any, running_var: Any, eps: float
+) -> Any:
+    """The gradient of a batch norm by given statistics with respect to its weight."""
+    factor = F.as_channels(F.rsqrt(F.add(running_var, eps)), grad.ndim)
+    normalized = F.mul(F.sub(input, F.as_channels(running_mean, grad.ndim)), factor)
+    return F.to_dtype(F.sum_over_channels(F.mul(grad, normalized)), dtype)
+
+
+def epsilon_of(input: Any) -> float:
+    """The spacing of numbers in the dtype that norms are computed in."""
+    return 2.0 ** (-52) if input.dtype.itemsize == 8 else 2.0 ** (-23)
+
+
 def vector_norm_grad(grad: Any, input: Any, ord: Any, dim: Dims, keepdim: bool, result: Any) -> Any:
     """The gradient of a vector norm; zero where the norm is zero."""
     shape = tuple(input.shape)
@@ -319,9 +359,40 @@ def _general_norm_grad(grad: Any, input: Any, order: float, result: Any) -> Any:
     return scaled * F.div_or_zero(grad, F.pow_or_zero(result, order - 1))
 
 
+def renorm_grad(grad: Any, input: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+    """The gradient of renorm: through the factor and through the norm, where there is a factor."""
+    others = tuple([axis for axis in range(input.ndim) if axis != dim])
+    norms = F.linalg_vector_norm(input, p, others, True)
+    factor = maxnorm / (norms + 1e-07)
+    pulled = F.sum(F.real(grad * F.conj(input)), others, True)
+    to_norms = -pulled * factor / (norms + 1e-07)
+    scaled = grad * factor + F.vector_norm_grad(to_norms, input, p, others, True, norms)
+    return F.where(norms > maxnorm, scaled, grad)
+
+
 def opposite(pad: Shape) -> Shape:
     """The padding that undoes `pad`."""
     return tuple([-p for p in pad])
+
+
+def avg_pool_nd(
+    input: Any,
+    kernel_size: Shape,
+    stride: Shape,
+    padding: Shape,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:
+    """Average pooling over as many dimensions as the window has."""
+    if len(kernel_size) == 2:
+        return F.avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return F.avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+def roll_back(grad: Any, shifts: Shape, dims: Shape) -> Any:
+    """The gradient of `roll`: rolled the other way."""
+    return F.roll(grad, tuple([-s for s in shifts]), dims)
 
 
 def prod_grad(grad: Any, input: Any, dim: int, keepdim: bool) -> Any:
@@ -565,6 +636,33 @@ def logsumexp_push(input: Any, input_tangent: Any, result: Any, dim: Dims, keepd
     """The tangent of a logsumexp."""
     weights = F.exp(input - F.restore_reduced(result, tuple(input.shape), dim, keepdim))
     return F.sum(input_tangent * weights, dim, keepdim)
+
+
+def mvlgamma_slope(input: Any, p: int) -> Any:
+    """The derivative of the multivariate lgamma: the sum of digamma at the shifted arguments."""
+    total = F.digamma(input)
+    for j in range(1, p):
+        total = total + F.digamma(input - j / 2)
+    return total
+
+
+def gamma_density(shape: Any, value: Any) -> Any:
+    """The density of the gamma distribution, which is the derivative of igamma."""
+    return F.exp((shape - 1) * F.log(value) - value - F.lgamma(shape))
+
+
+def i1_grad(grad: Any, input: Any, result: Any) -> Any:
+    """The gradient of i1: i0(x) - i1(x) / x, which is 1/2 at zero."""
+    small = F.abs(input) <= 2.2e-16
+    safe = F.where(small, 1, input)
+    return grad * F.where(small, 0.5, F.i0(input) - result / safe)
+
+
+def i1e_grad(grad: Any, input: Any, result: Any) -> Any:
+    """The gradient of i1e: i0e(x) - i1e(x) (sgn(x) + 1 / x), which is 1/2 at zero."""
+    small = F.abs(input) <= 2.2e-16
+    safe = F.where(small, 1, input)
+    return grad * F.where(small, 0.5, F.i0e(input) - result * (F.sgn(safe) + 1 / safe))
 
 
 def var_grad(grad: Any, input: Any, dim: Dims, correction: float, keepdim: bool) -> Any:

@@ -52,6 +52,7 @@ new = object.__new__
 class WhereBackward0(Node):
     """Gradient of where."""
 
+    __slots__ = ()
     saved_names = ("condition",)
     fresh = (True, True)
     saved_condition: Any = None
@@ -125,7 +126,7 @@ def where(condition: Tensor, input: Any, other: Any, *, out: Any = None) -> Tens
             taken = intercept(where, (condition, input, other), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("where", out, where(condition, input, other))
     if not isinstance(condition, TensorBase):
@@ -212,6 +213,7 @@ def where_tangent(result: Any, condition: Any, input: Any, other: Any, input_tan
 class MaximumBackward0(Node):
     """Gradient of maximum."""
 
+    __slots__ = ()
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -298,7 +300,7 @@ def maximum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(maximum, (input, other), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("maximum", out, maximum(input, other))
     if not isinstance(input, TensorBase):
@@ -375,6 +377,7 @@ def maximum_tangent(result: Any, input: Any, other: Any, input_tangent: Any, oth
 class MinimumBackward0(Node):
     """Gradient of minimum."""
 
+    __slots__ = ()
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -461,7 +464,7 @@ def minimum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(minimum, (input, other), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("minimum", out, minimum(input, other))
     if not isinstance(input, TensorBase):
@@ -538,6 +541,7 @@ def minimum_tangent(result: Any, input: Any, other: Any, input_tangent: Any, oth
 class FmaxBackward0(Node):
     """Gradient of fmax."""
 
+    __slots__ = ()
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -639,7 +643,7 @@ def fmax(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(fmax, (input, other), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("fmax", out, fmax(input, other))
     if not isinstance(input, TensorBase):
@@ -716,6 +720,7 @@ def fmax_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_
 class FminBackward0(Node):
     """Gradient of fmin."""
 
+    __slots__ = ()
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -817,7 +822,7 @@ def fmin(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(fmin, (input, other), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("fmin", out, fmin(input, other))
     if not isinstance(input, TensorBase):
@@ -894,6 +899,7 @@ def fmin_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_
 class ClampNode(Node):
     """Gradient of clamp."""
 
+    __slots__ = ()
     saved_names = ("input", "min", "max")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -946,7 +952,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
             taken = intercept(clamp, (input, min, max), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("clamp", out, clamp(input, min, max))
     if not isinstance(input, TensorBase):
@@ -1004,6 +1010,7 @@ def clamp_tangent(result: Any, input: Any, min: Any, max: Any, input_tangent: An
 class ClampTensorNode(Node):
     """Gradient of clamp_tensor."""
 
+    __slots__ = ()
     saved_names = ("input", "min", "max")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1141,7 +1148,7 @@ def clamp_tensor(input: Tensor, min: Tensor | None = None, max: Tensor | None = 
             taken = intercept(clamp_tensor, (input, min, max), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("clamp_tensor", out, clamp_tensor(input, min, max))
     if not isinstance(input, TensorBase):
@@ -1254,6 +1261,7 @@ def clamp_tensor_tangent(
 class ClampMinBackward0(Node):
     """Gradient of clamp_min."""
 
+    __slots__ = ()
     saved_names = ("input", "min")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1300,7 +1308,7 @@ def clamp_min(input: Tensor, min: Scalar, *, out: Any = None) -> Tensor:
             taken = intercept(clamp_min, (input, min), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("clamp_min", out, clamp_min(input, min))
     if not isinstance(input, TensorBase):
@@ -1356,6 +1364,7 @@ def clamp_min_tangent(result: Any, input: Any, min: Any, input_tangent: Any) -> 
 class ClampMinTensorNode(Node):
     """Gradient of clamp_min_tensor."""
 
+    __slots__ = ()
     saved_names = ("input", "min")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1445,7 +1454,7 @@ def clamp_min_tensor(input: Tensor, min: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(clamp_min_tensor, (input, min), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("clamp_min_tensor", out, clamp_min_tensor(input, min))
     if not isinstance(input, TensorBase):
@@ -1527,6 +1536,7 @@ def clamp_min_tensor_tangent(result: Any, input: Any, min: Any, input_tangent: A
 class ClampMaxBackward0(Node):
     """Gradient of clamp_max."""
 
+    __slots__ = ()
     saved_names = ("input", "max")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1573,7 +1583,7 @@ def clamp_max(input: Tensor, max: Scalar, *, out: Any = None) -> Tensor:
             taken = intercept(clamp_max, (input, max), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("clamp_max", out, clamp_max(input, max))
     if not isinstance(input, TensorBase):
@@ -1629,6 +1639,7 @@ def clamp_max_tangent(result: Any, input: Any, max: Any, input_tangent: Any) -> 
 class ClampMaxTensorNode(Node):
     """Gradient of clamp_max_tensor."""
 
+    __slots__ = ()
     saved_names = ("input", "max")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1718,7 +1729,7 @@ def clamp_max_tensor(input: Tensor, max: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(clamp_max_tensor, (input, max), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("clamp_max_tensor", out, clamp_max_tensor(input, max))
     if not isinstance(input, TensorBase):
@@ -1800,6 +1811,7 @@ def clamp_max_tensor_tangent(result: Any, input: Any, max: Any, input_tangent: A
 class LerpNode(Node):
     """Gradient of lerp."""
 
+    __slots__ = ()
     saved_names = ("input", "end", "weight")
     public_names = {"input": "self"}
     fresh = (True, True, True)
@@ -1886,18 +1898,18 @@ class LerpNode(Node):
         grad_of_weight = None
         if edges[0] is not None:
             weight = self.unpack("weight")
-            grad_of_input = grad * F.conj(1 - weight)
+            grad_of_input = grad * conjugate(1 - weight)
             if self.broadcast:
                 grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
             weight = self.unpack("weight")
-            grad_of_end = grad * F.conj(weight)
+            grad_of_end = grad * conjugate(weight)
             if self.broadcast:
                 grad_of_end = F.sum_to_like(grad_of_end, self.end_shape, self.end_dtype)
         if edges[2] is not None:
             input = self.unpack("input")
             end = self.unpack("end")
-            grad_of_weight = grad * F.conj(end - input)
+            grad_of_weight = grad * conjugate(end - input)
             if self.broadcast:
                 grad_of_weight = F.sum_to_like(grad_of_weight, self.weight_shape, self.weight_dtype)
         return (
@@ -1924,7 +1936,7 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor, *, out: Any = None) -> Tens
             taken = intercept(lerp, (input, end, weight), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("lerp", out, lerp(input, end, weight))
     if not isinstance(input, TensorBase):
@@ -2021,19 +2033,20 @@ def lerp_tangent(
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.conj(1 - weight)))
+        terms.append(conjugate(grad * conjugate(1 - weight)))
     if end_tangent is not None:
         grad = conjugate(end_tangent)
-        terms.append(conjugate(grad * F.conj(weight)))
+        terms.append(conjugate(grad * conjugate(weight)))
     if weight_tangent is not None:
         grad = conjugate(weight_tangent)
-        terms.append(conjugate(grad * F.conj(end - input)))
+        terms.append(conjugate(grad * conjugate(end - input)))
     return sum_of_terms(terms, result)
 
 
 class LerpScalarNode(Node):
     """Gradient of lerp_scalar."""
 
+    __slots__ = ()
     saved_names = ("weight",)
     fresh = (True, True)
     saved_weight: Any = None
@@ -2100,7 +2113,7 @@ def lerp_scalar(input: Tensor, end: Tensor, weight: Scalar, *, out: Any = None) 
             taken = intercept(lerp_scalar, (input, end, weight), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("lerp_scalar", out, lerp_scalar(input, end, weight))
     if not isinstance(input, TensorBase):
@@ -2180,6 +2193,7 @@ def lerp_scalar_tangent(result: Any, input: Any, end: Any, weight: Any, input_ta
 class NanToNumBackward0(Node):
     """Gradient of nan_to_num."""
 
+    __slots__ = ()
     saved_names = ("input",)
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -2223,7 +2237,7 @@ def nan_to_num(input: Tensor, nan: Any = None, posinf: Any = None, neginf: Any =
             taken = intercept(nan_to_num, (input, nan, posinf, neginf), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("nan_to_num", out, nan_to_num(input, nan, posinf, neginf))
     if not isinstance(input, TensorBase):

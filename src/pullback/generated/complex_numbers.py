@@ -39,6 +39,7 @@ new = object.__new__
 class AbsBackward0(Node):
     """Gradient of abs."""
 
+    __slots__ = ()
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -90,7 +91,7 @@ def abs(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(abs, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("abs", out, abs(input))
     if not isinstance(input, TensorBase):
@@ -140,6 +141,7 @@ def abs_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class AngleBackward0(Node):
     """Gradient of angle."""
 
+    __slots__ = ()
     saved_names = ("input",)
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -183,7 +185,7 @@ def angle(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(angle, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("angle", out, angle(input))
     if not isinstance(input, TensorBase):
@@ -227,6 +229,7 @@ def angle_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class SgnBackward0(Node):
     """Gradient of sgn."""
 
+    __slots__ = ()
     saved_names = ("input", "result")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -278,7 +281,7 @@ def sgn(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(sgn, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("sgn", out, sgn(input))
     if not isinstance(input, TensorBase):
@@ -328,6 +331,8 @@ def sgn_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class ConjPhysicalBackward0(Node):
     """Gradient of conj_physical."""
 
+    __slots__ = ()
+
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
@@ -353,7 +358,7 @@ def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(conj_physical, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("conj_physical", out, conj_physical(input))
     if not isinstance(input, TensorBase):
@@ -399,6 +404,7 @@ def conj_physical_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class PolarBackward0(Node):
     """Gradient of polar."""
 
+    __slots__ = ()
     saved_names = ("angle", "result")
     saved_angle: Any = None
     saved_angle_version: int = -1
@@ -458,12 +464,12 @@ class PolarBackward0(Node):
         grad_of_angle = None
         if edges[0] is not None:
             angle = self.unpack("angle")
-            grad_of_abs = F.real_part(F.conj(grad) * F.sgn_of_angle(angle))
+            grad_of_abs = F.real_part(conjugate(grad) * F.sgn_of_angle(angle))
             if self.broadcast:
                 grad_of_abs = F.sum_to_like(grad_of_abs, self.abs_shape, self.abs_dtype)
         if edges[1] is not None:
             result = self.unpack("result")
-            grad_of_angle = F.real_part(F.conj(grad) * result * 1j)
+            grad_of_angle = F.real_part(conjugate(grad) * result * 1j)
             if self.broadcast:
                 grad_of_angle = F.sum_to_like(grad_of_angle, self.angle_shape, self.angle_dtype)
         return (
@@ -485,7 +491,7 @@ def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(polar, (abs, angle), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("polar", out, polar(abs, angle))
     if not isinstance(abs, TensorBase):
@@ -560,6 +566,7 @@ def polar_tangent(result: Any, abs: Any, angle: Any, abs_tangent: Any, angle_tan
 class ComplexBackward0(Node):
     """Gradient of complex."""
 
+    __slots__ = ()
     broadcast: bool = False
     real_shape: Any = None
     real_dtype: Any = None
@@ -611,7 +618,7 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(complex, (real, imag), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("complex", out, complex(real, imag))
     if not isinstance(real, TensorBase):
@@ -681,6 +688,7 @@ def complex_tangent(result: Any, real: Any, imag: Any, real_tangent: Any, imag_t
 class RealPartBackward0(Node):
     """Gradient of real_part."""
 
+    __slots__ = ()
     saved_input_dtype: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -710,7 +718,7 @@ def real_part(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(real_part, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("real_part", out, real_part(input))
     if not isinstance(input, TensorBase):
@@ -749,6 +757,7 @@ def real_part_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class ImaginaryPartBackward0(Node):
     """Gradient of imaginary_part."""
 
+    __slots__ = ()
     saved_input_dtype: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -778,7 +787,7 @@ def imaginary_part(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(imaginary_part, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("imaginary_part", out, imaginary_part(input))
     if not isinstance(input, TensorBase):

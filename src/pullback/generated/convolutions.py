@@ -29,6 +29,7 @@ new = object.__new__
 class ConvolutionBackward0(Node):
     """Gradient of convolution."""
 
+    __slots__ = ()
     saved_names = ("input", "weight", "stride", "padding", "dilation", "transposed", "groups")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -139,7 +140,7 @@ def convolution(
             )
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("convolution", "input", 1, input)
     if not isinstance(weight, TensorBase):
@@ -245,6 +246,7 @@ def convolution_tangent(
 class ConvolutionGradWeightNode(Node):
     """Gradient of convolution_grad_weight."""
 
+    __slots__ = ()
     saved_names = ("input", "output_grad", "stride", "padding", "dilation", "groups")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -334,7 +336,7 @@ def convolution_grad_weight(
             )
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("convolution_grad_weight", "input", 1, input)
     if not isinstance(output_grad, TensorBase):

@@ -45,6 +45,7 @@ new = object.__new__
 class PowNode(Node):
     """Gradient of pow."""
 
+    __slots__ = ()
     saved_names = ("input", "exponent", "result")
     public_names = {"input": "self"}
     fresh = (True, False)
@@ -129,7 +130,7 @@ class PowNode(Node):
         if edges[0] is not None:
             input = self.unpack("input")
             exponent = self.unpack("exponent")
-            grad_of_input = F.where(exponent == 0, 0, grad * F.conj(exponent * F.pow(input, exponent - 1)))
+            grad_of_input = F.where(exponent == 0, 0, grad * conjugate(exponent * F.pow(input, exponent - 1)))
             if self.broadcast:
                 grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
@@ -162,7 +163,7 @@ def pow(input: Tensor, exponent: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(pow, (input, exponent), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("pow", out, pow(input, exponent))
     if not isinstance(input, TensorBase):
@@ -236,7 +237,7 @@ def pow_tangent(result: Any, input: Any, exponent: Any, input_tangent: Any, expo
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(F.where(exponent == 0, 0, grad * F.conj(exponent * F.pow(input, exponent - 1)))))
+        terms.append(conjugate(F.where(exponent == 0, 0, grad * conjugate(exponent * F.pow(input, exponent - 1)))))
     if exponent_tangent is not None:
         grad = conjugate(exponent_tangent)
         terms.append(conjugate(F.pow_grad_exponent(grad, input, exponent, result)))
@@ -246,6 +247,7 @@ def pow_tangent(result: Any, input: Any, exponent: Any, input_tangent: Any, expo
 class PowScalarNode(Node):
     """Gradient of pow_scalar."""
 
+    __slots__ = ()
     saved_names = ("input", "exponent")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -308,7 +310,7 @@ def pow_scalar(input: Tensor, exponent: Any, *, out: Any = None) -> Tensor:
             taken = intercept(pow_scalar, (input, exponent), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("pow_scalar", out, pow_scalar(input, exponent))
     if not isinstance(input, TensorBase):
@@ -384,6 +386,7 @@ def pow_scalar_tangent(result: Any, input: Any, exponent: Any, input_tangent: An
 class PowBaseNode(Node):
     """Gradient of pow_base."""
 
+    __slots__ = ()
     saved_names = ("exponent", "input", "result")
     public_names = {"input": "self"}
     saved_exponent: Any = None
@@ -454,7 +457,7 @@ def pow_base(exponent: Tensor, input: Any, *, out: Any = None) -> Tensor:
             taken = intercept(pow_base, (exponent, input), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("pow_base", out, pow_base(exponent, input))
     if not isinstance(exponent, TensorBase):
@@ -527,6 +530,7 @@ def pow_base_tangent(result: Any, exponent: Any, input: Any, exponent_tangent: A
 class SqrtBackward0(Node):
     """Gradient of sqrt."""
 
+    __slots__ = ()
     saved_names = ("result",)
     fresh = (True,)
     saved_result: Any = None
@@ -561,7 +565,7 @@ class SqrtBackward0(Node):
         if edges[0] is None:
             return (None,)
         result = self.unpack("result")
-        grad_of_input = grad / (2 * F.conj(result))
+        grad_of_input = grad / (2 * conjugate(result))
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -577,7 +581,7 @@ def sqrt(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(sqrt, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("sqrt", out, sqrt(input))
     if not isinstance(input, TensorBase):
@@ -622,13 +626,14 @@ def sqrt_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad / (2 * F.conj(result))))
+        terms.append(conjugate(grad / (2 * conjugate(result))))
     return sum_of_terms(terms, result)
 
 
 class RsqrtBackward0(Node):
     """Gradient of rsqrt."""
 
+    __slots__ = ()
     saved_names = ("result",)
     fresh = (True,)
     saved_result: Any = None
@@ -663,7 +668,7 @@ class RsqrtBackward0(Node):
         if edges[0] is None:
             return (None,)
         result = self.unpack("result")
-        grad_of_input = grad * F.conj(F.pow_scalar(result, 3)) / -2
+        grad_of_input = grad * conjugate(F.pow_scalar(result, 3)) / -2
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -679,7 +684,7 @@ def rsqrt(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(rsqrt, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("rsqrt", out, rsqrt(input))
     if not isinstance(input, TensorBase):
@@ -724,13 +729,14 @@ def rsqrt_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.conj(F.pow_scalar(result, 3)) / -2))
+        terms.append(conjugate(grad * conjugate(F.pow_scalar(result, 3)) / -2))
     return sum_of_terms(terms, result)
 
 
 class ExpBackward0(Node):
     """Gradient of exp."""
 
+    __slots__ = ()
     saved_names = ("result",)
     fresh = (True,)
     saved_result: Any = None
@@ -758,7 +764,7 @@ class ExpBackward0(Node):
         if edges[0] is None:
             return (None,)
         result = self.unpack("result")
-        grad_of_input = grad * F.conj(result)
+        grad_of_input = grad * conjugate(result)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -774,7 +780,7 @@ def exp(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(exp, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("exp", out, exp(input))
     if not isinstance(input, TensorBase):
@@ -819,13 +825,14 @@ def exp_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.conj(result)))
+        terms.append(conjugate(grad * conjugate(result)))
     return sum_of_terms(terms, result)
 
 
 class Exp2Backward0(Node):
     """Gradient of exp2."""
 
+    __slots__ = ()
     saved_names = ("result",)
     fresh = (True,)
     saved_result: Any = None
@@ -860,7 +867,7 @@ class Exp2Backward0(Node):
         if edges[0] is None:
             return (None,)
         result = self.unpack("result")
-        grad_of_input = grad * F.conj(result) * 0.6931471805599453
+        grad_of_input = grad * conjugate(result) * 0.6931471805599453
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -876,7 +883,7 @@ def exp2(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(exp2, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("exp2", out, exp2(input))
     if not isinstance(input, TensorBase):
@@ -921,13 +928,14 @@ def exp2_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.conj(result) * 0.6931471805599453))
+        terms.append(conjugate(grad * conjugate(result) * 0.6931471805599453))
     return sum_of_terms(terms, result)
 
 
 class Expm1Backward0(Node):
     """Gradient of expm1."""
 
+    __slots__ = ()
     saved_names = ("result",)
     fresh = (True,)
     saved_result: Any = None
@@ -962,7 +970,7 @@ class Expm1Backward0(Node):
         if edges[0] is None:
             return (None,)
         result = self.unpack("result")
-        grad_of_input = grad * (F.conj(result) + 1)
+        grad_of_input = grad * (conjugate(result) + 1)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -978,7 +986,7 @@ def expm1(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(expm1, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("expm1", out, expm1(input))
     if not isinstance(input, TensorBase):
@@ -1023,13 +1031,14 @@ def expm1_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * (F.conj(result) + 1)))
+        terms.append(conjugate(grad * (conjugate(result) + 1)))
     return sum_of_terms(terms, result)
 
 
 class LogBackward0(Node):
     """Gradient of log."""
 
+    __slots__ = ()
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -1058,7 +1067,7 @@ class LogBackward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = grad / F.conj(input)
+        grad_of_input = grad / conjugate(input)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -1074,7 +1083,7 @@ def log(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(log, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("log", out, log(input))
     if not isinstance(input, TensorBase):
@@ -1119,13 +1128,14 @@ def log_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad / F.conj(input)))
+        terms.append(conjugate(grad / conjugate(input)))
     return sum_of_terms(terms, result)
 
 
 class Log2Backward0(Node):
     """Gradient of log2."""
 
+    __slots__ = ()
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -1161,7 +1171,7 @@ class Log2Backward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = grad / (F.conj(input) * 0.6931471805599453)
+        grad_of_input = grad / (conjugate(input) * 0.6931471805599453)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -1177,7 +1187,7 @@ def log2(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(log2, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("log2", out, log2(input))
     if not isinstance(input, TensorBase):
@@ -1222,13 +1232,14 @@ def log2_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad / (F.conj(input) * 0.6931471805599453)))
+        terms.append(conjugate(grad / (conjugate(input) * 0.6931471805599453)))
     return sum_of_terms(terms, result)
 
 
 class Log10Backward0(Node):
     """Gradient of log10."""
 
+    __slots__ = ()
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -1264,7 +1275,7 @@ class Log10Backward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = grad / (F.conj(input) * 2.302585092994046)
+        grad_of_input = grad / (conjugate(input) * 2.302585092994046)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -1280,7 +1291,7 @@ def log10(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(log10, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("log10", out, log10(input))
     if not isinstance(input, TensorBase):
@@ -1325,13 +1336,14 @@ def log10_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad / (F.conj(input) * 2.302585092994046)))
+        terms.append(conjugate(grad / (conjugate(input) * 2.302585092994046)))
     return sum_of_terms(terms, result)
 
 
 class Log1pBackward0(Node):
     """Gradient of log1p."""
 
+    __slots__ = ()
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -1367,7 +1379,7 @@ class Log1pBackward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = grad / F.conj(input + 1)
+        grad_of_input = grad / conjugate(input + 1)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -1383,7 +1395,7 @@ def log1p(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(log1p, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("log1p", out, log1p(input))
     if not isinstance(input, TensorBase):
@@ -1428,13 +1440,14 @@ def log1p_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad / F.conj(input + 1)))
+        terms.append(conjugate(grad / conjugate(input + 1)))
     return sum_of_terms(terms, result)
 
 
 class LogaddexpBackward0(Node):
     """Gradient of logaddexp."""
 
+    __slots__ = ()
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     fresh = (True, True)
@@ -1509,13 +1522,13 @@ class LogaddexpBackward0(Node):
         if edges[0] is not None:
             input = self.unpack("input")
             other = self.unpack("other")
-            grad_of_input = grad / F.conj(1 + F.exp(other - input))
+            grad_of_input = grad / conjugate(1 + F.exp(other - input))
             if self.broadcast:
                 grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
             input = self.unpack("input")
             other = self.unpack("other")
-            grad_of_other = grad / F.conj(1 + F.exp(input - other))
+            grad_of_other = grad / conjugate(1 + F.exp(input - other))
             if self.broadcast:
                 grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -1537,7 +1550,7 @@ def logaddexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(logaddexp, (input, other), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("logaddexp", out, logaddexp(input, other))
     if not isinstance(input, TensorBase):
@@ -1604,16 +1617,17 @@ def logaddexp_tangent(result: Any, input: Any, other: Any, input_tangent: Any, o
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad / F.conj(1 + F.exp(other - input))))
+        terms.append(conjugate(grad / conjugate(1 + F.exp(other - input))))
     if other_tangent is not None:
         grad = conjugate(other_tangent)
-        terms.append(conjugate(grad / F.conj(1 + F.exp(input - other))))
+        terms.append(conjugate(grad / conjugate(1 + F.exp(input - other))))
     return sum_of_terms(terms, result)
 
 
 class Logaddexp2Backward0(Node):
     """Gradient of logaddexp2."""
 
+    __slots__ = ()
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     fresh = (True, True)
@@ -1688,13 +1702,13 @@ class Logaddexp2Backward0(Node):
         if edges[0] is not None:
             input = self.unpack("input")
             other = self.unpack("other")
-            grad_of_input = grad / F.conj(1 + F.exp2(other - input))
+            grad_of_input = grad / conjugate(1 + F.exp2(other - input))
             if self.broadcast:
                 grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
             input = self.unpack("input")
             other = self.unpack("other")
-            grad_of_other = grad / F.conj(1 + F.exp2(input - other))
+            grad_of_other = grad / conjugate(1 + F.exp2(input - other))
             if self.broadcast:
                 grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -1716,7 +1730,7 @@ def logaddexp2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(logaddexp2, (input, other), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("logaddexp2", out, logaddexp2(input, other))
     if not isinstance(input, TensorBase):
@@ -1783,8 +1797,8 @@ def logaddexp2_tangent(result: Any, input: Any, other: Any, input_tangent: Any, 
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad / F.conj(1 + F.exp2(other - input))))
+        terms.append(conjugate(grad / conjugate(1 + F.exp2(other - input))))
     if other_tangent is not None:
         grad = conjugate(other_tangent)
-        terms.append(conjugate(grad / F.conj(1 + F.exp2(input - other))))
+        terms.append(conjugate(grad / conjugate(1 + F.exp2(input - other))))
     return sum_of_terms(terms, result)

@@ -40,6 +40,7 @@ new = object.__new__
 class MaxAllNode(Node):
     """Gradient of max_all."""
 
+    __slots__ = ()
     saved_names = ("input", "result")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -95,7 +96,7 @@ def max_all(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(max_all, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("max_all", out, max_all(input))
     if not isinstance(input, TensorBase):
@@ -137,6 +138,7 @@ def max_all_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class MinAllNode(Node):
     """Gradient of min_all."""
 
+    __slots__ = ()
     saved_names = ("input", "result")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -192,7 +194,7 @@ def min_all(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(min_all, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("min_all", out, min_all(input))
     if not isinstance(input, TensorBase):
@@ -234,6 +236,7 @@ def min_all_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class MaxDimNode(Node):
     """Gradient of max_dim."""
 
+    __slots__ = ()
     saved_names = ("indices", "dim", "keepdim")
     output_count = 2
     saved_indices: Any = None
@@ -295,7 +298,7 @@ def max_dim(
             taken = intercept(max_dim, (input, dim, keepdim), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("max_dim", out, max_dim(input, dim, keepdim))
     if not isinstance(input, TensorBase):
@@ -346,6 +349,7 @@ def max_dim_tangent(result: Any, input: Any, dim: Any, keepdim: Any, input_tange
 class MinDimNode(Node):
     """Gradient of min_dim."""
 
+    __slots__ = ()
     saved_names = ("indices", "dim", "keepdim")
     output_count = 2
     saved_indices: Any = None
@@ -407,7 +411,7 @@ def min_dim(
             taken = intercept(min_dim, (input, dim, keepdim), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("min_dim", out, min_dim(input, dim, keepdim))
     if not isinstance(input, TensorBase):
@@ -458,6 +462,7 @@ def min_dim_tangent(result: Any, input: Any, dim: Any, keepdim: Any, input_tange
 class AmaxBackward0(Node):
     """Gradient of amax."""
 
+    __slots__ = ()
     saved_names = ("input", "result", "dim", "keepdim")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -527,7 +532,7 @@ def amax(
             taken = intercept(amax, (input, dim, keepdim), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("amax", out, amax(input, dim, keepdim))
     if not isinstance(input, TensorBase):
@@ -582,6 +587,7 @@ def amax_tangent(result: Any, input: Any, dim: Any, keepdim: Any, input_tangent:
 class AminBackward0(Node):
     """Gradient of amin."""
 
+    __slots__ = ()
     saved_names = ("input", "result", "dim", "keepdim")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -651,7 +657,7 @@ def amin(
             taken = intercept(amin, (input, dim, keepdim), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("amin", out, amin(input, dim, keepdim))
     if not isinstance(input, TensorBase):
@@ -706,6 +712,7 @@ def amin_tangent(result: Any, input: Any, dim: Any, keepdim: Any, input_tangent:
 class AminmaxBackward0(Node):
     """Gradient of aminmax."""
 
+    __slots__ = ()
     saved_names = ("input", "min", "max", "dim", "keepdim")
     public_names = {"input": "self"}
     output_count = 2
@@ -788,7 +795,7 @@ def aminmax(
             taken = intercept(aminmax, (input,), {"dim": dim, "keepdim": keepdim, "out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("aminmax", out, aminmax(input, dim=dim, keepdim=keepdim))
     if not isinstance(input, TensorBase):

@@ -43,6 +43,7 @@ new = object.__new__
 class SelectBackward0(Node):
     """Gradient of select."""
 
+    __slots__ = ()
     saved_names = ("dim", "index")
     saved_dim: Any = None
     saved_index: Any = None
@@ -81,7 +82,7 @@ def select(input: Tensor, dim: Any, index: int, *, axis: Any = None) -> Tensor:
             taken = intercept(select, (input, dim, index), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("select", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
@@ -130,6 +131,7 @@ def select_tangent(result: Any, input: Any, dim: Any, index: Any, input_tangent:
 class SliceViewNode(Node):
     """Gradient of slice_view."""
 
+    __slots__ = ()
     saved_names = ("dim", "start", "end", "step")
     saved_dim: Any = None
     saved_start: Any = None
@@ -177,7 +179,7 @@ def slice_view(input: Tensor, dim: Any, start: int, end: int, step: int, *, axis
             taken = intercept(slice_view, (input, dim, start, end, step), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("slice_view", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
@@ -230,6 +232,7 @@ def slice_view_tangent(result: Any, input: Any, dim: Any, start: Any, end: Any, 
 class IndexBackward0(Node):
     """Gradient of index."""
 
+    __slots__ = ()
     saved_names = ("indices", "dims")
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -275,7 +278,7 @@ def index(input: Tensor, indices: Any, dims: Any) -> Tensor:
             taken = intercept(index, (input, indices, dims), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("index", "input", 1, input)
     indices = as_tensor_list("index", "indices", 2, indices)
@@ -326,6 +329,7 @@ def index_tangent(result: Any, input: Any, indices: Any, dims: Any, input_tangen
 class IndexSelectBackward0(Node):
     """Gradient of index_select."""
 
+    __slots__ = ()
     saved_names = ("index", "dim")
     saved_index: Any = None
     saved_index_version: int = -1
@@ -376,7 +380,7 @@ def index_select(input: Tensor, dim: Any, index: Tensor, *, out: Any = None, axi
             taken = intercept(index_select, (input, dim, index), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("index_select", out, index_select(input, dim, index))
     if not isinstance(input, TensorBase):
@@ -431,6 +435,7 @@ def index_select_tangent(result: Any, input: Any, dim: Any, index: Any, input_ta
 class GatherBackward0(Node):
     """Gradient of gather."""
 
+    __slots__ = ()
     saved_names = ("index", "dim")
     saved_index: Any = None
     saved_index_version: int = -1
@@ -483,7 +488,7 @@ def gather(
             taken = intercept(gather, (input, dim, index, sparse_grad), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("gather", out, gather(input, dim, index, sparse_grad))
     if not isinstance(input, TensorBase):
@@ -539,6 +544,7 @@ def gather_tangent(result: Any, input: Any, dim: Any, index: Any, sparse_grad: A
 class TakeBackward0(Node):
     """Gradient of take."""
 
+    __slots__ = ()
     saved_names = ("index",)
     saved_index: Any = None
     saved_index_version: int = -1
@@ -584,7 +590,7 @@ def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(take, (input, index), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("take", out, take(input, index))
     if not isinstance(input, TensorBase):
@@ -636,6 +642,7 @@ def take_tangent(result: Any, input: Any, index: Any, input_tangent: Any) -> Any
 class MaskedSelectBackward0(Node):
     """Gradient of masked_select."""
 
+    __slots__ = ()
     saved_names = ("mask",)
     saved_mask: Any = None
     saved_mask_version: int = -1
@@ -681,7 +688,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(masked_select, (input, mask), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("masked_select", out, masked_select(input, mask))
     if not isinstance(input, TensorBase):

@@ -37,6 +37,7 @@ new = object.__new__
 class CatBackward0(Node):
     """Gradient of cat."""
 
+    __slots__ = ()
     saved_names = ("dim",)
     saved_dim: Any = None
     saved_tensors_dtype: Any = None
@@ -73,7 +74,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
             taken = intercept(cat, (tensors, dim), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("cat", out, cat(tensors, dim))
     tensors = as_tensor_list("cat", "tensors", 1, tensors)
@@ -121,6 +122,7 @@ def cat_tangent(result: Any, tensors: Any, dim: Any, tensors_tangent: Any) -> An
 class StackBackward0(Node):
     """Gradient of stack."""
 
+    __slots__ = ()
     saved_names = ("dim",)
     saved_dim: Any = None
     saved_tensors_dtype: Any = None
@@ -154,7 +156,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
             taken = intercept(stack, (tensors, dim), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("stack", out, stack(tensors, dim))
     tensors = as_tensor_list("stack", "tensors", 1, tensors)
@@ -201,6 +203,7 @@ def stack_tangent(result: Any, tensors: Any, dim: Any, tensors_tangent: Any) -> 
 class SplitBackward0(Node):
     """Gradient of split."""
 
+    __slots__ = ()
     saved_names = ("split_size", "dim")
     saved_split_size: Any = None
     saved_dim: Any = None
@@ -240,7 +243,7 @@ def split(input: Tensor, split_size: int, dim: Any = 0, *, axis: Any = None) -> 
             taken = intercept(split, (input, split_size, dim), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("split", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
@@ -288,6 +291,7 @@ def split_tangent(result: Any, input: Any, split_size: Any, dim: Any, input_tang
 class SplitWithSizesBackward0(Node):
     """Gradient of split_with_sizes."""
 
+    __slots__ = ()
     saved_names = ("split_sizes", "dim")
     saved_split_sizes: Any = None
     saved_dim: Any = None
@@ -327,7 +331,7 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: Any = 0, *, axis: Any
             taken = intercept(split_with_sizes, (input, split_sizes, dim), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("split_with_sizes", "input", 1, input)
     split_sizes = as_shape(split_sizes)
@@ -376,6 +380,7 @@ def split_with_sizes_tangent(result: Any, input: Any, split_sizes: Any, dim: Any
 class UnbindBackward0(Node):
     """Gradient of unbind."""
 
+    __slots__ = ()
     saved_names = ("dim",)
     saved_dim: Any = None
     saved_input_dtype: Any = None
@@ -412,7 +417,7 @@ def unbind(input: Tensor, dim: Any = 0, *, axis: Any = None) -> Any:
             taken = intercept(unbind, (input, dim), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("unbind", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
@@ -458,6 +463,7 @@ def unbind_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> Any
 class BlockDiagBackward0(Node):
     """Gradient of block_diag."""
 
+    __slots__ = ()
     saved_tensors_dtype: Any = None
     saved_tensors_shape: Any = None
 
@@ -490,7 +496,7 @@ def block_diag(tensors: Any) -> Tensor:
             taken = intercept(block_diag, (tensors,), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     tensors = as_tensor_list("block_diag", "tensors", 1, tensors)
     tensors_array = [t._array for t in tensors]
     tensors_array = promote_list(tensors_array)

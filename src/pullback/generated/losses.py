@@ -52,6 +52,7 @@ new = object.__new__
 class MseLossBackward0(Node):
     """Gradient of mse_loss."""
 
+    __slots__ = ()
     saved_names = ("input", "target", "reduction")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -128,7 +129,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: int = 1, *, out: Any = No
             taken = intercept(mse_loss, (input, target, reduction), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("mse_loss", out, mse_loss(input, target, reduction))
     if not isinstance(input, TensorBase):
@@ -199,6 +200,7 @@ def mse_loss_tangent(
 class SmoothL1LossBackward0(Node):
     """Gradient of smooth_l1_loss."""
 
+    __slots__ = ()
     saved_names = ("input", "target", "reduction", "beta")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -278,7 +280,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: int = 1, beta: floa
             taken = intercept(smooth_l1_loss, (input, target, reduction, beta), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("smooth_l1_loss", out, smooth_l1_loss(input, target, reduction, beta))
     if not isinstance(input, TensorBase):
@@ -351,6 +353,7 @@ def smooth_l1_loss_tangent(
 class HuberLossBackward0(Node):
     """Gradient of huber_loss."""
 
+    __slots__ = ()
     saved_names = ("input", "target", "reduction", "delta")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -430,7 +433,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: int = 1, delta: float =
             taken = intercept(huber_loss, (input, target, reduction, delta), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("huber_loss", out, huber_loss(input, target, reduction, delta))
     if not isinstance(input, TensorBase):
@@ -503,6 +506,7 @@ def huber_loss_tangent(
 class SoftMarginLossBackward0(Node):
     """Gradient of soft_margin_loss."""
 
+    __slots__ = ()
     saved_names = ("input", "target", "reduction")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -557,7 +561,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: int = 1, *, out: 
             taken = intercept(soft_margin_loss, (input, target, reduction), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("soft_margin_loss", out, soft_margin_loss(input, target, reduction))
     if not isinstance(input, TensorBase):
@@ -610,6 +614,7 @@ def soft_margin_loss_tangent(result: Any, input: Any, target: Any, reduction: An
 class BinaryCrossEntropyBackward0(Node):
     """Gradient of binary_cross_entropy."""
 
+    __slots__ = ()
     saved_names = ("input", "target", "weight", "reduction")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -698,7 +703,7 @@ def binary_cross_entropy(
             taken = intercept(binary_cross_entropy, (input, target, weight, reduction), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("binary_cross_entropy", out, binary_cross_entropy(input, target, weight, reduction))
     if not isinstance(input, TensorBase):
@@ -777,6 +782,7 @@ def binary_cross_entropy_tangent(
 class BinaryCrossEntropyWithLogitsBackward0(Node):
     """Gradient of binary_cross_entropy_with_logits."""
 
+    __slots__ = ()
     saved_names = ("input", "target", "weight", "pos_weight", "reduction")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -893,7 +899,7 @@ def binary_cross_entropy_with_logits(
             )
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out(
             "binary_cross_entropy_with_logits",
@@ -991,6 +997,7 @@ def binary_cross_entropy_with_logits_tangent(
 class MultiMarginLossBackward0(Node):
     """Gradient of multi_margin_loss."""
 
+    __slots__ = ()
     saved_names = ("input", "target", "weight", "p", "margin", "reduction")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1069,7 +1076,7 @@ def multi_margin_loss(
             taken = intercept(multi_margin_loss, (input, target, p, margin, weight, reduction), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("multi_margin_loss", out, multi_margin_loss(input, target, p, margin, weight, reduction))
     if not isinstance(input, TensorBase):
@@ -1163,6 +1170,7 @@ def multi_margin_weights(input: Tensor, target: Tensor, p: int, margin: float, w
 class MultilabelMarginLossBackward0(Node):
     """Gradient of multilabel_margin_loss."""
 
+    __slots__ = ()
     saved_names = ("input", "target", "reduction")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1217,7 +1225,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: int = 1, *,
             taken = intercept(multilabel_margin_loss, (input, target, reduction), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("multilabel_margin_loss", out, multilabel_margin_loss(input, target, reduction))
     if not isinstance(input, TensorBase):
@@ -1293,6 +1301,7 @@ def multilabel_margin_weights(input: Tensor, target: Tensor) -> Tensor:
 class CtcLossBackward0(Node):
     """Gradient of ctc_loss."""
 
+    __slots__ = ()
     saved_names = ("log_probs", "targets", "input_lengths", "target_lengths", "result", "blank", "zero_infinity")
     saved_log_probs: Any = None
     saved_log_probs_version: int = -1
@@ -1384,7 +1393,7 @@ def ctc_loss(
             taken = intercept(ctc_loss, (log_probs, targets, input_lengths, target_lengths, blank, zero_infinity), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(log_probs, TensorBase):
         log_probs = as_tensor_argument("ctc_loss", "log_probs", 1, log_probs)
     if not isinstance(targets, TensorBase):
@@ -1466,6 +1475,8 @@ def ctc_loss_tangent(
 class CtcLossGradBackward0(Node):
     """Gradient of ctc_loss_grad."""
 
+    __slots__ = ()
+
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
@@ -1516,7 +1527,7 @@ def ctc_loss_grad(
             )
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("ctc_loss_grad", "input", 1, input)
     if not isinstance(log_probs, TensorBase):
@@ -1606,6 +1617,7 @@ def ctc_loss_grad_tangent(
 class NllLossBackward0(Node):
     """Gradient of nll_loss."""
 
+    __slots__ = ()
     saved_names = ("target", "weight", "reduction", "ignore_index")
     saved_target: Any = None
     saved_target_version: int = -1
@@ -1674,7 +1686,7 @@ def nll_loss(
             taken = intercept(nll_loss, (input, target, weight, reduction, ignore_index), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("nll_loss", out, nll_loss(input, target, weight, reduction, ignore_index))
     if not isinstance(input, TensorBase):
@@ -1739,6 +1751,7 @@ def nll_loss_tangent(
 class NllLoss2dNode(Node):
     """Gradient of nll_loss2d."""
 
+    __slots__ = ()
     saved_names = ("target", "weight", "reduction", "ignore_index")
     saved_target: Any = None
     saved_target_version: int = -1
@@ -1810,7 +1823,7 @@ def nll_loss2d(
             taken = intercept(nll_loss2d, (input, target, weight, reduction, ignore_index), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("nll_loss2d", out, nll_loss2d(input, target, weight, reduction, ignore_index))
     if not isinstance(input, TensorBase):
@@ -1875,6 +1888,7 @@ def nll_loss2d_tangent(
 class NllLossGradBackward0(Node):
     """Gradient of nll_loss_grad."""
 
+    __slots__ = ()
     saved_names = ("target", "weight", "reduction", "ignore_index")
     saved_target: Any = None
     saved_target_version: int = -1
@@ -1934,7 +1948,7 @@ def nll_loss_grad(
             taken = intercept(nll_loss_grad, (input, target, weight, shape, reduction, ignore_index), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("nll_loss_grad", "input", 1, input)
     if not isinstance(target, TensorBase):

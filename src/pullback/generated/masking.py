@@ -49,6 +49,7 @@ new = object.__new__
 class MaskedFillBackward0(Node):
     """Gradient of masked_fill."""
 
+    __slots__ = ()
     saved_names = ("mask",)
     saved_mask: Any = None
     saved_mask_version: int = -1
@@ -94,7 +95,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Scalar) -> Tensor:
             taken = intercept(masked_fill, (input, mask, value), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("masked_fill", "input", 1, input)
     if not isinstance(mask, TensorBase):
@@ -150,6 +151,7 @@ def masked_fill_tangent(result: Any, input: Any, mask: Any, value: Any, input_ta
 class MaskedFillTensorNode(Node):
     """Gradient of masked_fill_tensor."""
 
+    __slots__ = ()
     saved_names = ("mask",)
     saved_mask: Any = None
     saved_mask_version: int = -1
@@ -218,7 +220,7 @@ def masked_fill_tensor(input: Tensor, mask: Tensor, value: Tensor) -> Tensor:
             taken = intercept(masked_fill_tensor, (input, mask, value), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("masked_fill_tensor", "input", 1, input)
     if not isinstance(mask, TensorBase):
@@ -288,6 +290,7 @@ def masked_fill_tensor_tangent(
 class SumWhereBackward0(Node):
     """Gradient of sum_where."""
 
+    __slots__ = ()
     saved_names = ("mask",)
     saved_mask: Any = None
     saved_mask_version: int = -1
@@ -333,7 +336,7 @@ def sum_where(input: Tensor, mask: Tensor) -> Tensor:
             taken = intercept(sum_where, (input, mask), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("sum_where", "input", 1, input)
     if not isinstance(mask, TensorBase):
@@ -383,6 +386,7 @@ def sum_where_tangent(result: Any, input: Any, mask: Any, input_tangent: Any) ->
 class MaskedScatterBackward0(Node):
     """Gradient of masked_scatter."""
 
+    __slots__ = ()
     saved_names = ("mask",)
     saved_mask: Any = None
     saved_mask_version: int = -1
@@ -448,7 +452,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             taken = intercept(masked_scatter, (input, mask, source), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("masked_scatter", "input", 1, input)
     if not isinstance(mask, TensorBase):
@@ -518,6 +522,7 @@ def masked_scatter_tangent(
 class SelectScatterBackward0(Node):
     """Gradient of select_scatter."""
 
+    __slots__ = ()
     saved_names = ("dim", "index")
     saved_dim: Any = None
     saved_index: Any = None
@@ -568,7 +573,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: Any, index: int, *, out: Any
             taken = intercept(select_scatter, (input, src, dim, index), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("select_scatter", out, select_scatter(input, src, dim, index))
     if not isinstance(input, TensorBase):
@@ -633,6 +638,7 @@ def select_scatter_tangent(
 class SliceScatterBackward0(Node):
     """Gradient of slice_scatter."""
 
+    __slots__ = ()
     saved_names = ("dim", "start", "end", "step")
     saved_dim: Any = None
     saved_start: Any = None
@@ -699,7 +705,7 @@ def slice_scatter(
             taken = intercept(slice_scatter, (input, src, dim, start, end, step), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("slice_scatter", out, slice_scatter(input, src, dim, start, end, step))
     if not isinstance(input, TensorBase):
@@ -768,6 +774,7 @@ def slice_scatter_tangent(
 class DiagonalScatterBackward0(Node):
     """Gradient of diagonal_scatter."""
 
+    __slots__ = ()
     saved_names = ("offset", "dim1", "dim2")
     saved_offset: Any = None
     saved_dim1: Any = None
@@ -821,7 +828,7 @@ def diagonal_scatter(
             taken = intercept(diagonal_scatter, (input, src, offset, dim1, dim2), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("diagonal_scatter", out, diagonal_scatter(input, src, offset, dim1, dim2))
     if not isinstance(input, TensorBase):
@@ -889,6 +896,7 @@ def diagonal_scatter_tangent(
 class AsStridedScatterBackward0(Node):
     """Gradient of as_strided_scatter."""
 
+    __slots__ = ()
     saved_names = ("size", "stride", "storage_offset")
     saved_size: Any = None
     saved_stride: Any = None
@@ -944,7 +952,7 @@ def as_strided_scatter(
             taken = intercept(as_strided_scatter, (input, src, size, stride, storage_offset), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("as_strided_scatter", out, as_strided_scatter(input, src, size, stride, storage_offset))
     if not isinstance(input, TensorBase):
@@ -1012,6 +1020,8 @@ def as_strided_scatter_tangent(
 class FillNode(Node):
     """Gradient of fill."""
 
+    __slots__ = ()
+
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
@@ -1040,7 +1050,7 @@ def fill(input: Tensor, value: Scalar) -> Tensor:
             taken = intercept(fill, (input, value), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("fill", "input", 1, input)
     input_array = input._array
@@ -1091,6 +1101,7 @@ def fill_tangent(result: Any, input: Any, value: Any, input_tangent: Any) -> Any
 class FillTensorNode(Node):
     """Gradient of fill_tensor."""
 
+    __slots__ = ()
     saved_value_dtype: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1135,7 +1146,7 @@ def fill_tensor(input: Tensor, value: Tensor) -> Tensor:
             taken = intercept(fill_tensor, (input, value), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("fill_tensor", "input", 1, input)
     if not isinstance(value, TensorBase):
@@ -1196,6 +1207,8 @@ def fill_tensor_tangent(result: Any, input: Any, value: Any, input_tangent: Any,
 class ZeroBackward0(Node):
     """Gradient of zero."""
 
+    __slots__ = ()
+
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
@@ -1221,7 +1234,7 @@ def zero(input: Tensor) -> Tensor:
             taken = intercept(zero, (input,), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("zero", "input", 1, input)
     input_array = input._array

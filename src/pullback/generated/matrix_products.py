@@ -16,7 +16,7 @@ from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import raise_stale
-from pullback.graph.tangents import carry_tangents, sum_of_terms, tangents_flow
+from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow
 from pullback.kernels.broadcasting import sum_to as sum_to_kernel
 from pullback.kernels.matrix_products import addbmm as addbmm_kernel
 from pullback.kernels.matrix_products import addmm as addmm_kernel
@@ -53,6 +53,7 @@ new = object.__new__
 class MmBackward0(Node):
     """Gradient of mm."""
 
+    __slots__ = ()
     saved_names = ("input", "mat2")
     public_names = {"input": "self"}
     fresh = (True, True)
@@ -94,10 +95,10 @@ class MmBackward0(Node):
         grad_of_mat2 = None
         if edges[0] is not None:
             mat2 = self.unpack("mat2")
-            grad_of_input = F.mm(grad, F.conj(F.transpose(mat2, 0, 1)))
+            grad_of_input = F.mm(grad, conjugate(F.transpose(mat2, 0, 1)))
         if edges[1] is not None:
             input = self.unpack("input")
-            grad_of_mat2 = F.mm(F.conj(F.transpose(input, 0, 1)), grad)
+            grad_of_mat2 = F.mm(conjugate(F.transpose(input, 0, 1)), grad)
         return (
             grad_of_input,
             grad_of_mat2,
@@ -117,7 +118,7 @@ def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(mm, (input, mat2), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("mm", out, mm(input, mat2))
     if not isinstance(input, TensorBase):
@@ -181,6 +182,7 @@ def mm_tangent(result: Any, input: Any, mat2: Any, input_tangent: Any, mat2_tang
 class BmmBackward0(Node):
     """Gradient of bmm."""
 
+    __slots__ = ()
     saved_names = ("input", "mat2")
     public_names = {"input": "self"}
     fresh = (True, True)
@@ -222,10 +224,10 @@ class BmmBackward0(Node):
         grad_of_mat2 = None
         if edges[0] is not None:
             mat2 = self.unpack("mat2")
-            grad_of_input = F.bmm(grad, F.conj(F.transpose(mat2, 1, 2)))
+            grad_of_input = F.bmm(grad, conjugate(F.transpose(mat2, 1, 2)))
         if edges[1] is not None:
             input = self.unpack("input")
-            grad_of_mat2 = F.bmm(F.conj(F.transpose(input, 1, 2)), grad)
+            grad_of_mat2 = F.bmm(conjugate(F.transpose(input, 1, 2)), grad)
         return (
             grad_of_input,
             grad_of_mat2,
@@ -245,7 +247,7 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(bmm, (input, mat2), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("bmm", out, bmm(input, mat2))
     if not isinstance(input, TensorBase):
@@ -309,6 +311,7 @@ def bmm_tangent(result: Any, input: Any, mat2: Any, input_tangent: Any, mat2_tan
 class MvBackward0(Node):
     """Gradient of mv."""
 
+    __slots__ = ()
     saved_names = ("input", "vec")
     public_names = {"input": "self"}
     fresh = (False, True)
@@ -350,10 +353,10 @@ class MvBackward0(Node):
         grad_of_vec = None
         if edges[0] is not None:
             vec = self.unpack("vec")
-            grad_of_input = F.outer(grad, F.conj(vec))
+            grad_of_input = F.outer(grad, conjugate(vec))
         if edges[1] is not None:
             input = self.unpack("input")
-            grad_of_vec = F.mv(F.conj(F.transpose(input, 0, 1)), grad)
+            grad_of_vec = F.mv(conjugate(F.transpose(input, 0, 1)), grad)
         return (
             grad_of_input,
             grad_of_vec,
@@ -373,7 +376,7 @@ def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(mv, (input, vec), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("mv", out, mv(input, vec))
     if not isinstance(input, TensorBase):
@@ -437,6 +440,7 @@ def mv_tangent(result: Any, input: Any, vec: Any, input_tangent: Any, vec_tangen
 class DotBackward0(Node):
     """Gradient of dot."""
 
+    __slots__ = ()
     saved_names = ("input", "tensor")
     public_names = {"input": "self"}
     fresh = (True, True)
@@ -478,10 +482,10 @@ class DotBackward0(Node):
         grad_of_tensor = None
         if edges[0] is not None:
             tensor = self.unpack("tensor")
-            grad_of_input = grad * F.conj(tensor)
+            grad_of_input = grad * conjugate(tensor)
         if edges[1] is not None:
             input = self.unpack("input")
-            grad_of_tensor = grad * F.conj(input)
+            grad_of_tensor = grad * conjugate(input)
         return (
             grad_of_input,
             grad_of_tensor,
@@ -501,7 +505,7 @@ def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(dot, (input, tensor), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("dot", out, dot(input, tensor))
     if not isinstance(input, TensorBase):
@@ -565,6 +569,7 @@ def dot_tangent(result: Any, input: Any, tensor: Any, input_tangent: Any, tensor
 class VdotBackward0(Node):
     """Gradient of vdot."""
 
+    __slots__ = ()
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     fresh = (True, True)
@@ -606,7 +611,7 @@ class VdotBackward0(Node):
         grad_of_other = None
         if edges[0] is not None:
             other = self.unpack("other")
-            grad_of_input = F.conj(grad) * other
+            grad_of_input = conjugate(grad) * other
         if edges[1] is not None:
             input = self.unpack("input")
             grad_of_other = grad * input
@@ -629,7 +634,7 @@ def vdot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(vdot, (input, other), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("vdot", out, vdot(input, other))
     if not isinstance(input, TensorBase):
@@ -698,6 +703,7 @@ def vdot_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_
 class OuterNode(Node):
     """Gradient of outer."""
 
+    __slots__ = ()
     saved_names = ("input", "vec2")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -746,10 +752,12 @@ class OuterNode(Node):
         grad_of_vec2 = None
         if edges[0] is not None:
             vec2 = self.unpack("vec2")
-            grad_of_input = F.to_dtype(F.mv(grad, F.to_dtype(F.conj(vec2), grad.dtype)), input_dtype)
+            grad_of_input = F.to_dtype(F.mv(grad, F.to_dtype(conjugate(vec2), grad.dtype)), input_dtype)
         if edges[1] is not None:
             input = self.unpack("input")
-            grad_of_vec2 = F.to_dtype(F.mv(F.transpose(grad, 0, 1), F.to_dtype(F.conj(input), grad.dtype)), vec2_dtype)
+            grad_of_vec2 = F.to_dtype(
+                F.mv(F.transpose(grad, 0, 1), F.to_dtype(conjugate(input), grad.dtype)), vec2_dtype
+            )
         return (
             grad_of_input,
             grad_of_vec2,
@@ -772,7 +780,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(outer, (input, vec2), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("outer", out, outer(input, vec2))
     if not isinstance(input, TensorBase):
@@ -843,6 +851,7 @@ def outer_tangent(result: Any, input: Any, vec2: Any, input_tangent: Any, vec2_t
 class MatmulBatchedNode(Node):
     """Gradient of matmul_batched."""
 
+    __slots__ = ()
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     fresh = (True, True)
@@ -916,7 +925,7 @@ def matmul_batched(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(matmul_batched, (input, other), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("matmul_batched", out, matmul_batched(input, other))
     if not isinstance(input, TensorBase):
@@ -982,6 +991,7 @@ def matmul_batched_tangent(result: Any, input: Any, other: Any, input_tangent: A
 class AddmmBackward0(Node):
     """Gradient of addmm."""
 
+    __slots__ = ()
     saved_names = ("mat1", "mat2", "beta", "alpha")
     fresh = (False, True, True)
     saved_mat1: Any = None
@@ -1040,10 +1050,10 @@ class AddmmBackward0(Node):
             grad_of_input = F.sum_to(grad if beta == 1 else grad * beta, input_shape)
         if edges[1] is not None:
             mat2 = self.unpack("mat2")
-            grad_of_mat1 = F.mm(scaled, F.conj(F.transpose(mat2, 0, 1)))
+            grad_of_mat1 = F.mm(scaled, conjugate(F.transpose(mat2, 0, 1)))
         if edges[2] is not None:
             mat1 = self.unpack("mat1")
-            grad_of_mat2 = F.mm(F.conj(F.transpose(mat1, 0, 1)), scaled)
+            grad_of_mat2 = F.mm(conjugate(F.transpose(mat1, 0, 1)), scaled)
         return (
             grad_of_input,
             grad_of_mat1,
@@ -1064,7 +1074,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha:
             taken = intercept(addmm, (input, mat1, mat2), {"beta": beta, "alpha": alpha, "out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("addmm", out, addmm(input, mat1, mat2, beta=beta, alpha=alpha))
     if not isinstance(input, TensorBase):
@@ -1161,6 +1171,7 @@ def addmm_tangent(
 class AddmvBackward0(Node):
     """Gradient of addmv."""
 
+    __slots__ = ()
     saved_names = ("mat", "vec", "beta", "alpha")
     fresh = (False, False, True)
     saved_mat: Any = None
@@ -1219,10 +1230,10 @@ class AddmvBackward0(Node):
             grad_of_input = F.sum_to(grad if beta == 1 else grad * beta, input_shape)
         if edges[1] is not None:
             vec = self.unpack("vec")
-            grad_of_mat = F.outer(scaled, F.conj(vec))
+            grad_of_mat = F.outer(scaled, conjugate(vec))
         if edges[2] is not None:
             mat = self.unpack("mat")
-            grad_of_vec = F.mv(F.conj(F.transpose(mat, 0, 1)), scaled)
+            grad_of_vec = F.mv(conjugate(F.transpose(mat, 0, 1)), scaled)
         return (
             grad_of_input,
             grad_of_mat,
@@ -1243,7 +1254,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: S
             taken = intercept(addmv, (input, mat, vec), {"beta": beta, "alpha": alpha, "out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("addmv", out, addmv(input, mat, vec, beta=beta, alpha=alpha))
     if not isinstance(input, TensorBase):
@@ -1340,6 +1351,7 @@ def addmv_tangent(
 class AddrBackward0(Node):
     """Gradient of addr."""
 
+    __slots__ = ()
     saved_names = ("vec1", "vec2", "beta", "alpha")
     fresh = (False, True, True)
     saved_vec1: Any = None
@@ -1398,10 +1410,10 @@ class AddrBackward0(Node):
             grad_of_input = F.sum_to(grad if beta == 1 else grad * beta, input_shape)
         if edges[1] is not None:
             vec2 = self.unpack("vec2")
-            grad_of_vec1 = F.mv(scaled, F.conj(vec2))
+            grad_of_vec1 = F.mv(scaled, conjugate(vec2))
         if edges[2] is not None:
             vec1 = self.unpack("vec1")
-            grad_of_vec2 = F.mv(F.transpose(scaled, 0, 1), F.conj(vec1))
+            grad_of_vec2 = F.mv(F.transpose(scaled, 0, 1), conjugate(vec1))
         return (
             grad_of_input,
             grad_of_vec1,
@@ -1422,7 +1434,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: 
             taken = intercept(addr, (input, vec1, vec2), {"beta": beta, "alpha": alpha, "out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("addr", out, addr(input, vec1, vec2, beta=beta, alpha=alpha))
     if not isinstance(input, TensorBase):
@@ -1519,6 +1531,7 @@ def addr_tangent(
 class BaddbmmBackward0(Node):
     """Gradient of baddbmm."""
 
+    __slots__ = ()
     saved_names = ("batch1", "batch2", "beta", "alpha")
     fresh = (False, True, True)
     saved_batch1: Any = None
@@ -1577,10 +1590,10 @@ class BaddbmmBackward0(Node):
             grad_of_input = F.sum_to(grad if beta == 1 else grad * beta, input_shape)
         if edges[1] is not None:
             batch2 = self.unpack("batch2")
-            grad_of_batch1 = F.bmm(scaled, F.conj(F.transpose(batch2, 1, 2)))
+            grad_of_batch1 = F.bmm(scaled, conjugate(F.transpose(batch2, 1, 2)))
         if edges[2] is not None:
             batch1 = self.unpack("batch1")
-            grad_of_batch2 = F.bmm(F.conj(F.transpose(batch1, 1, 2)), scaled)
+            grad_of_batch2 = F.bmm(conjugate(F.transpose(batch1, 1, 2)), scaled)
         return (
             grad_of_input,
             grad_of_batch1,
@@ -1603,7 +1616,7 @@ def baddbmm(
             taken = intercept(baddbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha, "out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("baddbmm", out, baddbmm(input, batch1, batch2, beta=beta, alpha=alpha))
     if not isinstance(input, TensorBase):
@@ -1700,6 +1713,7 @@ def baddbmm_tangent(
 class AddbmmBackward0(Node):
     """Gradient of addbmm."""
 
+    __slots__ = ()
     saved_names = ("batch1", "batch2", "beta", "alpha")
     saved_batch1: Any = None
     saved_batch1_version: int = -1
@@ -1757,10 +1771,10 @@ class AddbmmBackward0(Node):
             grad_of_input = F.sum_to(grad if beta == 1 else grad * beta, input_shape)
         if edges[1] is not None:
             batch2 = self.unpack("batch2")
-            grad_of_batch1 = F.matmul(scaled, F.conj(F.transpose(batch2, 1, 2)))
+            grad_of_batch1 = F.matmul(scaled, conjugate(F.transpose(batch2, 1, 2)))
         if edges[2] is not None:
             batch1 = self.unpack("batch1")
-            grad_of_batch2 = F.matmul(F.conj(F.transpose(batch1, 1, 2)), scaled)
+            grad_of_batch2 = F.matmul(conjugate(F.transpose(batch1, 1, 2)), scaled)
         return (
             grad_of_input,
             grad_of_batch1,
@@ -1783,7 +1797,7 @@ def addbmm(
             taken = intercept(addbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha, "out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("addbmm", out, addbmm(input, batch1, batch2, beta=beta, alpha=alpha))
     if not isinstance(input, TensorBase):
@@ -1880,6 +1894,7 @@ def addbmm_tangent(
 class LinearBiasNode(Node):
     """Gradient of linear_bias."""
 
+    __slots__ = ()
     saved_names = ("input", "weight")
     public_names = {"input": "self"}
     fresh = (True, True, False)
@@ -1955,7 +1970,7 @@ def linear_bias(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any = None)
             taken = intercept(linear_bias, (input, weight, bias), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("linear_bias", out, linear_bias(input, weight, bias))
     if not isinstance(input, TensorBase):
@@ -2034,6 +2049,7 @@ def linear_bias_tangent(
 class LinearBiasFoldedNode(Node):
     """Gradient of linear_bias_folded."""
 
+    __slots__ = ()
     saved_names = ("input", "weight")
     public_names = {"input": "self"}
     fresh = (True, True, False)
@@ -2109,7 +2125,7 @@ def linear_bias_folded(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any 
             taken = intercept(linear_bias_folded, (input, weight, bias), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("linear_bias_folded", out, linear_bias_folded(input, weight, bias))
     if not isinstance(input, TensorBase):
@@ -2188,6 +2204,7 @@ def linear_bias_folded_tangent(
 class LinearProductNode(Node):
     """Gradient of linear_product."""
 
+    __slots__ = ()
     saved_names = ("input", "weight")
     public_names = {"input": "self"}
     fresh = (True, True)
@@ -2255,7 +2272,7 @@ def linear_product(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(linear_product, (input, weight), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("linear_product", out, linear_product(input, weight))
     if not isinstance(input, TensorBase):
@@ -2319,6 +2336,7 @@ def linear_product_tangent(result: Any, input: Any, weight: Any, input_tangent: 
 class LinearProductFoldedNode(Node):
     """Gradient of linear_product_folded."""
 
+    __slots__ = ()
     saved_names = ("input", "weight")
     public_names = {"input": "self"}
     fresh = (True, True)
@@ -2386,7 +2404,7 @@ def linear_product_folded(input: Tensor, weight: Tensor, *, out: Any = None) -> 
             taken = intercept(linear_product_folded, (input, weight), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("linear_product_folded", out, linear_product_folded(input, weight))
     if not isinstance(input, TensorBase):

@@ -10,21 +10,26 @@ from pullback.backend.array_module import as_array, ndarray
 from pullback.backend.dtype import promote_arrays, widen_half
 from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed
+from pullback.generated.array_formulas import renorm_grad as renorm_grad_kernel
 from pullback.generated.array_formulas import vector_norm_grad as vector_norm_grad_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import write_out
+from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow
+from pullback.kernels.broadcasting import sum_to as sum_to_kernel
 from pullback.kernels.broadcasting import sum_to_like
+from pullback.kernels.norms import dist as dist_kernel
 from pullback.kernels.norms import div_or_zero as div_or_zero_kernel
 from pullback.kernels.norms import linalg_vector_norm as linalg_vector_norm_kernel
+from pullback.kernels.norms import norm_dim as norm_dim_kernel
 from pullback.kernels.norms import pow_or_zero as pow_or_zero_kernel
+from pullback.kernels.norms import renorm as renorm_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_numpy_dtype, as_tensor_argument, shapes_differ, wrap_dims
-from pullback.tensor.tensor import Tensor, TensorBase
+from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 from pullback.typing import Scalar
 
 new = object.__new__
@@ -33,6 +38,7 @@ new = object.__new__
 class LinalgVectorNormBackward0(Node):
     """Gradient of linalg_vector_norm."""
 
+    __slots__ = ()
     saved_names = ("input", "result", "ord", "dim", "keepdim")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -107,7 +113,7 @@ def linalg_vector_norm(
             taken = intercept(linalg_vector_norm, (input, ord, dim, keepdim), {"dtype": dtype, "out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("linalg_vector_norm", out, linalg_vector_norm(input, ord, dim, keepdim, dtype=dtype))
     if not isinstance(input, TensorBase):
@@ -167,6 +173,7 @@ def linalg_vector_norm_tangent(
 class DivOrZeroBackward0(Node):
     """Gradient of div_or_zero."""
 
+    __slots__ = ()
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     fresh = (False, True)
@@ -234,13 +241,13 @@ class DivOrZeroBackward0(Node):
         grad_of_other = None
         if edges[0] is not None:
             other = self.unpack("other")
-            grad_of_input = F.div_or_zero(grad, F.conj(other))
+            grad_of_input = F.div_or_zero(grad, conjugate(other))
             if self.broadcast:
                 grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
             input = self.unpack("input")
             other = self.unpack("other")
-            grad_of_other = -F.div_or_zero(grad * F.conj(F.div_or_zero(input, other)), F.conj(other))
+            grad_of_other = -F.div_or_zero(grad * conjugate(F.div_or_zero(input, other)), conjugate(other))
             if self.broadcast:
                 grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -262,7 +269,7 @@ def div_or_zero(input: Tensor, other: Tensor) -> Tensor:
             taken = intercept(div_or_zero, (input, other), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("div_or_zero", "input", 1, input)
     if not isinstance(other, TensorBase):
@@ -328,16 +335,17 @@ def div_or_zero_tangent(result: Any, input: Any, other: Any, input_tangent: Any,
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(F.div_or_zero(grad, F.conj(other))))
+        terms.append(conjugate(F.div_or_zero(grad, conjugate(other))))
     if other_tangent is not None:
         grad = conjugate(other_tangent)
-        terms.append(conjugate(-F.div_or_zero(grad * F.conj(F.div_or_zero(input, other)), F.conj(other))))
+        terms.append(conjugate(-F.div_or_zero(grad * conjugate(F.div_or_zero(input, other)), conjugate(other))))
     return sum_of_terms(terms, result)
 
 
 class PowOrZeroBackward0(Node):
     """Gradient of pow_or_zero."""
 
+    __slots__ = ()
     saved_names = ("input", "exponent")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -392,7 +400,7 @@ def pow_or_zero(input: Tensor, exponent: float) -> Tensor:
             taken = intercept(pow_or_zero, (input, exponent), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("pow_or_zero", "input", 1, input)
     input_array = input._array
@@ -436,3 +444,402 @@ def pow_or_zero_tangent(result: Any, input: Any, exponent: Any, input_tangent: A
         grad = conjugate(input_tangent)
         terms.append(conjugate(grad * (F.pow_or_zero(input, exponent - 1) * exponent)))
     return sum_of_terms(terms, result)
+
+
+class NormDimNode(Node):
+    """Gradient of norm_dim."""
+
+    __slots__ = ()
+    saved_names = ("input", "result", "p", "dim", "keepdim")
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
+    saved_result: Any = None
+    saved_result_version: int = -1
+    saved_p: Any = None
+    saved_dim: Any = None
+    saved_keepdim: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        p = self.saved_p
+        dim = self.saved_dim
+        keepdim = self.saved_keepdim
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
+        result = self.saved_result
+        if result._counter is not None and result._counter.value != self.saved_result_version:
+            raise_stale(self, "result")
+        result = result._array
+        grad_of_input = vector_norm_grad_kernel(grad, input, p, dim, keepdim, result)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        p = self.saved_p
+        dim = self.saved_dim
+        keepdim = self.saved_keepdim
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        input = self.unpack("input")
+        result = self.unpack("result")
+        grad_of_input = F.vector_norm_grad(grad, input, p, dim, keepdim, result)
+        return (grad_of_input,)
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
+        self.saved_result = None
+
+
+NormDimNode.__name__ = NormDimNode.__qualname__ = "NormBackward1"
+
+
+def norm_dim(
+    input: Tensor,
+    p: Scalar,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    out: Any = None,
+    axis: Any = None,
+    keepdims: Any = None,
+) -> Tensor:
+    """The vector norm under the name of PyTorch's older function."""
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(norm_dim, (input, p, dim, keepdim), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.records
+    if out is not None:
+        return write_out("norm_dim", out, norm_dim(input, p, dim, keepdim))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("norm_dim", "input", 1, input)
+    dim = wrap_dims(dim, input._array.ndim)
+    input_array = input._array
+    computed: Any = norm_dim_kernel(input_array, p, dim, keepdim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad):
+        node = NormDimNode()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
+        node.saved_p = p
+        node.saved_dim = dim
+        node.saved_keepdim = keepdim
+        result._requires_grad = True
+        result._edge = (node, 0)
+        node.saved_result = SavedOutput(result, 0)
+        node.saved_result_version = 0
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                norm_dim_tangent,
+                (
+                    input,
+                    p,
+                    dim,
+                    keepdim,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def norm_dim_tangent(result: Any, input: Any, p: Any, dim: Any, keepdim: Any, input_tangent: Any) -> Any:
+    """Tangent of norm_dim."""
+    return double_pullback(lambda xs: norm_dim(xs[0], p, dim, keepdim), (input,), (input_tangent,))
+
+
+class DistBackward0(Node):
+    """Gradient of dist."""
+
+    __slots__ = ()
+    saved_names = ("input", "other", "result", "p")
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
+    saved_other: Any = None
+    saved_other_version: int = -1
+    saved_result: Any = None
+    saved_result_version: int = -1
+    saved_p: Any = None
+    saved_input_shape: Any = None
+    saved_other_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        p = self.saved_p
+        input_shape = self.saved_input_shape
+        other_shape = self.saved_other_shape
+        edges = self.next_edges
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
+        other = self.saved_other
+        if other._counter is not None and other._counter.value != self.saved_other_version:
+            raise_stale(self, "other")
+        other = other._array
+        result = self.saved_result
+        if result._counter is not None and result._counter.value != self.saved_result_version:
+            raise_stale(self, "result")
+        result = result._array
+        direction = vector_norm_grad_kernel(grad, input - other, p, None, False, result)
+        grad_of_input = None
+        grad_of_other = None
+        if edges[0] is not None:
+            grad_of_input = sum_to_kernel(direction, input_shape)
+        if edges[1] is not None:
+            grad_of_other = sum_to_kernel(-direction, other_shape)
+        return (
+            grad_of_input,
+            grad_of_other,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        p = self.saved_p
+        input_shape = self.saved_input_shape
+        other_shape = self.saved_other_shape
+        edges = self.next_edges
+        input = self.unpack("input")
+        other = self.unpack("other")
+        result = self.unpack("result")
+        direction = F.vector_norm_grad(grad, input - other, p, None, False, result)
+        grad_of_input = None
+        grad_of_other = None
+        if edges[0] is not None:
+            grad_of_input = F.sum_to(direction, input_shape)
+        if edges[1] is not None:
+            grad_of_other = F.sum_to(-direction, other_shape)
+        return (
+            grad_of_input,
+            grad_of_other,
+        )
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
+        self.saved_other = None
+        self.saved_result = None
+
+
+def dist(input: Tensor, other: Tensor, p: Scalar = 2, *, out: Any = None) -> Tensor:
+    """The norm of the difference."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(dist, (input, other, p), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.records
+    if out is not None:
+        return write_out("dist", out, dist(input, other, p))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("dist", "input", 1, input)
+    if not isinstance(other, TensorBase):
+        other = as_tensor_argument("dist", "other", 2, other)
+    input_array = input._array
+    other_array = other._array
+    computed: Any = dist_kernel(input_array, other_array, p)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad or other._requires_grad):
+        node = DistBackward0()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (other._edge or gradient_edge(other)) if other._requires_grad else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
+        node.saved_other = other
+        node.saved_other_version = other._counter.value if other._counter is not None else 0
+        node.saved_p = p
+        node.saved_input_shape = input._array.shape
+        node.saved_other_shape = other._array.shape
+        result._requires_grad = True
+        result._edge = (node, 0)
+        node.saved_result = SavedOutput(result, 0)
+        node.saved_result_version = 0
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, other):
+            carry_tangents(
+                result,
+                dist_tangent,
+                (
+                    input,
+                    other,
+                    p,
+                ),
+                (
+                    input,
+                    other,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def dist_tangent(result: Any, input: Any, other: Any, p: Any, input_tangent: Any, other_tangent: Any) -> Any:
+    """Tangent of dist."""
+    return double_pullback(
+        lambda xs: dist(xs[0], xs[1], p),
+        (
+            input,
+            other,
+        ),
+        (
+            input_tangent,
+            other_tangent,
+        ),
+    )
+
+
+class RenormBackward0(Node):
+    """Gradient of renorm."""
+
+    __slots__ = ()
+    saved_names = ("input", "p", "dim", "maxnorm")
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
+    saved_p: Any = None
+    saved_dim: Any = None
+    saved_maxnorm: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        p = self.saved_p
+        dim = self.saved_dim
+        maxnorm = self.saved_maxnorm
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
+        grad_of_input = renorm_grad_kernel(grad, input, p, dim, maxnorm)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        p = self.saved_p
+        dim = self.saved_dim
+        maxnorm = self.saved_maxnorm
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        input = self.unpack("input")
+        grad_of_input = F.renorm_grad(grad, input, p, dim, maxnorm)
+        return (grad_of_input,)
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
+
+
+def renorm(input: Tensor, p: Scalar, dim: Any, maxnorm: Scalar, *, out: Any = None, axis: Any = None) -> Tensor:
+    """The slices along `dim` scaled down to a norm of `maxnorm` where theirs is larger."""
+    if axis is not None:
+        dim = axis
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(renorm, (input, p, dim, maxnorm), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.records
+    if out is not None:
+        return write_out("renorm", out, renorm(input, p, dim, maxnorm))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("renorm", "input", 1, input)
+    dim = wrap_dim(dim, input._array.ndim)
+    input_array = input._array
+    computed: Any = renorm_kernel(input_array, p, dim, maxnorm)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad):
+        node = RenormBackward0()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
+        node.saved_p = p
+        node.saved_dim = dim
+        node.saved_maxnorm = maxnorm
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                renorm_tangent,
+                (
+                    input,
+                    p,
+                    dim,
+                    maxnorm,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def renorm_(input: Tensor, p: Any, dim: Any, maxnorm: Any) -> Tensor:
+    """In-place version of renorm."""
+    return in_place(renorm, input, p, dim, maxnorm)
+
+
+def renorm_tangent(result: Any, input: Any, p: Any, dim: Any, maxnorm: Any, input_tangent: Any) -> Any:
+    """Tangent of renorm."""
+    return double_pullback(lambda xs: renorm(xs[0], p, dim, maxnorm), (input,), (input_tangent,))

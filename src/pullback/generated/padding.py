@@ -26,6 +26,7 @@ new = object.__new__
 class ConstantPadNdBackward0(Node):
     """Gradient of constant_pad_nd."""
 
+    __slots__ = ()
     saved_names = ("pad",)
     saved_pad: Any = None
 
@@ -56,7 +57,7 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Scalar = 0, *, out: Any = No
             taken = intercept(constant_pad_nd, (input, pad, value), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("constant_pad_nd", out, constant_pad_nd(input, pad, value))
     if not isinstance(input, TensorBase):

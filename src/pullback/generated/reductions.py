@@ -43,6 +43,7 @@ new = object.__new__
 class SumAllNode(Node):
     """Gradient of sum_all."""
 
+    __slots__ = ()
     saved_input_dtype: Any = None
     saved_input_shape: Any = None
 
@@ -78,7 +79,7 @@ def sum_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
             taken = intercept(sum_all, (input,), {"dtype": dtype, "out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("sum_all", out, sum_all(input, dtype=dtype))
     if not isinstance(input, TensorBase):
@@ -127,6 +128,7 @@ def sum_all_tangent(result: Any, input: Any, dtype: Any, input_tangent: Any) -> 
 class SumNode(Node):
     """Gradient of sum."""
 
+    __slots__ = ()
     saved_names = ("dim", "keepdim")
     saved_dim: Any = None
     saved_keepdim: Any = None
@@ -182,7 +184,7 @@ def sum(
             taken = intercept(sum, (input, dim, keepdim), {"dtype": dtype, "out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("sum", out, sum(input, dim, keepdim, dtype=dtype))
     if not isinstance(input, TensorBase):
@@ -236,6 +238,7 @@ def sum_tangent(result: Any, input: Any, dim: Any, keepdim: Any, dtype: Any, inp
 class MeanAllNode(Node):
     """Gradient of mean_all."""
 
+    __slots__ = ()
     saved_input_dtype: Any = None
     saved_input_shape: Any = None
 
@@ -271,7 +274,7 @@ def mean_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
             taken = intercept(mean_all, (input,), {"dtype": dtype, "out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("mean_all", out, mean_all(input, dtype=dtype))
     if not isinstance(input, TensorBase):
@@ -320,6 +323,7 @@ def mean_all_tangent(result: Any, input: Any, dtype: Any, input_tangent: Any) ->
 class MeanNode(Node):
     """Gradient of mean."""
 
+    __slots__ = ()
     saved_names = ("dim", "keepdim")
     saved_dim: Any = None
     saved_keepdim: Any = None
@@ -375,7 +379,7 @@ def mean(
             taken = intercept(mean, (input, dim, keepdim), {"dtype": dtype, "out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("mean", out, mean(input, dim, keepdim, dtype=dtype))
     if not isinstance(input, TensorBase):
@@ -429,6 +433,7 @@ def mean_tangent(result: Any, input: Any, dim: Any, keepdim: Any, dtype: Any, in
 class ProdAllNode(Node):
     """Gradient of prod_all."""
 
+    __slots__ = ()
     saved_names = ("input",)
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -475,7 +480,7 @@ def prod_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
             taken = intercept(prod_all, (input,), {"dtype": dtype, "out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("prod_all", out, prod_all(input, dtype=dtype))
     if not isinstance(input, TensorBase):
@@ -522,6 +527,7 @@ def prod_all_tangent(result: Any, input: Any, dtype: Any, input_tangent: Any) ->
 class ProdNode(Node):
     """Gradient of prod."""
 
+    __slots__ = ()
     saved_names = ("input", "dim", "keepdim")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -587,7 +593,7 @@ def prod(
             taken = intercept(prod, (input, dim, keepdim), {"dtype": dtype, "out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("prod", out, prod(input, dim, keepdim, dtype=dtype))
     if not isinstance(input, TensorBase):
@@ -639,6 +645,7 @@ def prod_tangent(result: Any, input: Any, dim: Any, keepdim: Any, dtype: Any, in
 class NansumBackward0(Node):
     """Gradient of nansum."""
 
+    __slots__ = ()
     saved_names = ("input", "dim", "keepdim")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -710,7 +717,7 @@ def nansum(
             taken = intercept(nansum, (input, dim, keepdim), {"dtype": dtype, "out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("nansum", out, nansum(input, dim, keepdim, dtype=dtype))
     if not isinstance(input, TensorBase):

@@ -52,6 +52,8 @@ new = object.__new__
 class FloorBackward0(Node):
     """Gradient of floor."""
 
+    __slots__ = ()
+
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
@@ -77,7 +79,7 @@ def floor(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(floor, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("floor", out, floor(input))
     if not isinstance(input, TensorBase):
@@ -125,6 +127,8 @@ def floor_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class CeilBackward0(Node):
     """Gradient of ceil."""
 
+    __slots__ = ()
+
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
@@ -150,7 +154,7 @@ def ceil(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(ceil, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("ceil", out, ceil(input))
     if not isinstance(input, TensorBase):
@@ -198,6 +202,8 @@ def ceil_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class TruncBackward0(Node):
     """Gradient of trunc."""
 
+    __slots__ = ()
+
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
@@ -223,7 +229,7 @@ def trunc(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(trunc, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("trunc", out, trunc(input))
     if not isinstance(input, TensorBase):
@@ -271,6 +277,8 @@ def trunc_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class RoundBackward0(Node):
     """Gradient of round."""
 
+    __slots__ = ()
+
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
@@ -296,7 +304,7 @@ def round(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(round, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("round", out, round(input))
     if not isinstance(input, TensorBase):
@@ -344,6 +352,8 @@ def round_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class RoundDecimalsNode(Node):
     """Gradient of round_decimals."""
 
+    __slots__ = ()
+
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
@@ -372,7 +382,7 @@ def round_decimals(input: Tensor, decimals: int, *, out: Any = None) -> Tensor:
             taken = intercept(round_decimals, (input, decimals), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("round_decimals", out, round_decimals(input, decimals))
     if not isinstance(input, TensorBase):
@@ -425,6 +435,8 @@ def round_decimals_tangent(result: Any, input: Any, decimals: Any, input_tangent
 class FracBackward0(Node):
     """Gradient of frac."""
 
+    __slots__ = ()
+
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
@@ -450,7 +462,7 @@ def frac(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(frac, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("frac", out, frac(input))
     if not isinstance(input, TensorBase):
@@ -498,6 +510,8 @@ def frac_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class SignBackward0(Node):
     """Gradient of sign."""
 
+    __slots__ = ()
+
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
@@ -523,7 +537,7 @@ def sign(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(sign, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("sign", out, sign(input))
     if not isinstance(input, TensorBase):
@@ -593,6 +607,7 @@ def signbit(input: Tensor, *, out: Any = None) -> Tensor:
 class CopysignBackward0(Node):
     """Gradient of copysign."""
 
+    __slots__ = ()
     saved_names = ("input", "result")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -669,7 +684,7 @@ def copysign(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(copysign, (input, other), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("copysign", out, copysign(input, other))
     if not isinstance(input, TensorBase):
@@ -752,6 +767,7 @@ def copysign_tangent(result: Any, input: Any, other: Any, input_tangent: Any, ot
 class CopysignScalarNode(Node):
     """Gradient of copysign_scalar."""
 
+    __slots__ = ()
     saved_names = ("input", "result")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -813,7 +829,7 @@ def copysign_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             taken = intercept(copysign_scalar, (input, other), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("copysign_scalar", out, copysign_scalar(input, other))
     if not isinstance(input, TensorBase):
@@ -883,6 +899,7 @@ def copysign_scalar_tangent(result: Any, input: Any, other: Any, input_tangent: 
 class NextafterBackward0(Node):
     """Gradient of nextafter."""
 
+    __slots__ = ()
     broadcast: bool = False
     input_shape: Any = None
     input_dtype: Any = None
@@ -926,7 +943,7 @@ def nextafter(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(nextafter, (input, other), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("nextafter", out, nextafter(input, other))
     if not isinstance(input, TensorBase):
@@ -997,6 +1014,7 @@ def nextafter_tangent(result: Any, input: Any, other: Any, input_tangent: Any, o
 class FrexpBackward0(Node):
     """Gradient of frexp."""
 
+    __slots__ = ()
     saved_names = ("exponent",)
     fresh = (True,)
     output_count = 2
@@ -1048,7 +1066,7 @@ def frexp(input: Tensor, *, out: Any = None) -> Any:
             taken = intercept(frexp, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("frexp", out, frexp(input))
     if not isinstance(input, TensorBase):
@@ -1087,6 +1105,7 @@ def frexp_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class LdexpBackward0(Node):
     """Gradient of ldexp."""
 
+    __slots__ = ()
     saved_names = ("other", "result")
     fresh = (True, True)
     saved_other: Any = None
@@ -1147,12 +1166,12 @@ class LdexpBackward0(Node):
         grad_of_other = None
         if edges[0] is not None:
             other = self.unpack("other")
-            grad_of_input = grad * F.conj(F.exp2(other))
+            grad_of_input = grad * conjugate(F.exp2(other))
             if self.broadcast:
                 grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
             result = self.unpack("result")
-            grad_of_other = grad * F.conj(result * 0.6931471805599453)
+            grad_of_other = grad * conjugate(result * 0.6931471805599453)
             if self.broadcast:
                 grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -1174,7 +1193,7 @@ def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(ldexp, (input, other), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("ldexp", out, ldexp(input, other))
     if not isinstance(input, TensorBase):
@@ -1247,10 +1266,10 @@ def ldexp_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.conj(F.exp2(other))))
+        terms.append(conjugate(grad * conjugate(F.exp2(other))))
     if other_tangent is not None:
         grad = conjugate(other_tangent)
-        terms.append(conjugate(grad * F.conj(result * 0.6931471805599453)))
+        terms.append(conjugate(grad * conjugate(result * 0.6931471805599453)))
     return sum_of_terms(terms, result)
 
 
@@ -1287,6 +1306,8 @@ def heaviside_(input: Tensor, values: Tensor) -> Tensor:
 class ZerosOfBackward0(Node):
     """Gradient of zeros_of."""
 
+    __slots__ = ()
+
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
@@ -1312,7 +1333,7 @@ def zeros_of(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(zeros_of, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("zeros_of", out, zeros_of(input))
     if not isinstance(input, TensorBase):

@@ -36,6 +36,7 @@ new = object.__new__
 class CumsumBackward0(Node):
     """Gradient of cumsum."""
 
+    __slots__ = ()
     saved_names = ("dim",)
     saved_dim: Any = None
     saved_input_dtype: Any = None
@@ -71,7 +72,7 @@ def cumsum(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = None
             taken = intercept(cumsum, (input, dim), {"dtype": dtype, "out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("cumsum", out, cumsum(input, dim, dtype=dtype))
     if not isinstance(input, TensorBase):
@@ -127,6 +128,7 @@ def cumsum_tangent(result: Any, input: Any, dim: Any, dtype: Any, input_tangent:
 class ReversedCumsumBackward0(Node):
     """Gradient of reversed_cumsum."""
 
+    __slots__ = ()
     saved_names = ("dim",)
     saved_dim: Any = None
 
@@ -159,7 +161,7 @@ def reversed_cumsum(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tens
             taken = intercept(reversed_cumsum, (input, dim), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("reversed_cumsum", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
@@ -205,6 +207,7 @@ def reversed_cumsum_tangent(result: Any, input: Any, dim: Any, input_tangent: An
 class CumprodBackward0(Node):
     """Gradient of cumprod."""
 
+    __slots__ = ()
     saved_names = ("input", "dim")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -256,7 +259,7 @@ def cumprod(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = Non
             taken = intercept(cumprod, (input, dim), {"dtype": dtype, "out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("cumprod", out, cumprod(input, dim, dtype=dtype))
     if not isinstance(input, TensorBase):
@@ -312,6 +315,7 @@ def cumprod_tangent(result: Any, input: Any, dim: Any, dtype: Any, input_tangent
 class CummaxBackward0(Node):
     """Gradient of cummax."""
 
+    __slots__ = ()
     saved_names = ("indices", "dim")
     output_count = 2
     saved_indices: Any = None
@@ -363,7 +367,7 @@ def cummax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None)
             taken = intercept(cummax, (input, dim), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("cummax", out, cummax(input, dim))
     if not isinstance(input, TensorBase):
@@ -412,6 +416,7 @@ def cummax_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> Any
 class CumminBackward0(Node):
     """Gradient of cummin."""
 
+    __slots__ = ()
     saved_names = ("indices", "dim")
     output_count = 2
     saved_indices: Any = None
@@ -463,7 +468,7 @@ def cummin(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None)
             taken = intercept(cummin, (input, dim), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("cummin", out, cummin(input, dim))
     if not isinstance(input, TensorBase):
@@ -512,6 +517,7 @@ def cummin_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> Any
 class LogcumsumexpBackward0(Node):
     """Gradient of logcumsumexp."""
 
+    __slots__ = ()
     saved_names = ("input", "result", "dim")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -568,7 +574,7 @@ def logcumsumexp(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any =
             taken = intercept(logcumsumexp, (input, dim), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("logcumsumexp", out, logcumsumexp(input, dim))
     if not isinstance(input, TensorBase):

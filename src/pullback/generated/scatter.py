@@ -62,6 +62,7 @@ new = object.__new__
 class IndexPutBackward0(Node):
     """Gradient of index_put."""
 
+    __slots__ = ()
     saved_names = ("indices", "dims", "accumulate")
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -126,7 +127,7 @@ def index_put(input: Tensor, indices: Any, dims: Any, values: Tensor, accumulate
             taken = intercept(index_put, (input, indices, dims, values, accumulate), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("index_put", "input", 1, input)
     indices = as_tensor_list("index_put", "indices", 2, indices)
@@ -205,6 +206,7 @@ def index_put_tangent(
 class ScatterBackward0(Node):
     """Gradient of scatter."""
 
+    __slots__ = ()
     saved_names = ("index", "dim")
     saved_index: Any = None
     saved_index_version: int = -1
@@ -272,7 +274,7 @@ def scatter(input: Tensor, dim: Any, index: Tensor, src: Tensor, *, out: Any = N
             taken = intercept(scatter, (input, dim, index, src), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("scatter", out, scatter(input, dim, index, src))
     if not isinstance(input, TensorBase):
@@ -346,6 +348,7 @@ def scatter_tangent(
 class ScatterValueNode(Node):
     """Gradient of scatter_value."""
 
+    __slots__ = ()
     saved_names = ("index", "dim")
     saved_index: Any = None
     saved_index_version: int = -1
@@ -398,7 +401,7 @@ def scatter_value(
             taken = intercept(scatter_value, (input, dim, index, value), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("scatter_value", out, scatter_value(input, dim, index, value))
     if not isinstance(input, TensorBase):
@@ -460,6 +463,7 @@ def scatter_value_tangent(result: Any, input: Any, dim: Any, index: Any, value: 
 class ScatterAddBackward0(Node):
     """Gradient of scatter_add."""
 
+    __slots__ = ()
     saved_names = ("index", "dim")
     saved_index: Any = None
     saved_index_version: int = -1
@@ -522,7 +526,7 @@ def scatter_add(input: Tensor, dim: Any, index: Tensor, src: Tensor, *, out: Any
             taken = intercept(scatter_add, (input, dim, index, src), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("scatter_add", out, scatter_add(input, dim, index, src))
     if not isinstance(input, TensorBase):
@@ -597,6 +601,7 @@ def scatter_add_tangent(
 class PadToBackward0(Node):
     """Gradient of pad_to."""
 
+    __slots__ = ()
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -626,7 +631,7 @@ def pad_to(input: Tensor, shape: Any) -> Tensor:
             taken = intercept(pad_to, (input, shape), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("pad_to", "input", 1, input)
     shape = as_shape(shape)
@@ -672,6 +677,7 @@ def pad_to_tangent(result: Any, input: Any, shape: Any, input_tangent: Any) -> A
 class ScatterReduceBackward0(Node):
     """Gradient of scatter_reduce."""
 
+    __slots__ = ()
     saved_names = ("input", "index", "src", "result", "dim", "reduce", "include_self")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -794,7 +800,7 @@ def scatter_reduce(
             )
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out(
             "scatter_reduce", out, scatter_reduce(input, dim, index, src, reduce, include_self=include_self)
@@ -895,6 +901,7 @@ def scatter_reduce_tangent(
 class IndexAddBackward0(Node):
     """Gradient of index_add."""
 
+    __slots__ = ()
     saved_names = ("index", "dim", "alpha")
     saved_index: Any = None
     saved_index_version: int = -1
@@ -962,7 +969,7 @@ def index_add(
             taken = intercept(index_add, (input, dim, index, source), {"alpha": alpha, "out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("index_add", out, index_add(input, dim, index, source, alpha=alpha))
     if not isinstance(input, TensorBase):
@@ -1039,6 +1046,7 @@ def index_add_tangent(
 class IndexCopyBackward0(Node):
     """Gradient of index_copy."""
 
+    __slots__ = ()
     saved_names = ("index", "dim")
     saved_index: Any = None
     saved_index_version: int = -1
@@ -1106,7 +1114,7 @@ def index_copy(input: Tensor, dim: Any, index: Tensor, source: Tensor, *, out: A
             taken = intercept(index_copy, (input, dim, index, source), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("index_copy", out, index_copy(input, dim, index, source))
     if not isinstance(input, TensorBase):
@@ -1180,6 +1188,7 @@ def index_copy_tangent(
 class IndexFillBackward0(Node):
     """Gradient of index_fill."""
 
+    __slots__ = ()
     saved_names = ("index", "dim")
     saved_index: Any = None
     saved_index_version: int = -1
@@ -1227,7 +1236,7 @@ def index_fill(input: Tensor, dim: Any, index: Tensor, value: Scalar, *, out: An
             taken = intercept(index_fill, (input, dim, index, value), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("index_fill", out, index_fill(input, dim, index, value))
     if not isinstance(input, TensorBase):
@@ -1289,6 +1298,7 @@ def index_fill_tangent(result: Any, input: Any, dim: Any, index: Any, value: Any
 class IndexFillTensorNode(Node):
     """Gradient of index_fill_tensor."""
 
+    __slots__ = ()
     saved_names = ("index", "dim")
     saved_index: Any = None
     saved_index_version: int = -1
@@ -1366,7 +1376,7 @@ def index_fill_tensor(
             taken = intercept(index_fill_tensor, (input, dim, index, value), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("index_fill_tensor", out, index_fill_tensor(input, dim, index, value))
     if not isinstance(input, TensorBase):
@@ -1440,6 +1450,7 @@ def index_fill_tensor_tangent(
 class IndexReduceBackward0(Node):
     """Gradient of index_reduce."""
 
+    __slots__ = ()
     saved_names = ("input", "index", "source", "result", "dim", "reduce", "include_self")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1566,7 +1577,7 @@ def index_reduce(
             )
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out(
             "index_reduce", out, index_reduce(input, dim, index, source, reduce, include_self=include_self)
@@ -1667,6 +1678,7 @@ def index_reduce_tangent(
 class PutBackward0(Node):
     """Gradient of put."""
 
+    __slots__ = ()
     saved_names = ("index", "accumulate")
     saved_index: Any = None
     saved_index_version: int = -1
@@ -1737,7 +1749,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
             taken = intercept(put, (input, index, source, accumulate), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("put", "input", 1, input)
     if not isinstance(index, TensorBase):

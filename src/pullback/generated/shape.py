@@ -57,6 +57,8 @@ new = object.__new__
 class CloneBackward0(Node):
     """Gradient of clone."""
 
+    __slots__ = ()
+
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
@@ -82,7 +84,7 @@ def clone(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(clone, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("clone", out, clone(input))
     if not isinstance(input, TensorBase):
@@ -120,6 +122,8 @@ def clone_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class ContiguousCopyNode(Node):
     """Gradient of contiguous_copy."""
 
+    __slots__ = ()
+
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
@@ -148,7 +152,7 @@ def contiguous_copy(input: Tensor) -> Tensor:
             taken = intercept(contiguous_copy, (input,), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("contiguous_copy", "input", 1, input)
     input_array = input._array
@@ -184,6 +188,7 @@ def contiguous_copy_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class ToDtypeNode(Node):
     """Gradient of to_dtype."""
 
+    __slots__ = ()
     saved_input_dtype: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -216,7 +221,7 @@ def to_dtype(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
             taken = intercept(to_dtype, (input, dtype), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("to_dtype", out, to_dtype(input, dtype))
     if not isinstance(input, TensorBase):
@@ -287,6 +292,7 @@ def to_integer(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
 class CopyNode(Node):
     """Gradient of copy."""
 
+    __slots__ = ()
     saved_src_dtype: Any = None
     saved_src_shape: Any = None
 
@@ -334,7 +340,7 @@ def copy(input: Tensor, src: Tensor) -> Tensor:
             taken = intercept(copy, (input, src), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("copy", "input", 1, input)
     if not isinstance(src, TensorBase):
@@ -437,6 +443,8 @@ def zeros_in_shape_of(input: Tensor) -> Tensor:
 class AliasBackward0(Node):
     """Gradient of alias."""
 
+    __slots__ = ()
+
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
@@ -462,7 +470,7 @@ def alias(input: Tensor) -> Tensor:
             taken = intercept(alias, (input,), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("alias", "input", 1, input)
     input_array = input._array
@@ -498,6 +506,7 @@ def alias_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class ViewBackward0(Node):
     """Gradient of view."""
 
+    __slots__ = ()
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -527,7 +536,7 @@ def view(input: Tensor, size: Any) -> Tensor:
             taken = intercept(view, (input, size), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("view", "input", 1, input)
     size = as_shape(size)
@@ -573,6 +582,7 @@ def view_tangent(result: Any, input: Any, size: Any, input_tangent: Any) -> Any:
 class UnsafeViewBackward0(Node):
     """Gradient of unsafe_view."""
 
+    __slots__ = ()
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -602,7 +612,7 @@ def unsafe_view(input: Tensor, size: Any) -> Tensor:
             taken = intercept(unsafe_view, (input, size), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("unsafe_view", "input", 1, input)
     size = as_shape(size)
@@ -648,6 +658,7 @@ def unsafe_view_tangent(result: Any, input: Any, size: Any, input_tangent: Any) 
 class ViewDtypeNode(Node):
     """Gradient of view_dtype."""
 
+    __slots__ = ()
     saved_input_dtype: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -680,7 +691,7 @@ def view_dtype(input: Tensor, dtype: Any) -> Tensor:
             taken = intercept(view_dtype, (input, dtype), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("view_dtype", "input", 1, input)
     dtype = as_numpy_dtype(dtype)
@@ -726,6 +737,7 @@ def view_dtype_tangent(result: Any, input: Any, dtype: Any, input_tangent: Any) 
 class ExpandBackward0(Node):
     """Gradient of expand."""
 
+    __slots__ = ()
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -755,7 +767,7 @@ def expand(input: Tensor, size: Any) -> Tensor:
             taken = intercept(expand, (input, size), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("expand", "input", 1, input)
     size = as_shape(size)
@@ -801,6 +813,7 @@ def expand_tangent(result: Any, input: Any, size: Any, input_tangent: Any) -> An
 class TransposeBackward0(Node):
     """Gradient of transpose."""
 
+    __slots__ = ()
     saved_names = ("dim0", "dim1")
     saved_dim0: Any = None
     saved_dim1: Any = None
@@ -834,7 +847,7 @@ def transpose(input: Tensor, dim0: Any, dim1: Any) -> Tensor:
             taken = intercept(transpose, (input, dim0, dim1), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("transpose", "input", 1, input)
     dim0 = wrap_dim(dim0, input._array.ndim)
@@ -883,6 +896,7 @@ def transpose_tangent(result: Any, input: Any, dim0: Any, dim1: Any, input_tange
 class PermuteBackward0(Node):
     """Gradient of permute."""
 
+    __slots__ = ()
     saved_names = ("dims",)
     saved_dims: Any = None
 
@@ -913,7 +927,7 @@ def permute(input: Tensor, dims: Any) -> Tensor:
             taken = intercept(permute, (input, dims), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("permute", "input", 1, input)
     dims = as_shape(dims)
@@ -959,6 +973,8 @@ def permute_tangent(result: Any, input: Any, dims: Any, input_tangent: Any) -> A
 class TBackward0(Node):
     """Gradient of t."""
 
+    __slots__ = ()
+
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
@@ -984,7 +1000,7 @@ def t(input: Tensor) -> Tensor:
             taken = intercept(t, (input,), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("t", "input", 1, input)
     input_array = input._array
@@ -1020,6 +1036,7 @@ def t_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class UnsqueezeBackward0(Node):
     """Gradient of unsqueeze."""
 
+    __slots__ = ()
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1049,7 +1066,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
             taken = intercept(unsqueeze, (input, dim), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("unsqueeze", "input", 1, input)
     input_array = input._array
@@ -1094,6 +1111,7 @@ def unsqueeze_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> 
 class SqueezeBackward0(Node):
     """Gradient of squeeze."""
 
+    __slots__ = ()
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1123,7 +1141,7 @@ def squeeze(input: Tensor) -> Tensor:
             taken = intercept(squeeze, (input,), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("squeeze", "input", 1, input)
     input_array = input._array
@@ -1160,6 +1178,7 @@ def squeeze_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class SqueezeDimNode(Node):
     """Gradient of squeeze_dim."""
 
+    __slots__ = ()
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1194,7 +1213,7 @@ def squeeze_dim(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
             taken = intercept(squeeze_dim, (input, dim), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("squeeze_dim", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
@@ -1240,6 +1259,7 @@ def squeeze_dim_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -
 class SqueezeDimsNode(Node):
     """Gradient of squeeze_dims."""
 
+    __slots__ = ()
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1272,7 +1292,7 @@ def squeeze_dims(input: Tensor, dim: Any) -> Tensor:
             taken = intercept(squeeze_dims, (input, dim), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("squeeze_dims", "input", 1, input)
     dim = as_shape(dim)
@@ -1318,6 +1338,7 @@ def squeeze_dims_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) 
 class DiagonalBackward0(Node):
     """Gradient of diagonal."""
 
+    __slots__ = ()
     saved_names = ("offset", "dim1", "dim2")
     saved_offset: Any = None
     saved_dim1: Any = None
@@ -1357,7 +1378,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: Any = 0, dim2: Any = 1) -> Te
             taken = intercept(diagonal, (input, offset, dim1, dim2), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("diagonal", "input", 1, input)
     dim1 = wrap_dim(dim1, input._array.ndim)
@@ -1409,6 +1430,7 @@ def diagonal_tangent(result: Any, input: Any, offset: Any, dim1: Any, dim2: Any,
 class UnfoldBackward0(Node):
     """Gradient of unfold."""
 
+    __slots__ = ()
     saved_names = ("dimension", "size", "step")
     saved_dimension: Any = None
     saved_size: Any = None
@@ -1448,7 +1470,7 @@ def unfold(input: Tensor, dimension: Any, size: int, step: int) -> Tensor:
             taken = intercept(unfold, (input, dimension, size, step), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("unfold", "input", 1, input)
     dimension = wrap_dim(dimension, input._array.ndim)
@@ -1499,6 +1521,7 @@ def unfold_tangent(result: Any, input: Any, dimension: Any, size: Any, step: Any
 class AsStridedBackward0(Node):
     """Gradient of as_strided."""
 
+    __slots__ = ()
     saved_names = ("size", "stride", "storage_offset", "input_stride", "input_offset")
     saved_size: Any = None
     saved_stride: Any = None
@@ -1548,7 +1571,7 @@ def as_strided(
             taken = intercept(as_strided, (input, size, stride, storage_offset, input_stride, input_offset), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("as_strided", "input", 1, input)
     size = as_shape(size)
@@ -1614,6 +1637,8 @@ def as_strided_tangent(
 class ViewAsRealBackward0(Node):
     """Gradient of view_as_real."""
 
+    __slots__ = ()
+
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
@@ -1639,7 +1664,7 @@ def view_as_real(input: Tensor) -> Tensor:
             taken = intercept(view_as_real, (input,), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("view_as_real", "input", 1, input)
     input_array = input._array
@@ -1675,6 +1700,8 @@ def view_as_real_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class ViewAsComplexBackward0(Node):
     """Gradient of view_as_complex."""
 
+    __slots__ = ()
+
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
@@ -1700,7 +1727,7 @@ def view_as_complex(input: Tensor) -> Tensor:
             taken = intercept(view_as_complex, (input,), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("view_as_complex", "input", 1, input)
     input_array = input._array

@@ -31,6 +31,7 @@ new = object.__new__
 class SoftmaxBackward0(Node):
     """Gradient of softmax."""
 
+    __slots__ = ()
     saved_names = ("result", "dim")
     saved_result: Any = None
     saved_result_version: int = -1
@@ -78,7 +79,7 @@ def softmax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None
             taken = intercept(softmax, (input, dim), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("softmax", out, softmax(input, dim))
     if not isinstance(input, TensorBase):
@@ -130,6 +131,7 @@ def softmax_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> An
 class LogSoftmaxBackward0(Node):
     """Gradient of log_softmax."""
 
+    __slots__ = ()
     saved_names = ("result", "dim")
     saved_result: Any = None
     saved_result_version: int = -1
@@ -177,7 +179,7 @@ def log_softmax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = 
             taken = intercept(log_softmax, (input, dim), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("log_softmax", out, log_softmax(input, dim))
     if not isinstance(input, TensorBase):
@@ -227,6 +229,7 @@ def log_softmax_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -
 class LogsumexpBackward0(Node):
     """Gradient of logsumexp."""
 
+    __slots__ = ()
     saved_names = ("input", "result", "dim", "keepdim")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -290,7 +293,7 @@ def logsumexp(
             taken = intercept(logsumexp, (input, dim, keepdim), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("logsumexp", out, logsumexp(input, dim, keepdim))
     if not isinstance(input, TensorBase):

@@ -38,6 +38,7 @@ new = object.__new__
 class SortBackward0(Node):
     """Gradient of sort."""
 
+    __slots__ = ()
     saved_names = ("indices", "dim")
     output_count = 2
     saved_indices: Any = None
@@ -89,7 +90,7 @@ def sort(input: Tensor, dim: Any = -1, descending: bool = False, *, out: Any = N
             taken = intercept(sort, (input, dim, descending), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("sort", out, sort(input, dim, descending))
     if not isinstance(input, TensorBase):
@@ -139,6 +140,7 @@ def sort_tangent(result: Any, input: Any, dim: Any, descending: Any, input_tange
 class SortStableNode(Node):
     """Gradient of sort_stable."""
 
+    __slots__ = ()
     saved_names = ("indices", "dim")
     output_count = 2
     saved_indices: Any = None
@@ -195,7 +197,7 @@ def sort_stable(
             taken = intercept(sort_stable, (input, stable, dim, descending), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("sort_stable", out, sort_stable(input, stable, dim, descending))
     if not isinstance(input, TensorBase):
@@ -271,6 +273,7 @@ def argsort(input: Tensor, dim: Any = -1, descending: bool = False, *, out: Any 
 class TopkBackward0(Node):
     """Gradient of topk."""
 
+    __slots__ = ()
     saved_names = ("indices", "dim")
     output_count = 2
     saved_indices: Any = None
@@ -331,7 +334,7 @@ def topk(
             taken = intercept(topk, (input, k, dim, largest, sorted), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("topk", out, topk(input, k, dim, largest, sorted))
     if not isinstance(input, TensorBase):
@@ -383,6 +386,7 @@ def topk_tangent(result: Any, input: Any, k: Any, dim: Any, largest: Any, sorted
 class KthvalueBackward0(Node):
     """Gradient of kthvalue."""
 
+    __slots__ = ()
     saved_names = ("indices", "dim", "keepdim")
     output_count = 2
     saved_indices: Any = None
@@ -448,7 +452,7 @@ def kthvalue(
             taken = intercept(kthvalue, (input, k, dim, keepdim), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("kthvalue", out, kthvalue(input, k, dim, keepdim))
     if not isinstance(input, TensorBase):
@@ -500,6 +504,7 @@ def kthvalue_tangent(result: Any, input: Any, k: Any, dim: Any, keepdim: Any, in
 class MedianAllNode(Node):
     """Gradient of median_all."""
 
+    __slots__ = ()
     saved_names = ("input", "result")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -555,7 +560,7 @@ def median_all(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(median_all, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("median_all", out, median_all(input))
     if not isinstance(input, TensorBase):
@@ -597,6 +602,7 @@ def median_all_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class NanmedianAllNode(Node):
     """Gradient of nanmedian_all."""
 
+    __slots__ = ()
     saved_names = ("input", "result")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -652,7 +658,7 @@ def nanmedian_all(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(nanmedian_all, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("nanmedian_all", out, nanmedian_all(input))
     if not isinstance(input, TensorBase):
@@ -694,6 +700,7 @@ def nanmedian_all_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class MedianDimNode(Node):
     """Gradient of median_dim."""
 
+    __slots__ = ()
     saved_names = ("indices", "dim", "keepdim")
     output_count = 2
     saved_indices: Any = None
@@ -755,7 +762,7 @@ def median_dim(
             taken = intercept(median_dim, (input, dim, keepdim), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("median_dim", out, median_dim(input, dim, keepdim))
     if not isinstance(input, TensorBase):
@@ -806,6 +813,7 @@ def median_dim_tangent(result: Any, input: Any, dim: Any, keepdim: Any, input_ta
 class NanmedianDimNode(Node):
     """Gradient of nanmedian_dim."""
 
+    __slots__ = ()
     saved_names = ("indices", "dim", "keepdim")
     output_count = 2
     saved_indices: Any = None
@@ -867,7 +875,7 @@ def nanmedian_dim(
             taken = intercept(nanmedian_dim, (input, dim, keepdim), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("nanmedian_dim", out, nanmedian_dim(input, dim, keepdim))
     if not isinstance(input, TensorBase):
@@ -918,6 +926,7 @@ def nanmedian_dim_tangent(result: Any, input: Any, dim: Any, keepdim: Any, input
 class ModeBackward0(Node):
     """Gradient of mode."""
 
+    __slots__ = ()
     saved_names = ("indices", "dim", "keepdim")
     output_count = 2
     saved_indices: Any = None
@@ -976,7 +985,7 @@ def mode(
             taken = intercept(mode, (input, dim, keepdim), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("mode", out, mode(input, dim, keepdim))
     if not isinstance(input, TensorBase):

@@ -33,6 +33,7 @@ new = object.__new__
 class VarBackward0(Node):
     """Gradient of var."""
 
+    __slots__ = ()
     saved_names = ("input", "dim", "correction", "keepdim")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -98,7 +99,7 @@ def var(
             taken = intercept(var, (input, dim, correction, keepdim), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("var", out, var(input, dim, correction, keepdim))
     if not isinstance(input, TensorBase):
@@ -150,6 +151,7 @@ def var_tangent(result: Any, input: Any, dim: Any, correction: Any, keepdim: Any
 class StdBackward0(Node):
     """Gradient of std."""
 
+    __slots__ = ()
     saved_names = ("input", "result", "dim", "correction", "keepdim")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -223,7 +225,7 @@ def std(
             taken = intercept(std, (input, dim, correction, keepdim), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("std", out, std(input, dim, correction, keepdim))
     if not isinstance(input, TensorBase):
@@ -277,6 +279,7 @@ def std_tangent(result: Any, input: Any, dim: Any, correction: Any, keepdim: Any
 class VarMeanBackward0(Node):
     """Gradient of var_mean."""
 
+    __slots__ = ()
     saved_names = ("input", "dim", "correction", "keepdim")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -360,7 +363,7 @@ def var_mean(
             taken = intercept(var_mean, (input, dim, correction, keepdim), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("var_mean", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
@@ -410,6 +413,7 @@ def var_mean_tangent(result: Any, input: Any, dim: Any, correction: Any, keepdim
 class StdMeanBackward0(Node):
     """Gradient of std_mean."""
 
+    __slots__ = ()
     saved_names = ("input", "deviation", "dim", "correction", "keepdim")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -501,7 +505,7 @@ def std_mean(
             taken = intercept(std_mean, (input, dim, correction, keepdim), {})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("std_mean", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)

@@ -46,6 +46,7 @@ new = object.__new__
 class SinBackward0(Node):
     """Gradient of sin."""
 
+    __slots__ = ()
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -81,7 +82,7 @@ class SinBackward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = grad * F.conj(F.cos(input))
+        grad_of_input = grad * conjugate(F.cos(input))
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -97,7 +98,7 @@ def sin(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(sin, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("sin", out, sin(input))
     if not isinstance(input, TensorBase):
@@ -142,13 +143,14 @@ def sin_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.conj(F.cos(input))))
+        terms.append(conjugate(grad * conjugate(F.cos(input))))
     return sum_of_terms(terms, result)
 
 
 class CosBackward0(Node):
     """Gradient of cos."""
 
+    __slots__ = ()
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -184,7 +186,7 @@ class CosBackward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = grad * F.conj(-F.sin(input))
+        grad_of_input = grad * conjugate(-F.sin(input))
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -200,7 +202,7 @@ def cos(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(cos, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("cos", out, cos(input))
     if not isinstance(input, TensorBase):
@@ -245,13 +247,14 @@ def cos_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.conj(-F.sin(input))))
+        terms.append(conjugate(grad * conjugate(-F.sin(input))))
     return sum_of_terms(terms, result)
 
 
 class TanBackward0(Node):
     """Gradient of tan."""
 
+    __slots__ = ()
     saved_names = ("result",)
     fresh = (True,)
     saved_result: Any = None
@@ -286,7 +289,7 @@ class TanBackward0(Node):
         if edges[0] is None:
             return (None,)
         result = self.unpack("result")
-        grad_of_input = grad * F.conj(1 + result * result)
+        grad_of_input = grad * conjugate(1 + result * result)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -302,7 +305,7 @@ def tan(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(tan, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("tan", out, tan(input))
     if not isinstance(input, TensorBase):
@@ -347,13 +350,14 @@ def tan_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.conj(1 + result * result)))
+        terms.append(conjugate(grad * conjugate(1 + result * result)))
     return sum_of_terms(terms, result)
 
 
 class AsinBackward0(Node):
     """Gradient of asin."""
 
+    __slots__ = ()
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -389,7 +393,7 @@ class AsinBackward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = grad * F.conj(F.rsqrt(1 - input * input))
+        grad_of_input = grad * conjugate(F.rsqrt(1 - input * input))
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -405,7 +409,7 @@ def asin(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(asin, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("asin", out, asin(input))
     if not isinstance(input, TensorBase):
@@ -450,13 +454,14 @@ def asin_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.conj(F.rsqrt(1 - input * input))))
+        terms.append(conjugate(grad * conjugate(F.rsqrt(1 - input * input))))
     return sum_of_terms(terms, result)
 
 
 class AcosBackward0(Node):
     """Gradient of acos."""
 
+    __slots__ = ()
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -492,7 +497,7 @@ class AcosBackward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = grad * F.conj(-F.rsqrt(1 - input * input))
+        grad_of_input = grad * conjugate(-F.rsqrt(1 - input * input))
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -508,7 +513,7 @@ def acos(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(acos, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("acos", out, acos(input))
     if not isinstance(input, TensorBase):
@@ -553,13 +558,14 @@ def acos_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.conj(-F.rsqrt(1 - input * input))))
+        terms.append(conjugate(grad * conjugate(-F.rsqrt(1 - input * input))))
     return sum_of_terms(terms, result)
 
 
 class AtanBackward0(Node):
     """Gradient of atan."""
 
+    __slots__ = ()
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -595,7 +601,7 @@ class AtanBackward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = grad / F.conj(input * input + 1)
+        grad_of_input = grad / conjugate(input * input + 1)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -611,7 +617,7 @@ def atan(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(atan, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("atan", out, atan(input))
     if not isinstance(input, TensorBase):
@@ -656,13 +662,14 @@ def atan_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad / F.conj(input * input + 1)))
+        terms.append(conjugate(grad / conjugate(input * input + 1)))
     return sum_of_terms(terms, result)
 
 
 class SinhBackward0(Node):
     """Gradient of sinh."""
 
+    __slots__ = ()
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -698,7 +705,7 @@ class SinhBackward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = grad * F.conj(F.cosh(input))
+        grad_of_input = grad * conjugate(F.cosh(input))
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -714,7 +721,7 @@ def sinh(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(sinh, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("sinh", out, sinh(input))
     if not isinstance(input, TensorBase):
@@ -759,13 +766,14 @@ def sinh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.conj(F.cosh(input))))
+        terms.append(conjugate(grad * conjugate(F.cosh(input))))
     return sum_of_terms(terms, result)
 
 
 class CoshBackward0(Node):
     """Gradient of cosh."""
 
+    __slots__ = ()
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -801,7 +809,7 @@ class CoshBackward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = grad * F.conj(F.sinh(input))
+        grad_of_input = grad * conjugate(F.sinh(input))
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -817,7 +825,7 @@ def cosh(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(cosh, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("cosh", out, cosh(input))
     if not isinstance(input, TensorBase):
@@ -862,13 +870,14 @@ def cosh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.conj(F.sinh(input))))
+        terms.append(conjugate(grad * conjugate(F.sinh(input))))
     return sum_of_terms(terms, result)
 
 
 class TanhBackward0(Node):
     """Gradient of tanh."""
 
+    __slots__ = ()
     saved_names = ("result",)
     fresh = (True,)
     saved_result: Any = None
@@ -903,7 +912,7 @@ class TanhBackward0(Node):
         if edges[0] is None:
             return (None,)
         result = self.unpack("result")
-        grad_of_input = grad * F.conj(1 - result * result)
+        grad_of_input = grad * conjugate(1 - result * result)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -919,7 +928,7 @@ def tanh(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(tanh, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("tanh", out, tanh(input))
     if not isinstance(input, TensorBase):
@@ -964,13 +973,14 @@ def tanh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.conj(1 - result * result)))
+        terms.append(conjugate(grad * conjugate(1 - result * result)))
     return sum_of_terms(terms, result)
 
 
 class AsinhBackward0(Node):
     """Gradient of asinh."""
 
+    __slots__ = ()
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -1006,7 +1016,7 @@ class AsinhBackward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = grad * F.conj(F.rsqrt(input * input + 1))
+        grad_of_input = grad * conjugate(F.rsqrt(input * input + 1))
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -1022,7 +1032,7 @@ def asinh(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(asinh, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("asinh", out, asinh(input))
     if not isinstance(input, TensorBase):
@@ -1067,13 +1077,14 @@ def asinh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.conj(F.rsqrt(input * input + 1))))
+        terms.append(conjugate(grad * conjugate(F.rsqrt(input * input + 1))))
     return sum_of_terms(terms, result)
 
 
 class AcoshBackward0(Node):
     """Gradient of acosh."""
 
+    __slots__ = ()
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -1109,7 +1120,7 @@ class AcoshBackward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = grad * F.conj(F.rsqrt(input - 1) * F.rsqrt(input + 1))
+        grad_of_input = grad * conjugate(F.rsqrt(input - 1) * F.rsqrt(input + 1))
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -1125,7 +1136,7 @@ def acosh(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(acosh, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("acosh", out, acosh(input))
     if not isinstance(input, TensorBase):
@@ -1170,13 +1181,14 @@ def acosh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.conj(F.rsqrt(input - 1) * F.rsqrt(input + 1))))
+        terms.append(conjugate(grad * conjugate(F.rsqrt(input - 1) * F.rsqrt(input + 1))))
     return sum_of_terms(terms, result)
 
 
 class AtanhBackward0(Node):
     """Gradient of atanh."""
 
+    __slots__ = ()
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -1212,7 +1224,7 @@ class AtanhBackward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = grad / F.conj(1 - input * input)
+        grad_of_input = grad / conjugate(1 - input * input)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -1228,7 +1240,7 @@ def atanh(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(atanh, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("atanh", out, atanh(input))
     if not isinstance(input, TensorBase):
@@ -1273,13 +1285,14 @@ def atanh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad / F.conj(1 - input * input)))
+        terms.append(conjugate(grad / conjugate(1 - input * input)))
     return sum_of_terms(terms, result)
 
 
 class Atan2Backward0(Node):
     """Gradient of atan2."""
 
+    __slots__ = ()
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     fresh = (True, True)
@@ -1370,7 +1383,7 @@ def atan2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(atan2, (input, other), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("atan2", out, atan2(input, other))
     if not isinstance(input, TensorBase):
@@ -1454,6 +1467,7 @@ def atan2_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other
 class HypotBackward0(Node):
     """Gradient of hypot."""
 
+    __slots__ = ()
     saved_names = ("input", "other", "result")
     public_names = {"input": "self"}
     fresh = (True, True)
@@ -1559,7 +1573,7 @@ def hypot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(hypot, (input, other), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("hypot", out, hypot(input, other))
     if not isinstance(input, TensorBase):
@@ -1645,6 +1659,8 @@ def hypot_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other
 class Deg2radBackward0(Node):
     """Gradient of deg2rad."""
 
+    __slots__ = ()
+
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
@@ -1670,7 +1686,7 @@ def deg2rad(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(deg2rad, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("deg2rad", out, deg2rad(input))
     if not isinstance(input, TensorBase):
@@ -1720,6 +1736,8 @@ def deg2rad_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class Rad2degBackward0(Node):
     """Gradient of rad2deg."""
 
+    __slots__ = ()
+
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
@@ -1745,7 +1763,7 @@ def rad2deg(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(rad2deg, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("rad2deg", out, rad2deg(input))
     if not isinstance(input, TensorBase):
@@ -1795,6 +1813,7 @@ def rad2deg_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class SincBackward0(Node):
     """Gradient of sinc."""
 
+    __slots__ = ()
     saved_names = ("input",)
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1838,7 +1857,7 @@ def sinc(input: Tensor, *, out: Any = None) -> Tensor:
             taken = intercept(sinc, (input,), {"out": out})
             if taken is not NotImplemented:
                 return taken
-        record = switches.grad_mode
+        record = switches.records
     if out is not None:
         return write_out("sinc", out, sinc(input))
     if not isinstance(input, TensorBase):

@@ -9,7 +9,7 @@ import numpy as np
 from pullback.backend.array_module import cast_array
 from pullback.backend.dtype import is_float_or_complex, real_of, scalar_type_name
 from pullback.kernels.reduced_axes import accurate_sum, reduced_axes, widened
-from pullback.typing import Array, Dims, DType, Scalar
+from pullback.typing import Array, Dim, Dims, DType, Scalar
 
 
 def linalg_vector_norm(
@@ -59,3 +59,27 @@ def pow_or_zero(input: Array, exponent: float) -> Array:
     """A real power of numbers that are not negative, zero for zero."""
     zero = input == 0
     return np.where(zero, np.zeros_like(input), np.power(np.where(zero, np.ones_like(input), input), exponent))
+
+
+def norm_dim(input: Array, p: Scalar, dim: Dims, keepdim: bool = False) -> Array:
+    """The vector norm under the name of PyTorch's older function."""
+    return linalg_vector_norm(input, p, dim, keepdim)
+
+
+def dist(input: Array, other: Array, p: Scalar = 2) -> Array:
+    """The norm of the difference."""
+    return linalg_vector_norm(np.asarray(input - other), p)
+
+
+def renorm(input: Array, p: Scalar, dim: Dim, maxnorm: Scalar) -> Array:
+    """The slices along `dim` scaled down to a norm of `maxnorm` where theirs is larger."""
+    if input.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
+    if p <= 0:  # type: ignore[operator]
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:  # type: ignore[operator]
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    others = tuple(axis for axis in range(input.ndim) if axis != dim)
+    norms = linalg_vector_norm(widened(input), p, others, True)
+    factor = np.where(norms > maxnorm, maxnorm / (norms + 1e-7), np.ones_like(norms)).astype(norms.dtype)
+    return cast_array(widened(input) * factor, input.dtype)

@@ -1,0 +1,218 @@
+"""Losses of classification."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.functions as P
+import pullback.generated as G
+from pullback.backend.dtype import int64, scalar_type_name, uint8
+from pullback.functions.losses import _broadcast, _one_dtype, _reduce, _reduction
+from pullback.tensor.tensor import Tensor
+
+
+def nll_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100,
+    reduce: Any = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """Minus the log probability that `input` gives to the classes in `target`."""
+    return _nll_loss(input, target, weight, _reduction(reduction, size_average, reduce), ignore_index)  # type: ignore[no-any-return]
+
+
+def _nll_loss(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+    _check_target(input, target, weight)
+    ndim = input.ndim
+    if ndim < 3:
+        if ndim == 1 and target.ndim == 1:
+            target = G.reshape(target, ())
+        return G.nll_loss(input, target, weight, reduction, ignore_index)
+    if ndim == 4:
+        return G.nll_loss2d(input, target, weight, reduction, ignore_index)
+    shape = tuple(input.shape)
+    image = P.reshape(input, (shape[0], shape[1], 1, -1) if 0 not in shape else (shape[0], shape[1], 0, 0))
+    flat = P.reshape(target, (shape[0], 1, -1) if 0 not in shape else (shape[0], 0, 0))
+    result = G.nll_loss2d(image, flat, weight, reduction, ignore_index)
+    return P.reshape(result, (shape[0], *shape[2:])) if reduction == 0 else result
+
+
+def _check_target(input: Any, target: Any, weight: Any) -> None:
+    """Refuse targets that do not name one class per sample."""
+    if input.ndim < 1:
+        raise ValueError(f"Expected 1 or more dimensions (got {input.ndim})")
+    if input.ndim == 1 and target.ndim == 1 and target.shape[0] != 1:
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.shape[0]}")
+    if input.ndim != 1 and (target.ndim == 0 or input.shape[0] != target.shape[0]):
+        got = target.shape[0] if target.ndim else "none: it is a scalar"
+        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({got}).")
+    if input.ndim > 2 and tuple(target.shape[1:]) != tuple(input.shape[2:]):
+        raise RuntimeError(f"size mismatch (got input: {list(input.shape)} , target: {list(target.shape)}")
+    if input.ndim == 2 and target.ndim != 1:
+        raise RuntimeError(
+            f"0D or 1D target tensor expected, multi-target not supported (got target of shape {list(target.shape)})"
+        )
+    if target.dtype not in (int64, uint8):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {scalar_type_name(target._array.dtype)}")
+    classes = input.shape[0] if input.ndim == 1 else input.shape[1]
+    if weight is not None and tuple(weight.shape) != (classes,):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
+            f"shape: {list(weight.shape)}"
+        )
+
+
+def cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100,
+    reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0,
+) -> Tensor:  # fmt: skip
+    """Minus the log probability that softmax of `input` gives to `target`: classes, or probabilities of classes.
+
+    >>> import pullback
+    >>> pullback.cross_entropy(pullback.zeros(1, 4), pullback.tensor([2]))
+    tensor(1.3863)
+    """
+    number = _reduction(reduction, size_average, reduce)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    given: Any = input
+    class_dim = 0 if given.ndim <= 1 else 1
+    if tuple(given.shape) == tuple(target.shape) and given.ndim:
+        return _cross_entropy_of_probabilities(given, target, weight, number, ignore_index, label_smoothing)  # type: ignore[no-any-return]
+    logarithms = G.log_softmax(given, class_dim)
+    if label_smoothing > 0:
+        return _smoothed(logarithms, target, weight, number, ignore_index, label_smoothing)  # type: ignore[no-any-return]
+    return _nll_loss(logarithms, target, weight, number, ignore_index)  # type: ignore[no-any-return]
+
+
+def _by_class(weight: Any, ndim: int) -> Any:
+    """The classes' weights in a shape that multiplies (N, C, ...)."""
+    return weight if ndim <= 1 else P.reshape(weight, (1, -1, *(1,) * (ndim - 2)))
+
+
+def _cross_entropy_of_probabilities(
+    input: Any, target: Any, weight: Any, reduction: int, ignore_index: int, label_smoothing: float
+) -> Any:
+    if not target.is_floating_point():
+        raise RuntimeError(
+            "Expected floating point type for target with class probabilities, got "
+            f"{scalar_type_name(target._array.dtype)}"
+        )
+    if ignore_index >= 0:
+        raise RuntimeError("ignore_index is not supported for floating point target")
+    class_dim = 0 if input.ndim == 1 else 1
+    classes = input.shape[class_dim]
+    if weight is not None and tuple(weight.shape) != (classes,):
+        raise RuntimeError(
+            f"cross_entropy: weight tensor should be defined either for all {classes} classes or no classes but got "
+            f"weight tensor of shape: {list(weight.shape)}"
+        )
+    logarithms = G.log_softmax(input, class_dim)
+    if label_smoothing > 0:
+        target = target * (1 - label_smoothing) + label_smoothing / classes
+    weighted = logarithms * target
+    if weight is not None:
+        weighted = weighted * _by_class(weight, input.ndim)
+    if reduction == 0:
+        return -P.sum(weighted, class_dim)
+    total = -P.sum(weighted)
+    if reduction == 2:
+        return total
+    return total / 1 if input.ndim == 1 else total / (input.numel() // classes)
+
+
+def _smoothed(
+    logarithms: Any, target: Any, weight: Any, reduction: int, ignore_index: int, label_smoothing: float
+) -> Any:
+    """The loss of targets that are mixed with the uniform distribution."""
+    loss = _nll_loss(logarithms, target, weight, reduction, ignore_index)
+    class_dim = 0 if logarithms.ndim == 1 else 1
+    classes = logarithms.shape[class_dim]
+    spread = logarithms if weight is None else logarithms * _by_class(weight, logarithms.ndim)
+    ignored = target == ignore_index
+    spread = P.masked_fill(-P.sum(spread, class_dim), ignored, 0.0)
+    if reduction == 1:
+        kept = P.logical_not(ignored)
+        if weight is None:
+            spread = P.sum(spread) / P.to(P.sum(kept), logarithms.dtype)
+        else:
+            places = P.masked_fill(target, ignored, 0)
+            counted = P.masked_fill(P.reshape(P.index_select(weight, 0, P.reshape(places, (-1,))), target.shape), ignored, 0)
+            spread = P.sum(spread) / P.sum(counted)
+    elif reduction == 2:
+        spread = P.sum(spread)
+    return loss * (1 - label_smoothing) + spread * (label_smoothing / classes)
+
+
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """The cross entropy of probabilities of two classes."""
+    number = _reduction(reduction, size_average, reduce)
+    if tuple(target.shape) != tuple(input.shape):
+        raise ValueError(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
+            "Please ensure they have the same size."
+        )
+    if weight is not None:
+        weight = P.expand(weight, tuple(input.shape))
+    return G.binary_cross_entropy(input, target, weight, number)  # type: ignore[no-any-return]
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
+    reduction: str = "mean", pos_weight: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """The cross entropy of the sigmoid of `input`; positive targets count `pos_weight` times.
+
+    >>> import pullback
+    >>> pullback.binary_cross_entropy_with_logits(pullback.zeros(3), pullback.ones(3))
+    tensor(0.6931)
+    """
+    number = _reduction(reduction, size_average, reduce)
+    if tuple(target.shape) != tuple(input.shape):
+        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    given, wanted = _one_dtype(input, target)
+    return G.binary_cross_entropy_with_logits(given, wanted, weight, pos_weight, number)  # type: ignore[no-any-return]
+
+
+def multi_margin_loss(
+    input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
+    size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """The slack by which other classes come within `margin` of the target's class."""
+    number = _reduction(reduction, size_average, reduce)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.ndim != 1:
+        raise ValueError("weight must be one-dimensional")
+    return G.multi_margin_loss(input, target, p, margin, weight, number)  # type: ignore[no-any-return]
+
+
+def multilabel_margin_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Tensor:
+    """The slack by which classes outside of the target come within 1 of those inside."""
+    number = _reduction(reduction, size_average, reduce)
+    return G.multilabel_margin_loss(input, target, number)  # type: ignore[no-any-return]
+
+
+def multilabel_soft_margin_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """The mean over classes of the cross entropy of each class's sigmoid."""
+    number = _reduction(reduction, size_average, reduce)
+    given: Any = input
+    wanted: Any = target
+    values = -(wanted * P.logsigmoid(given) + (1 - wanted) * P.logsigmoid(-given))
+    if weight is not None:
+        values = values * weight
+    return _reduce(P.sum(values, -1) / given.shape[-1], number)  # type: ignore[no-any-return]
+
+
+def soft_margin_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Tensor:
+    """log(1 + exp(-target * input)) for targets of 1 and -1."""
+    given, wanted = _broadcast(input, target)
+    return G.soft_margin_loss(given, wanted, _reduction(reduction, size_average, reduce))  # type: ignore[no-any-return]

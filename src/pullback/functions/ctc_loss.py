@@ -1,0 +1,64 @@
+"""The loss of connectionist temporal classification."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.functions as P
+import pullback.generated as G
+from pullback.functions.losses import _reduction
+from pullback.tensor.tensor import Tensor, TensorBase
+
+
+def ctc_loss(
+    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
+    reduction: Any = "mean", zero_infinity: bool = False,
+) -> Tensor:  # fmt: skip
+    """Minus the log likelihood of label sequences over all their alignments with the inputs.
+
+    `log_probs` is (T, N, C), or (T, C) for one sequence; `targets` is (N, S), or all labels one after another. The mean
+    divides each loss by its target's length first.
+    """
+    number = reduction if isinstance(reduction, int) else _reduction(reduction)
+    logarithms: Any = log_probs
+    batched = logarithms.ndim == 3
+    if not batched:
+        logarithms = P.unsqueeze(logarithms, 1)
+        targets = P.unsqueeze(targets, 0) if targets.ndim == 1 else targets
+    inputs, lengths = _lengths(input_lengths), _lengths(target_lengths)
+    _check(logarithms, targets, inputs, lengths, blank)
+    losses = G.ctc_loss(logarithms, targets, inputs, lengths, blank, zero_infinity)
+    if number == 1:
+        return P.mean(losses / P.to(P.clamp_min(lengths, 1), losses.dtype))  # type: ignore[no-any-return]
+    if number == 2:
+        return P.sum(losses)  # type: ignore[no-any-return]
+    return losses if batched else P.squeeze(losses, 0)  # type: ignore[no-any-return]
+
+
+def _lengths(lengths: Any) -> Any:
+    """Lengths as a one-dimensional tensor of int64."""
+    from pullback.creation import tensor
+
+    found = lengths if isinstance(lengths, TensorBase) else tensor(list(lengths))
+    found = P.to(found, tensor(0).dtype)
+    return P.reshape(found, (1,)) if found.ndim == 0 else found
+
+
+def _check(logarithms: Any, targets: Any, inputs: Any, lengths: Any, blank: int) -> None:
+    steps, batch, classes = logarithms.shape
+    if not 0 <= blank < classes:
+        raise RuntimeError("blank must be in label range")
+    if inputs.shape[0] != batch:
+        raise RuntimeError("input_lengths must be of size batch_size")
+    if lengths.shape[0] != batch:
+        raise RuntimeError("target_lengths must be of size batch_size")
+    if batch and max(inputs.tolist()) > steps:
+        raise RuntimeError(
+            f"Expected input_lengths to have value at most {steps}, but got value {max(inputs.tolist())} "
+            "(while checking arguments for ctc_loss_cpu)"
+        )
+    if batch and targets.ndim == 2 and max(lengths.tolist()) > targets.shape[1]:
+        raise RuntimeError(
+            f"Expected tensor to have size at least {max(lengths.tolist())} at dimension 1, but got size "
+            f"{targets.shape[1]} for argument #2 'targets' (while checking arguments for ctc_loss_cpu)"
+        )

@@ -1,0 +1,110 @@
+"""Losses on distances and similarities of vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pullback.functions as P
+from pullback.functions.losses import _reduce, _reduction
+from pullback.tensor.tensor import Tensor
+
+
+def hinge_embedding_loss(
+    input: Tensor, target: Tensor, margin: float = 1.0, size_average: Any = None, reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """The input where the target is 1, what it falls short of `margin` where the target is -1."""
+    number = _reduction(reduction, size_average, reduce)
+    given: Any = input
+    wanted: Any = target
+    zeros = P.zeros_like(given)
+    far = P.where(wanted != 1, P.clamp_min(margin - given, 0), zeros)
+    near = P.where(wanted != -1, given, zeros)
+    return _reduce(far + near, number)  # type: ignore[no-any-return]
+
+
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None, reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """What `input1` falls short of ranking before (target 1) or behind (target -1) `input2` by `margin`."""
+    number = _reduction(reduction, size_average, reduce)
+    if not input1.ndim == input2.ndim == target.ndim:
+        raise RuntimeError(
+            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {input1.shape}, "
+            f"input2: {input2.shape}, target: {target.shape} "
+        )
+    first: Any = input1
+    sign: Any = target
+    return _reduce(P.clamp_min(-sign * (first - input2) + margin, 0), number)  # type: ignore[no-any-return]
+
+
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None, reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """One less the cosine where the target is 1, the cosine above `margin` where it is -1."""
+    number = _reduction(reduction, size_average, reduce)
+    first: Any = input1
+    second: Any = input2
+    sign: Any = target
+    if sign.ndim not in (0, 1):
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if sign.ndim == 1 and not (first.ndim == 2 and second.ndim == 2):
+        raise RuntimeError("1D target tensor expects 2D input tensors, but found inputs with sizes "
+                           f"{list(first.shape)} and {list(second.shape)}.")  # fmt: skip
+    if sign.ndim == 0 and not (first.ndim == 1 and second.ndim == 1):
+        raise RuntimeError("0D target tensor expects 1D input tensors, but found inputs with sizes "
+                           f"{list(first.shape)} and {list(second.shape)}.")  # fmt: skip
+    epsilon = 1e-12
+    product = P.sum(first * second, sign.ndim)
+    size1 = P.sum(first * first, sign.ndim) + epsilon
+    size2 = P.sum(second * second, sign.ndim) + epsilon
+    cosine = product / P.sqrt(size1 * size2)
+    zeros = P.zeros_like(cosine)
+    near = P.where(sign == 1, 1 - cosine, zeros)
+    far = P.where(sign == -1, P.clamp_min(cosine - margin, 0), zeros)
+    return _reduce(near + far, number)  # type: ignore[no-any-return]
+
+
+def triplet_margin_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
+    swap: bool = False, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """How much the anchor is not nearer to the positive than to the negative by `margin`."""
+    number = _reduction(reduction, size_average, reduce)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            f"anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
+        )
+    near = P.pairwise_distance(anchor, positive, p, eps)
+    far = P.pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = P.minimum(far, P.pairwise_distance(positive, negative, p, eps))
+    return _reduce(P.clamp_min(near + margin - far, 0), number)  # type: ignore[no-any-return]
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0, swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """triplet_margin_loss with a distance of one's own."""
+    number = _reduction(reduction)
+    distance: Any = P.pairwise_distance if distance_function is None else distance_function
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            f"anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
+        )
+    near = distance(anchor, positive)
+    far = distance(anchor, negative)
+    if swap:
+        far = P.minimum(far, distance(positive, negative))
+    return _reduce(P.clamp_min(margin + near - far, 0), number)  # type: ignore[no-any-return]

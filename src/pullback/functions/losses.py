@@ -1,0 +1,197 @@
+"""Losses of regression, and what all losses share."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import pullback.functions as P
+import pullback.generated as G
+from pullback.kernels.positions import broadcast_shape
+from pullback.modes.grad_mode import set_grad_mode
+from pullback.tensor.tensor import Tensor, TensorBase
+
+_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+
+
+def _reduction(reduction: Any, size_average: Any = None, reduce: Any = None) -> int:
+    """The number of a reduction; the two older flags are still understood."""
+    if size_average is not None or reduce is not None:
+        size_average = True if size_average is None else size_average
+        reduce = True if reduce is None else reduce
+        reduction = "none" if not reduce else "mean" if size_average else "sum"
+        warnings.warn(
+            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.", stacklevel=3
+        )
+    number = _REDUCTIONS.get(reduction)
+    if number is None:
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return number
+
+
+def _reduce(values: Any, reduction: int) -> Any:
+    return values if reduction == 0 else P.mean(values) if reduction == 1 else P.sum(values)
+
+
+def _matched(input: Tensor, target: Tensor) -> Any:
+    """Both broadcast to their common shape and in their common dtype, with a warning if the shapes differ."""
+    if input._array.shape != target._array.shape:
+        warnings.warn(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
+            "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+            stacklevel=3,
+        )
+        return _broadcast(input, target)
+    return _one_dtype(input, target)
+
+
+def _broadcast(*tensors: Tensor) -> Any:
+    """The tensors expanded to their common shape, in their common dtype."""
+    shape = broadcast_shape(*[t._array.shape for t in tensors])
+    return _one_dtype(*[t if t._array.shape == shape else G.expand(t, shape) for t in tensors])
+
+
+def _one_dtype(*tensors: Any) -> Any:
+    first = tensors[0].dtype
+    if all(t.dtype is first for t in tensors):
+        return tensors
+    common = first
+    for tensor in tensors[1:]:
+        common = P.promote_types(common, tensor.dtype)
+    return [P.to(t, common) for t in tensors]
+
+
+def mse_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """The squared distance.
+
+    >>> import pullback
+    >>> pullback.mse_loss(pullback.tensor([1., 3.]), pullback.tensor([1., 1.]))
+    tensor(2.)
+    """
+    number = _reduction(reduction, size_average, reduce)
+    a, b = _matched(input, target)
+    if weight is not None:
+        return _weighted((a - b) ** 2, weight, number)  # type: ignore[no-any-return]
+    return G.mse_loss(a, b, number)  # type: ignore[no-any-return]
+
+
+def _weighted(values: Any, weight: Tensor, reduction: int) -> Any:
+    """Losses times their weights; their mean is divided by the sum of the weights."""
+    if tuple(weight.shape) != tuple(values.shape):
+        raise ValueError("Weights and input must have the same size.")
+    weighted = values * weight
+    if reduction == 1:
+        return P.sum(weighted) / P.sum(weight)
+    return _reduce(weighted, reduction)
+
+
+def l1_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """The absolute distance."""
+    number = _reduction(reduction, size_average, reduce)
+    a, b = _matched(input, target)
+    values = P.abs(a - b)
+    return _weighted(values, weight, number) if weight is not None else _reduce(values, number)  # type: ignore[no-any-return]
+
+
+def smooth_l1_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:  # fmt: skip
+    """Half the squared distance over `beta` where it is below `beta`, the distance less half of `beta` elsewhere."""
+    number = _reduction(reduction, size_average, reduce)
+    a, b = _matched(input, target)
+    if beta == 0.0:
+        return _reduce(P.abs(a - b), number)  # type: ignore[no-any-return]
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    return G.smooth_l1_loss(a, b, number, beta)  # type: ignore[no-any-return]
+
+
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
+    """Half the squared distance where it is below `delta`, growing linearly from there."""
+    number = _reduction(reduction)
+    a, b = _matched(input, target)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    if weight is not None:
+        return _weighted(G.huber_loss(a, b, 0, delta), weight, number)  # type: ignore[no-any-return]
+    return G.huber_loss(a, b, number, delta)  # type: ignore[no-any-return]
+
+
+def kl_div(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: Any = "mean",
+    log_target: bool = False,
+) -> Tensor:  # fmt: skip
+    """The Kullback-Leibler divergence of the distribution with logarithms `input` from `target`."""
+    if reduction == "mean" and size_average is None and reduce is None:
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides "
+            "only by the batch size, and aligns with the KL div math definition.",
+            stacklevel=2,
+        )
+    by_batch = reduction == "batchmean"
+    number = reduction if isinstance(reduction, int) else _reduction("sum" if by_batch else reduction, size_average, reduce)
+    given: Any = target
+    values = P.exp(given) * (given - input) if log_target else P.xlogy(given, given) - given * input
+    total = _reduce(values, number)
+    return total / input._array.shape[0] if by_batch and input._array.ndim else total  # type: ignore[no-any-return]
+
+
+def poisson_nll_loss(
+    input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: Any = None,
+    eps: float = 1e-8, reduce: Any = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """The negative log likelihood of counts with a Poisson distribution; `full` adds Stirling's term."""
+    number = _reduction(reduction, size_average, reduce)
+    given: Any = input
+    wanted: Any = target
+    values = P.exp(given) - wanted * given if log_input else given - wanted * P.log(given + eps)
+    if full:
+        stirling = wanted * P.log(wanted) - wanted + 0.5 * P.log(2 * math.pi * wanted)
+        values = values + P.masked_fill(stirling, wanted <= 1, 0)
+    return _reduce(values, number)  # type: ignore[no-any-return]
+
+
+def gaussian_nll_loss(
+    input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Tensor:
+    """The negative log likelihood of targets with a Gaussian distribution of variance `var`, kept above `eps`."""
+    given: Any = input
+    if not isinstance(var, TensorBase):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = P.full_like(given, var)
+    elif tuple(var.shape) != tuple(given.shape):
+        if tuple(given.shape[:-1]) == tuple(var.shape):
+            var = P.unsqueeze(var, -1)
+        elif tuple(given.shape[:-1]) != tuple(var.shape[:-1]) or var.shape[-1] != 1:
+            raise ValueError("var is of incorrect size")
+    if reduction not in _REDUCTIONS:
+        raise ValueError(f"{reduction} is not valid")
+    if P.any(var < 0).item():
+        raise ValueError("var has negative entry/entries")
+    var = _kept_above(var, eps)
+    values = 0.5 * (P.log(var) + (given - target) ** 2 / var)
+    if full:
+        values = values + 0.5 * math.log(2 * math.pi)
+    return _reduce(values, _REDUCTIONS[reduction])  # type: ignore[no-any-return]
+
+
+def _kept_above(var: Tensor, eps: float) -> Any:
+    """A copy with small values raised, whose gradient is that of the copy alone, as in PyTorch."""
+    copy = G.clone(var)
+    former = set_grad_mode(False)
+    try:
+        P.clamp_(copy, eps)
+    finally:
+        set_grad_mode(former)
+    return copy

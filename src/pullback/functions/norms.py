@@ -1,0 +1,52 @@
+"""Norms and distances of vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.functions as P
+import pullback.generated as G
+from pullback.functions.losses import _broadcast, _kept_above
+from pullback.tensor.tensor import Tensor
+
+
+def norm(
+    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None
+) -> Tensor:
+    """The norm of the tensor seen as one vector, or of its vectors along `dim`; "nuc" is the nuclear norm of matrices.
+
+    >>> import pullback
+    >>> pullback.norm(pullback.tensor([3., 4.]))
+    tensor(5.)
+    """
+    if p == "nuc":
+        from pullback import linalg  # lazy: linalg is above functions
+
+        dims = (-2, -1) if dim is None else dim
+        return linalg.matrix_norm(input, "nuc", dims, keepdim, dtype=dtype, out=out)  # type: ignore[no-any-return]
+    if isinstance(p, str) and p != "fro":
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
+    order = 2 if p is None or p == "fro" else p
+    return G.linalg_vector_norm(input, order, dim, keepdim, dtype=dtype, out=out)  # type: ignore[no-any-return]
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Tensor:
+    """The vectors along `dim` divided by their norm, which is kept above `eps`."""
+    given: Any = input
+    size = P.expand_as(P.clamp_min(norm(input, p, dim, True), eps), given)
+    return given / size if out is None else P.div(given, size, out=out)  # type: ignore[no-any-return]
+
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The norms of the differences of two lists of vectors."""
+    first: Any = x1
+    last = max(first.ndim, x2.ndim) - 1
+    return G.norm_dim(first - x2 + eps, p, last, keepdim)  # type: ignore[no-any-return]
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosines of the angles between two lists of vectors, each norm kept above `eps`."""
+    first, second = _broadcast(x1, x2)
+    first_size = _kept_above(G.linalg_vector_norm(first, 2, dim, True), eps)
+    second_size = _kept_above(G.linalg_vector_norm(second, 2, dim, True), eps)
+    return P.sum((first / first_size) * (second / second_size), dim)  # type: ignore[no-any-return]

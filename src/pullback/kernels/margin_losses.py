@@ -1,0 +1,81 @@
+"""Losses that ask for a margin between the scores of classes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pullback.backend.array_module import cast_array
+from pullback.kernels.losses import reduce_loss
+from pullback.kernels.reduced_axes import widened
+from pullback.typing import Array
+
+
+def multi_margin_loss(
+    input: Array, target: Array, p: int = 1, margin: float = 1.0, weight: Array | None = None, reduction: int = 1
+) -> Array:
+    """The slack by which other classes come within `margin` of the target's, to the power `p`, over the classes."""
+    rows, places = _rows_and_places(input, target)
+    slack = rows - np.take_along_axis(rows, places, 1) + margin
+    losses = np.sum(multi_margin_weights(input, target, p, margin, weight) * slack**p, axis=1)
+    if reduction == 0:
+        return cast_array(losses.reshape(target.shape), input.dtype)
+    return cast_array(np.asarray(reduce_loss(losses, reduction)), input.dtype)
+
+
+def multi_margin_weights(input: Array, target: Array, p: int, margin: float, weight: Array | None) -> Array:
+    """What the slack of each class counts: nothing where there is none, and at the target; a matrix."""
+    rows, places = _rows_and_places(input, target)
+    picked = np.take_along_axis(rows, places, 1)
+    weights = (rows - picked + margin > 0).astype(rows.dtype) / rows.dtype.type(rows.shape[1])
+    np.put_along_axis(weights, places, 0, 1)
+    return weights if weight is None else weights * widened(weight)[places]
+
+
+def _rows_and_places(input: Array, target: Array) -> tuple[Array, Array]:
+    rows = widened(input).reshape(1, -1) if input.ndim < 2 else widened(input)
+    places = np.reshape(target, (-1, 1))
+    if places.shape[0] != rows.shape[0]:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
+            f"size). Expected target size [{rows.shape[0]}], but got {list(target.shape)}. "
+            f"Input has shape {list(input.shape)}."
+        )
+    if np.any((places < 0) | (places >= rows.shape[1])):
+        raise RuntimeError("target out of range")
+    return rows, places
+
+
+def multilabel_margin_loss(input: Array, target: Array, reduction: int = 1) -> Array:
+    """The slack by which classes outside of the target come within 1 of those inside, over the classes.
+
+    A row of `target` names classes up to its first -1.
+    """
+    rows, slack = _pairwise_slack(input, target)
+    losses = np.sum(slack, axis=(1, 2)) / rows.shape[1]
+    if reduction == 0:
+        return cast_array(losses.reshape(input.shape[:-1]), input.dtype)
+    return cast_array(np.asarray(reduce_loss(losses, reduction)), input.dtype)
+
+
+def multilabel_margin_weights(input: Array, target: Array) -> Array:
+    """How much each class's score moves the loss of its sample."""
+    rows, slack = _pairwise_slack(input, target)
+    active = (slack > 0).astype(rows.dtype)
+    weights = (np.sum(active, axis=1) - np.sum(active, axis=2)) / rows.shape[1]
+    return weights.reshape(input.shape).astype(input.dtype)  # type: ignore[no-any-return]
+
+
+def _pairwise_slack(input: Array, target: Array) -> tuple[Array, Array]:
+    """Scores as rows, and max(0, 1 - x[j] + x[i]) at [:, j, i] for j in the target and i not in it."""
+    if input.shape != target.shape:
+        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
+    rows = widened(input).reshape(-1, input.shape[-1] if input.ndim else 1)
+    named = np.reshape(target, rows.shape)
+    listed = np.logical_and.accumulate(named >= 0, axis=1)
+    if np.any(named >= rows.shape[1]):
+        raise RuntimeError("target out of range")
+    inside = np.zeros((rows.shape[0], rows.shape[1] + 1), bool)
+    np.put_along_axis(inside, np.where(listed, named, rows.shape[1]), True, 1)
+    inside = inside[:, :-1]
+    slack = np.maximum(1 - rows[:, :, None] + rows[:, None, :], 0)
+    return rows, slack * (inside[:, :, None] & ~inside[:, None, :])
