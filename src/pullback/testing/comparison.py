@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import pullback
 from pullback.autograd.grad_mode import no_grad
 from pullback.backend import numpy_objects
-from pullback.backend.dtype import int64
+from pullback.backend.dtype import from_numpy_dtype, int64, promote_dtypes
 from pullback.creation import as_tensor, tensor
 from pullback.tensor.tensor import Tensor
 from pullback.testing.tolerances import Tolerances, choose_tolerances, find_matches
@@ -311,7 +311,7 @@ def _allowed(tolerances: Tolerances, tolerance: float) -> str:
 
 def _bring_to_one_dtype(actual: Any, expected: Any) -> tuple[Any, Any]:
     """Promote both to a dtype in which their difference neither wraps around nor is undefined."""
-    dtype = pullback.promote_types(actual.dtype, expected.dtype)
+    dtype = from_numpy_dtype(promote_dtypes(actual.dtype.numpy_dtype, expected.dtype.numpy_dtype))
     if not (dtype.is_floating_point or dtype.is_complex):
         dtype = int64
     return actual.to(dtype), expected.to(dtype)
