@@ -111,7 +111,7 @@ def _interception(operation: Operation, takes_out: bool) -> list[str]:
         "                return taken",
     ]
     if operation.differentiable:
-        out.append("        record = switches.grad_mode")
+        out.append("        record = switches.records")
     return out
 
 

@@ -8,6 +8,11 @@ from tools.codegen.model import TENSOR_LIST, TENSOR_OR_NUMBER, Line, Operation
 from tools.codegen.render import Library, render
 from tools.codegen.saved_values import SavedValues, is_fresh
 
+# Functions that rules call and that round nothing.
+_EXACT = set(
+    "conj conj_number zeros_of where keep_where drop_where relu_grad logical_and logical_or logical_not isnan isfinite "
+    "sum_to to_dtype".split()
+)
 # PyTorch's inspection attributes keep the name `self` for the first argument.
 _PUBLIC_NAMES = {"input": "self"}
 
@@ -185,7 +190,7 @@ def _steps(expression: ast.expr, assigned: dict[str, ast.expr]) -> int:
         if isinstance(node, ast.BinOp):
             steps += 1
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            steps += 0 if node.func.attr in ("conj", "zeros_of", "keep_where", "drop_where", "conj_number") else 1
+            steps += 0 if node.func.attr in _EXACT else 2
         elif isinstance(node, ast.Constant) and isinstance(node.value, float):
             steps += 2
         elif isinstance(node, ast.Name) and node.id in assigned:

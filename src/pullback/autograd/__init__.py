@@ -8,6 +8,7 @@ from typing import Any
 from pullback.autograd import grad_mode
 from pullback.autograd.differentiation import backward, grad
 from pullback.autograd.grad_mode import (
+    _unsafe_preserve_version_counter,
     enable_grad,
     enforce_grad_layout_policy,
     inference_mode,
@@ -18,6 +19,7 @@ from pullback.autograd.grad_mode import (
 from pullback.graph import tensor_hooks as _tensor_hooks
 
 __all__ = [
+    "_unsafe_preserve_version_counter",
     "Function", "NestedIOFunction", "Variable", "backward", "detect_anomaly", "enable_grad", "enforce_grad_layout_policy",
     "grad", "grad_mode", "gradcheck", "gradgradcheck", "inference_mode", "no_grad", "set_detect_anomaly",
     "set_grad_enabled", "set_multithreading_enabled", "variable",

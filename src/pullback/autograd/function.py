@@ -167,7 +167,7 @@ def _apply(cls: type[Function], args: tuple[Any, ...]) -> Any:
     tensors = [a for a in args if isinstance(a, Tensor)]
     ctx.is_tensor_input = tuple([isinstance(a, Tensor) for a in args])
     ctx.needs_input_grad = tuple([isinstance(a, Tensor) and a._requires_grad for a in args])
-    grad_mode = not process.changed or switches.grad_mode
+    grad_mode = not process.changed or switches.records
     records = grad_mode and any(t._requires_grad for t in tensors)
     dual = bool(process.changed) and switches.dual_level >= 0 and any(levels_of(t) for t in tensors)
     if records:

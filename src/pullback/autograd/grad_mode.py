@@ -129,7 +129,7 @@ class enable_grad(_ContextDecorator):
         return cls()(orig_func)
 
     def __enter__(self) -> None:
-        self._former = set_grad_mode(not switches.inference_mode)
+        self._former = set_grad_mode(True)
 
     def __exit__(self, *exception: object) -> None:
         set_grad_mode(self._former)
@@ -228,3 +228,19 @@ class enforce_grad_layout_policy(_ContextDecorator):
 
     def clone(self) -> enforce_grad_layout_policy:
         return type(self)(self.mode)
+
+
+class _unsafe_preserve_version_counter(_ContextDecorator):
+    """Put back the version counters of tensors at the end of a block, as if nothing had modified them."""
+
+    def __init__(self, tensors: Any) -> None:
+        self.tensors = (tensors,) if hasattr(tensors, "_version") else tuple(tensors)
+        self._versions = [t._version for t in self.tensors]
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        for tensor, version in zip(self.tensors, self._versions, strict=True):
+            if tensor._counter is not None:
+                tensor._counter.value = version

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback.engine.engine import engine
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["Variable", "VariableMeta"]
@@ -18,6 +19,8 @@ class VariableMeta(type):
 
 class Variable(metaclass=VariableMeta):
     """`Variable(t)` is `t` as a tensor that may require grad."""
+
+    _execution_engine = engine
 
     def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
         result = data.detach()

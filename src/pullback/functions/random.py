@@ -148,7 +148,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = Non
         draw.bernoulli_(result._array, _plain(p), generator)
     else:
         result = new_tensor(draw.bernoulli(input._array, generator))
-    if input._requires_grad and (not process.changed or switches.grad_mode):
+    if input._requires_grad and (not process.changed or switches.records):
         _attach_zero_node(result, "BernoulliBackward0", (input,))
     return result if out is None else write_out("bernoulli", out, result)  # type: ignore[no-any-return]
 
@@ -164,7 +164,7 @@ def multinomial(
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Poisson numbers with the rates in `input`."""
     result = new_tensor(draw.poisson(input._array, generator))
-    if input._requires_grad and (not process.changed or switches.grad_mode):
+    if input._requires_grad and (not process.changed or switches.records):
         _attach_zero_node(result, "PoissonBackward0", (input,))
     return result
 
@@ -204,7 +204,7 @@ def _attach_zero_node(result: Tensor, name: str, inputs: Sequence[Tensor]) -> No
 
 
 def _fill(input: Tensor, node_name: str, fill: Callable[[Any], Any]) -> Tensor:
-    records = input._requires_grad and (not process.changed or switches.grad_mode)
+    records = input._requires_grad and (not process.changed or switches.records)
     check_in_place(input, records=records)
     node = None
     if records:

@@ -11,6 +11,9 @@ _FAMILIES = {
         relu_
         ReluBackward0
         relu_tangent
+        relu_grad
+        ReluGradNode
+        relu_grad_tangent
         sigmoid
         sigmoid_
         SigmoidBackward0
@@ -368,7 +371,7 @@ _FAMILIES = {
         log10_tangent
         log1p
         log1p_
-        Log1pBackward0
+        Log1pNode
         log1p_tangent
         logaddexp
         LogaddexpBackward0
@@ -840,6 +843,16 @@ _FAMILIES = {
         positive_index
         expand_index
     """,
+    "searching": """
+        unique
+        UniqueNode
+        unique_tangent
+        unique_consecutive
+        UniqueConsecutiveBackward0
+        unique_consecutive_tangent
+        bincount
+        histc
+    """,
     "shape": """
         clone
         CloneBackward0
@@ -1122,11 +1135,11 @@ _FAMILIES = {
         hypot_tangent
         deg2rad
         deg2rad_
-        Deg2radBackward0
+        Deg2radNode
         deg2rad_tangent
         rad2deg
         rad2deg_
-        Rad2degBackward0
+        Rad2degNode
         rad2deg_tangent
         sinc
         sinc_
@@ -1135,7 +1148,6 @@ _FAMILIES = {
     """,
 }
 _FORMULAS = {
-    "relu_grad": "activation",
     "silu_slope": "activation",
     "mish_slope": "activation",
     "gelu_slope": "activation",
@@ -1251,6 +1263,7 @@ _FORMULAS = {
     "i1e_grad": "special",
     "var_grad": "statistics",
     "sinc_grad": "trigonometric",
+    "acosh_slope": "trigonometric",
 }
 
 MODULES: dict[str, str] = {

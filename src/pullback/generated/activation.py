@@ -50,6 +50,7 @@ from pullback.kernels.clamping import drop_where as drop_where_kernel
 from pullback.kernels.clamping import keep_where as keep_where_kernel
 from pullback.kernels.clamping import where as where_kernel
 from pullback.kernels.complex_numbers import abs as abs_kernel
+from pullback.kernels.rounding import zeros_of as zeros_of_kernel
 from pullback.kernels.special import logit as logit_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
@@ -148,6 +149,151 @@ def relu_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     if input_tangent is not None:
         grad = conjugate(input_tangent)
         terms.append(conjugate(F.relu_grad(grad, result)))
+    return sum_of_terms(terms, result)
+
+
+class ReluGradNode(Node):
+    """Gradient of relu_grad."""
+
+    __slots__ = ()
+    saved_names = ("other",)
+    saved_other: Any = None
+    saved_other_version: int = -1
+    broadcast: bool = False
+    input_shape: Any = None
+    input_dtype: Any = None
+    other_shape: Any = None
+    other_dtype: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_other = None
+        if edges[0] is not None:
+            other = self.saved_other
+            if other._counter is not None and other._counter.value != self.saved_other_version:
+                raise_stale(self, "other")
+            other = other._array
+            grad_of_input = relu_grad_kernel(grad, other)
+            if self.broadcast:
+                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        if edges[1] is not None:
+            grad_of_other = zeros_of_kernel(grad)
+            if self.broadcast:
+                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+        return (
+            grad_of_input,
+            grad_of_other,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_other = None
+        if edges[0] is not None:
+            other = self.unpack("other")
+            grad_of_input = F.relu_grad(grad, other)
+            if self.broadcast:
+                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        if edges[1] is not None:
+            grad_of_other = F.zeros_of(grad)
+            if self.broadcast:
+                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+        return (
+            grad_of_input,
+            grad_of_other,
+        )
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_other = None
+
+
+ReluGradNode.__name__ = ReluGradNode.__qualname__ = "ThresholdBackwardBackward0"
+
+
+def relu_grad(input: Tensor, other: Tensor) -> Tensor:
+    """The gradient of relu, given that of its result: zero where the result, `other`, is not positive."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(relu_grad, (input, other), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.records
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("relu_grad", "input", 1, input)
+    if not isinstance(other, TensorBase):
+        other = as_tensor_argument("relu_grad", "other", 2, other)
+    input_array = input._array
+    other_array = other._array
+    promoted = False
+    if input_array.dtype is not other_array.dtype:
+        input_array, other_array = promote_arrays(input_array, other_array)
+        promoted = True
+    try:
+        computed: Any = relu_grad_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad or other._requires_grad):
+        node = ReluGradNode()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (other._edge or gradient_edge(other)) if other._requires_grad else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
+            node.broadcast = True
+            node.input_shape = input._array.shape
+            node.input_dtype = input._array.dtype
+            node.other_shape = other._array.shape
+            node.other_dtype = other._array.dtype
+        if input._requires_grad:
+            node.saved_other = other
+            node.saved_other_version = other._counter.value if other._counter is not None else 0
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, other):
+            carry_tangents(
+                result,
+                relu_grad_tangent,
+                (
+                    input,
+                    other,
+                ),
+                (
+                    input,
+                    other,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def relu_grad_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
+    """Tangent of relu_grad."""
+    terms = []
+    if input_tangent is not None:
+        grad = conjugate(input_tangent)
+        terms.append(conjugate(F.relu_grad(grad, other)))
+    if other_tangent is not None:
+        grad = conjugate(other_tangent)
+        terms.append(conjugate(F.zeros_of(grad)))
     return sum_of_terms(terms, result)
 
 
@@ -791,6 +937,9 @@ class SoftshrinkBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         lambd = self.saved_lambd
         edges = self.next_edges
         if edges[0] is None:
@@ -799,7 +948,11 @@ class SoftshrinkBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = drop_where_kernel(abs_kernel(input) <= lambd, grad)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -889,6 +1042,9 @@ class HardshrinkBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         lambd = self.saved_lambd
         edges = self.next_edges
         if edges[0] is None:
@@ -897,7 +1053,11 @@ class HardshrinkBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = drop_where_kernel(abs_kernel(input) <= lambd, grad)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1094,9 +1254,6 @@ class HardsigmoidBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -1104,11 +1261,7 @@ class HardsigmoidBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        if half:
-            input = widen_half(input)
         grad_of_input = keep_where_kernel(logical_and_kernel(input > -3, input < 3), grad / 6)
-        if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1299,6 +1452,9 @@ class EluBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         alpha = self.saved_alpha
         scale = self.saved_scale
         input_scale = self.saved_input_scale
@@ -1309,7 +1465,11 @@ class EluBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = elu_grad_kernel(grad, input, alpha, scale, input_scale)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1521,9 +1681,6 @@ class LeakyReluBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
         negative_slope = self.saved_negative_slope
         edges = self.next_edges
         if edges[0] is None:
@@ -1532,11 +1689,7 @@ class LeakyReluBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        if half:
-            input = widen_half(input)
         grad_of_input = where_kernel(input > 0, grad, grad * negative_slope)
-        if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1638,9 +1791,6 @@ class PreluKernelBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
         edges = self.next_edges
         grad_of_input = None
         grad_of_weight = None
@@ -1649,31 +1799,21 @@ class PreluKernelBackward0(Node):
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
-            if half:
-                input = widen_half(input)
             weight = self.saved_weight
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
             weight = weight._array
-            if half:
-                weight = widen_half(weight)
             grad_of_input = where_kernel(input > 0, grad, weight * grad)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-            elif half:
-                grad_of_input = grad_of_input.astype(grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
-            if half:
-                input = widen_half(input)
             grad_of_weight = drop_where_kernel(input > 0, input * grad)
             if self.broadcast:
                 grad_of_weight = sum_to_like(grad_of_weight, self.weight_shape, self.weight_dtype)
-            elif half:
-                grad_of_weight = grad_of_weight.astype(grads[0].dtype)
         return (
             grad_of_input,
             grad_of_weight,
@@ -2126,6 +2266,9 @@ class LogitBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         eps = self.saved_eps
         edges = self.next_edges
         if edges[0] is None:
@@ -2134,7 +2277,11 @@ class LogitBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = logit_grad_kernel(grad, input, eps)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:

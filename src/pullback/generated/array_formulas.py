@@ -653,14 +653,14 @@ def gamma_density(shape: Any, value: Any) -> Any:
 
 def i1_grad(grad: Any, input: Any, result: Any) -> Any:
     """The gradient of i1: i0(x) - i1(x) / x, which is 1/2 at zero."""
-    small = F.abs(input) <= 2.2e-16
+    small = F.logical_not(F.abs(input) > 2.2e-16)
     safe = F.where(small, 1, input)
     return grad * F.where(small, 0.5, F.i0(input) - result / safe)
 
 
 def i1e_grad(grad: Any, input: Any, result: Any) -> Any:
     """The gradient of i1e: i0e(x) - i1e(x) (sgn(x) + 1 / x), which is 1/2 at zero."""
-    small = F.abs(input) <= 2.2e-16
+    small = F.logical_not(F.abs(input) > 2.2e-16)
     safe = F.where(small, 1, input)
     return grad * F.where(small, 0.5, F.i0e(input) - result * (F.sgn(safe) + 1 / safe))
 
@@ -678,5 +678,13 @@ def var_grad(grad: Any, input: Any, dim: Dims, correction: float, keepdim: bool)
 def sinc_grad(grad: Any, input: Any) -> Any:
     """The gradient of sin(pi x) / (pi x): zero at zero."""
     angle = input * math.pi
-    slope = (angle * F.cos(angle) - F.sin(angle)) / (angle * input)
-    return F.where(input == 0, 0, grad * F.conj(slope))
+    area = input * input * math.pi
+    slope = (angle * F.cos(angle) - F.sin(angle)) / area
+    return F.where(area == 0, 0, grad * F.conj(slope))
+
+
+def acosh_slope(input: Any) -> Any:
+    """The derivative of acosh; in the complex plane each root has its own branch."""
+    if F.is_complex_value(input):
+        return F.rsqrt(input - 1) * F.rsqrt(input + 1)
+    return F.rsqrt(input * input - 1)

@@ -230,6 +230,9 @@ class MaximumBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
@@ -238,25 +241,37 @@ class MaximumBackward0(Node):
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
+            if half:
+                other = widen_half(other)
             grad_of_input = share_of_tie_kernel(grad, input < other, input == other)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            elif half:
+                grad_of_input = grad_of_input.astype(grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
+            if half:
+                other = widen_half(other)
             grad_of_other = share_of_tie_kernel(grad, input > other, input == other)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+            elif half:
+                grad_of_other = grad_of_other.astype(grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -394,6 +409,9 @@ class MinimumBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
@@ -402,25 +420,37 @@ class MinimumBackward0(Node):
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
+            if half:
+                other = widen_half(other)
             grad_of_input = share_of_tie_kernel(grad, input > other, input == other)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            elif half:
+                grad_of_input = grad_of_input.astype(grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
+            if half:
+                other = widen_half(other)
             grad_of_other = share_of_tie_kernel(grad, input < other, input == other)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+            elif half:
+                grad_of_other = grad_of_other.astype(grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -558,9 +588,6 @@ class FmaxBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
         edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
@@ -569,37 +596,25 @@ class FmaxBackward0(Node):
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
-            if half:
-                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
-            if half:
-                other = widen_half(other)
             grad_of_input = keep_where_kernel(logical_or_kernel(input >= other, isnan_kernel(other)), grad)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-            elif half:
-                grad_of_input = grad_of_input.astype(grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
-            if half:
-                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
-            if half:
-                other = widen_half(other)
             grad_of_other = drop_where_kernel(logical_or_kernel(input >= other, isnan_kernel(other)), grad)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-            elif half:
-                grad_of_other = grad_of_other.astype(grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -737,9 +752,6 @@ class FminBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
         edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
@@ -748,37 +760,25 @@ class FminBackward0(Node):
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
-            if half:
-                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
-            if half:
-                other = widen_half(other)
             grad_of_input = keep_where_kernel(logical_or_kernel(input <= other, isnan_kernel(other)), grad)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-            elif half:
-                grad_of_input = grad_of_input.astype(grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
-            if half:
-                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
-            if half:
-                other = widen_half(other)
             grad_of_other = drop_where_kernel(logical_or_kernel(input <= other, isnan_kernel(other)), grad)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-            elif half:
-                grad_of_other = grad_of_other.astype(grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -911,6 +911,9 @@ class ClampNode(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         min = self.saved_min
         max = self.saved_max
         edges = self.next_edges
@@ -920,7 +923,11 @@ class ClampNode(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = clamp_grad_kernel(grad, input, min, max)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1031,6 +1038,9 @@ class ClampTensorNode(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         grad_of_input = None
         grad_of_min = None
@@ -1040,55 +1050,79 @@ class ClampTensorNode(Node):
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
             min = self.saved_min
             if self.saved_min_version >= 0:
                 if min._counter is not None and min._counter.value != self.saved_min_version:
                     raise_stale(self, "min")
                 min = min._array
+                if half:
+                    min = widen_half(min)
             max = self.saved_max
             if self.saved_max_version >= 0:
                 if max._counter is not None and max._counter.value != self.saved_max_version:
                     raise_stale(self, "max")
                 max = max._array
+                if half:
+                    max = widen_half(max)
             grad_of_input = clamp_grad_kernel(grad, input, min, max)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            elif half:
+                grad_of_input = grad_of_input.astype(grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
             min = self.saved_min
             if self.saved_min_version >= 0:
                 if min._counter is not None and min._counter.value != self.saved_min_version:
                     raise_stale(self, "min")
                 min = min._array
+                if half:
+                    min = widen_half(min)
             max = self.saved_max
             if self.saved_max_version >= 0:
                 if max._counter is not None and max._counter.value != self.saved_max_version:
                     raise_stale(self, "max")
                 max = max._array
+                if half:
+                    max = widen_half(max)
             grad_of_min = clamp_grad_min_kernel(grad, input, min, max)
             if self.broadcast:
                 grad_of_min = sum_to_like(grad_of_min, self.min_shape, self.min_dtype)
+            elif half:
+                grad_of_min = grad_of_min.astype(grads[0].dtype)
         if edges[2] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
             min = self.saved_min
             if self.saved_min_version >= 0:
                 if min._counter is not None and min._counter.value != self.saved_min_version:
                     raise_stale(self, "min")
                 min = min._array
+                if half:
+                    min = widen_half(min)
             max = self.saved_max
             if self.saved_max_version >= 0:
                 if max._counter is not None and max._counter.value != self.saved_max_version:
                     raise_stale(self, "max")
                 max = max._array
+                if half:
+                    max = widen_half(max)
             grad_of_max = clamp_grad_max_kernel(grad, input, min, max)
             if self.broadcast:
                 grad_of_max = sum_to_like(grad_of_max, self.max_shape, self.max_dtype)
+            elif half:
+                grad_of_max = grad_of_max.astype(grads[0].dtype)
         return (
             grad_of_input,
             grad_of_min,

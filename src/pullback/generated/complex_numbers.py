@@ -151,6 +151,9 @@ class AngleBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -158,7 +161,11 @@ class AngleBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = angle_grad_kernel(grad, input)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -241,6 +248,9 @@ class SgnBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -248,11 +258,17 @@ class SgnBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
         result = result._array
+        if half:
+            result = widen_half(result)
         grad_of_input = sgn_grad_kernel(grad, input, result)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -335,10 +351,15 @@ class ConjPhysicalBackward0(Node):
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = conj_physical_kernel(grad)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -575,6 +596,9 @@ class ComplexBackward0(Node):
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         grad_of_real = None
         grad_of_imag = None
@@ -582,10 +606,14 @@ class ComplexBackward0(Node):
             grad_of_real = real_part_kernel(grad)
             if self.broadcast:
                 grad_of_real = sum_to_like(grad_of_real, self.real_shape, self.real_dtype)
+            elif half:
+                grad_of_real = grad_of_real.astype(grads[0].dtype)
         if edges[1] is not None:
             grad_of_imag = imaginary_part_kernel(grad)
             if self.broadcast:
                 grad_of_imag = sum_to_like(grad_of_imag, self.imag_shape, self.imag_dtype)
+            elif half:
+                grad_of_imag = grad_of_imag.astype(grads[0].dtype)
         return (
             grad_of_real,
             grad_of_imag,

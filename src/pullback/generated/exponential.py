@@ -262,6 +262,9 @@ class PowScalarNode(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -269,14 +272,20 @@ class PowScalarNode(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         exponent = self.saved_exponent
         if self.saved_exponent_version >= 0:
             if exponent._counter is not None and exponent._counter.value != self.saved_exponent_version:
                 raise_stale(self, "exponent")
             exponent = exponent._array
+            if half:
+                exponent = widen_half(exponent)
         grad_of_input = pow_grad_input_kernel(grad, input, exponent)
         if self.broadcast:
             grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        elif half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -403,6 +412,9 @@ class PowBaseNode(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -410,18 +422,26 @@ class PowBaseNode(Node):
         if exponent._counter is not None and exponent._counter.value != self.saved_exponent_version:
             raise_stale(self, "exponent")
         exponent = exponent._array
+        if half:
+            exponent = widen_half(exponent)
         input = self.saved_input
         if self.saved_input_version >= 0:
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
+            if half:
+                input = widen_half(input)
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
         result = result._array
+        if half:
+            result = widen_half(result)
         grad_of_exponent = pow_base_grad_kernel(grad, exponent, input, result)
         if self.broadcast:
             grad_of_exponent = sum_to_like(grad_of_exponent, self.exponent_shape, self.exponent_dtype)
+        elif half:
+            grad_of_exponent = grad_of_exponent.astype(grads[0].dtype)
         return (grad_of_exponent,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1340,7 +1360,7 @@ def log10_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
-class Log1pBackward0(Node):
+class Log1pNode(Node):
     """Gradient of log1p."""
 
     __slots__ = ()
@@ -1387,6 +1407,9 @@ class Log1pBackward0(Node):
         self.saved_input = None
 
 
+Log1pNode.__name__ = Log1pNode.__qualname__ = "Log1PBackward0"
+
+
 def log1p(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute log(1 + input), accurate near zero."""
     record = True
@@ -1409,7 +1432,7 @@ def log1p(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = Log1pBackward0()
+        node = Log1pNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

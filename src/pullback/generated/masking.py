@@ -7,6 +7,7 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
+from pullback.backend.dtype import widen_half
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import masked_keep as masked_keep_kernel
 from pullback.generated.array_formulas import strided_part as strided_part_kernel
@@ -1024,10 +1025,15 @@ class FillNode(Node):
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = zeros_in_shape_of_kernel(grad)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1211,10 +1217,15 @@ class ZeroBackward0(Node):
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = zeros_in_shape_of_kernel(grad)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:

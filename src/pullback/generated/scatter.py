@@ -7,6 +7,7 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
+from pullback.backend.dtype import widen_half
 from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import index_add_back_source as index_add_back_source_kernel
@@ -358,6 +359,9 @@ class ScatterValueNode(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         dim = self.saved_dim
         edges = self.next_edges
         if edges[0] is None:
@@ -366,7 +370,11 @@ class ScatterValueNode(Node):
         if index._counter is not None and index._counter.value != self.saved_index_version:
             raise_stale(self, "index")
         index = index._array
+        if half:
+            index = widen_half(index)
         grad_of_input = scatter_value_kernel(grad, dim, index, 0)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1198,6 +1206,9 @@ class IndexFillBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         dim = self.saved_dim
         edges = self.next_edges
         if edges[0] is None:
@@ -1206,7 +1217,11 @@ class IndexFillBackward0(Node):
         if index._counter is not None and index._counter.value != self.saved_index_version:
             raise_stale(self, "index")
         index = index._array
+        if half:
+            index = widen_half(index)
         grad_of_input = index_fill_kernel(grad, dim, index, 0)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:

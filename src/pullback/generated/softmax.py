@@ -7,6 +7,7 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
+from pullback.backend.dtype import widen_half
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import logsumexp_grad as logsumexp_grad_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
@@ -41,6 +42,9 @@ class SoftmaxBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         dim = self.saved_dim
         edges = self.next_edges
         if edges[0] is None:
@@ -49,7 +53,11 @@ class SoftmaxBackward0(Node):
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
         result = result._array
+        if half:
+            result = widen_half(result)
         grad_of_input = softmax_grad_kernel(grad, result, dim)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:

@@ -9,6 +9,7 @@ import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.backend.dtype import promote_arrays, promote_arrays_to_float, promote_to_float, widen_half
 from pullback.errors import graph_freed
+from pullback.generated.array_formulas import acosh_slope as acosh_slope_kernel
 from pullback.generated.array_formulas import sinc_grad as sinc_grad_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
@@ -1107,7 +1108,7 @@ class AcoshBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = grad * (rsqrt_kernel(input - 1) * rsqrt_kernel(input + 1)).conjugate()
+        grad_of_input = grad * acosh_slope_kernel(input).conjugate()
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1120,7 +1121,7 @@ class AcoshBackward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = grad * conjugate(F.rsqrt(input - 1) * F.rsqrt(input + 1))
+        grad_of_input = grad * conjugate(F.acosh_slope(input))
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -1181,7 +1182,7 @@ def acosh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * conjugate(F.rsqrt(input - 1) * F.rsqrt(input + 1))))
+        terms.append(conjugate(grad * conjugate(F.acosh_slope(input))))
     return sum_of_terms(terms, result)
 
 
@@ -1656,17 +1657,22 @@ def hypot_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other
     return sum_of_terms(terms, result)
 
 
-class Deg2radBackward0(Node):
+class Deg2radNode(Node):
     """Gradient of deg2rad."""
 
     __slots__ = ()
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = deg2rad_kernel(grad)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1676,6 +1682,9 @@ class Deg2radBackward0(Node):
             return (None,)
         grad_of_input = F.deg2rad(grad)
         return (grad_of_input,)
+
+
+Deg2radNode.__name__ = Deg2radNode.__qualname__ = "Deg2RadBackward0"
 
 
 def deg2rad(input: Tensor, *, out: Any = None) -> Tensor:
@@ -1700,7 +1709,7 @@ def deg2rad(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = Deg2radBackward0()
+        node = Deg2radNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1733,17 +1742,22 @@ def deg2rad_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
-class Rad2degBackward0(Node):
+class Rad2degNode(Node):
     """Gradient of rad2deg."""
 
     __slots__ = ()
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = rad2deg_kernel(grad)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1753,6 +1767,9 @@ class Rad2degBackward0(Node):
             return (None,)
         grad_of_input = F.rad2deg(grad)
         return (grad_of_input,)
+
+
+Rad2degNode.__name__ = Rad2degNode.__qualname__ = "Rad2DegBackward0"
 
 
 def rad2deg(input: Tensor, *, out: Any = None) -> Tensor:
@@ -1777,7 +1794,7 @@ def rad2deg(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = Rad2degBackward0()
+        node = Rad2degNode()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1823,6 +1840,9 @@ class SincBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -1830,7 +1850,11 @@ class SincBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        if half:
+            input = widen_half(input)
         grad_of_input = sinc_grad_kernel(grad, input)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:

@@ -14,7 +14,7 @@ from pullback.graph.saved_tensor import pack_saved_tensors
 from pullback.graph.views import check_view_modification, rebase_view, view_edge
 from pullback.modes.switches import switches
 from pullback.tensor.tensor import Tensor
-from pullback.tensor.version_counter import VersionCounter
+from pullback.tensor.version_counter import InferenceVersion, VersionCounter
 
 
 def gradient_edge(tensor: Tensor) -> Edge | None:
@@ -82,7 +82,7 @@ def bump_version(tensor: Tensor) -> None:
     counter = tensor._counter
     if counter is None:
         tensor._counter = VersionCounter(1)
-    else:
+    elif type(counter) is not InferenceVersion:
         counter.value += 1
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.backend.array_module import copy_array, has_internal_overlap
-from pullback.backend.dtype import can_cast, scalar_type_name
+from pullback.backend.dtype import can_cast, is_float_or_complex, scalar_type_name
 from pullback.graph.history import bump_version, check_in_place, gradient_edge, rebase_history
 from pullback.graph.saved_tensor import SavedOutput
 from pullback.graph.tangents import levels_of, set_tangent, tangent_at
@@ -32,7 +32,7 @@ def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any
                 return taken
     if not isinstance(input, TensorBase):
         return function(input, *args, **kwargs)
-    grad_mode = not process.changed or switches.grad_mode
+    grad_mode = (not process.changed or switches.records) and is_float_or_complex(input._array.dtype)
     others = [a for a in (*args, *kwargs.values()) if isinstance(a, TensorBase)]
     records = grad_mode and (input._requires_grad or any(a._requires_grad for a in others))
     check_in_place(input, records=records)  # type: ignore[arg-type]  # every TensorBase is a Tensor
@@ -120,7 +120,7 @@ def write_out(name: str, out: Any, result: Any) -> Any:
         return out
     if not isinstance(out, TensorBase):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    if (result._requires_grad or out._requires_grad) and (not process.changed or switches.grad_mode):
+    if (result._requires_grad or out._requires_grad) and (not process.changed or switches.records):
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."

@@ -37,7 +37,7 @@ def note_inference(result: Any) -> None:
     """Mark results made in inference mode."""
     if switches.inference_mode:
         for tensor in result if isinstance(result, tuple) else (result,):
-            tensor._require_extra().inference = True
+            tensor._become_inference()
 
 
 def note_view_inference(result: Any) -> None:

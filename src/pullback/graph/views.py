@@ -39,9 +39,9 @@ def make_view(
     base = source
     if process.changed:
         if source.is_inference():
-            view._require_extra().inference = True
+            view._become_inference()
             return
-        creation = INFERENCE if switches.inference_mode else creation if switches.grad_mode else NO_GRAD
+        creation = INFERENCE if switches.inference_mode else creation if switches.records else NO_GRAD
     if extra is not None and extra.view is not None:
         info = extra.view
         base = info.base

@@ -28,6 +28,8 @@ _lock = threading.Lock()
 class Switches(threading.local):
     """The switches of one thread. Write through `set_switch`, so that `process.changed` stays true."""
 
+    records: bool = True
+    """Whether operations are recorded: grad mode is on, and inference mode is not."""
     grad_mode: bool = True
     inference_mode: bool = False
     forward_grad: bool = True
@@ -61,6 +63,7 @@ def set_switch(name: str, value: Any) -> Any:
     """Set one switch of this thread and return its former value."""
     former = getattr(switches, name)
     setattr(switches, name, value)
+    switches.records = switches.grad_mode and not switches.inference_mode
     away = any(getattr(switches, key) != default for key, default in _DEFAULTS.items())
     if away is not switches.away:
         switches.away = away

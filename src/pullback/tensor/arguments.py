@@ -6,18 +6,31 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.backend.array_module import is_array, is_number
+from pullback.backend.array_module import as_array, is_array, is_number
 from pullback.backend.dtype import (
-    default_float, dtype, is_float_or_complex, result_dtype, to_dtype,
+    default_float, dtype, is_float_or_complex, number_as, number_dtype, result_dtype, to_dtype,
 )  # fmt: skip
 from pullback.errors import not_a_tensor
-from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
+from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
 from pullback.typing import Array, DType, Dims, Shape
 
 
+# The functions that take a number in place of their first tensor.
+_NUMBER_FIRST = {"add", "sub", "mul", "div", "floor_divide"}
+
+
 def as_tensor_argument(function: str, name: str, position: int, value: Any) -> Tensor:
-    """A tensor argument that is something else: always an error, with PyTorch's words."""
+    """A tensor argument that is something else: a number where PyTorch allows it, else an error with its words."""
+    if function in _NUMBER_FIRST and isinstance(value, (bool, int, float, complex)):
+        return new_tensor(as_array(number_as(value, number_dtype(value))))
     raise not_a_tensor(function, name, position, value)
+
+
+def number_beside(value: Any, other: Any) -> Any:
+    """A number that stands in a tensor's place, as a 0-dim tensor of the dtype it promotes to beside `other`."""
+    if isinstance(value, (bool, int, float, complex)) and isinstance(other, TensorBase):
+        return new_tensor(as_array(number_as(value, result_dtype((value, other._array)))))
+    return value
 
 
 def as_number_argument(function: str, name: str, value: Any) -> Any:
@@ -82,9 +95,7 @@ def as_numpy_dtype(value: Any) -> Any:
         return value.numpy_dtype
     if value is float:
         return default_float()
-    if value in (int, bool, complex):
-        from pullback.backend.dtype import number_dtype  # rarely needed
-
+    if value is int or value is bool or value is complex:
         return number_dtype(value(0))
     if hasattr(value, "kind") and hasattr(value, "itemsize"):
         return value

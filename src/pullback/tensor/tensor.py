@@ -21,7 +21,7 @@ from pullback.modes.interception import register_overriding_type
 from pullback.modes.switches import process, switches
 from pullback.tensor.autograd_extra import AutogradExtra
 from pullback.tensor.size import Size
-from pullback.tensor.version_counter import VersionCounter
+from pullback.tensor.version_counter import InferenceVersion, VersionCounter
 from pullback.typing import Array
 
 if TYPE_CHECKING:
@@ -316,7 +316,11 @@ class Tensor(TensorBase):
     def _note_inference(self, source: Tensor | None = None) -> None:
         """Mark a new tensor as an inference tensor where it is one."""
         if switches.inference_mode and (source is None or source.is_inference()):
-            self._require_extra().inference = True
+            self._become_inference()
+
+    def _become_inference(self) -> None:
+        self._require_extra().inference = True
+        self._counter = InferenceVersion()
 
     # Hooks and backward: the engine is above this layer.
 

@@ -34,3 +34,20 @@ class VersionCounter:
     def live_views(self) -> list[Any]:
         """The views that still exist."""
         return [view for ref in self.views or () if (view := ref()) is not None]
+
+
+class InferenceVersion(VersionCounter):
+    """The counter of inference tensors, which have no version: reading it is how one would be saved for backward."""
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> int:
+        raise RuntimeError(
+            "Inference tensors cannot be saved for backward. Make a normal tensor of it with .clone() to use it in "
+            "autograd."
+        )
+
+    @value.setter
+    def value(self, value: int) -> None:
+        pass

@@ -1,0 +1,153 @@
+"""Group 4: hooks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def row_054_tensor_hook(torch: Any, say: Any) -> None:
+    x = torch.ones(2, requires_grad=True)
+    y = x * 2
+    order: list[str] = []
+    y.register_hook(lambda g: order.append("tensor"))
+    y.grad_fn.register_prehook(lambda g: order.append("pre"))
+    x.register_hook(lambda g: g * 5)
+    y.sum().backward()
+    say(order, x.grad)
+    with say.catch("cannot register a hook on a tensor that doesn't require gradient"):
+        torch.ones(1).register_hook(lambda g: g)
+    for result, phrase in [
+        (3, "expected Variable, but hook returned 'int'"),
+        (torch.ones(3), "has changed the size of value"),
+        (torch.ones(2, dtype=torch.float64), "has changed the type of value (was torch.FloatTensor got torch.DoubleTensor)"),
+    ]:
+        z = torch.ones(2, requires_grad=True)
+        z.register_hook(lambda g, r=result: r)
+        with say.catch(phrase):
+            (z * 2).sum().backward()
+
+
+def row_055_order_and_removal(torch: Any, say: Any) -> None:
+    x = torch.ones(1, requires_grad=True)
+    order: list[str] = []
+    first = x.register_hook(lambda g: order.append("first"))
+    x.register_hook(lambda g: order.append("second"))
+    x.register_hook(lambda g: g + 1)
+    x.register_hook(lambda g: g * 10)
+    (x * 1).backward()
+    say(order, x.grad)
+    first.remove()
+    first.remove()
+    order.clear()
+    with x.register_hook(lambda g: order.append("inside")):
+        (x * 1).backward()
+    (x * 1).backward()
+    say(order)
+
+
+def row_056_hooks_and_in_place(torch: Any, say: Any) -> None:
+    x = torch.ones(1, requires_grad=True)
+    y = x * 1
+    seen: list[Any] = []
+    y.register_hook(lambda g: seen.append(("before", g.item())))
+    y.mul_(3)
+    y.register_hook(lambda g: seen.append(("after", g.item())))
+    (y * 2).backward()
+    say(seen)
+
+
+def row_057_post_accumulate(torch: Any, say: Any) -> None:
+    x = torch.ones(2, requires_grad=True)
+    seen: list[Any] = []
+    handle = x.register_post_accumulate_grad_hook(lambda p: seen.append(p.grad.tolist()))
+    (x * 2).sum().backward()
+    torch.autograd.grad((x * 2).sum(), x)
+    say(seen)
+    handle.remove()
+    (x * 2).sum().backward()
+    say(len(seen))
+    with say.catch("post accumulate grad hooks cannot be registered on non-leaf tensors"):
+        (x * 2).register_post_accumulate_grad_hook(lambda p: None)
+
+    def clear(p: Any) -> None:
+        p.grad = None
+
+    x.register_post_accumulate_grad_hook(clear)
+    (x * 2).sum().backward()
+    say(x.grad)
+
+
+def row_058_node_hook(torch: Any, say: Any) -> None:
+    x, y = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
+    z = x * y
+    seen: list[Any] = []
+    z.grad_fn.register_hook(lambda gi, go: seen.append((len(gi), len(go))))
+    z.grad_fn.register_hook(lambda gi, go: (gi[0] * 7, gi[1]))
+    z.backward()
+    say(seen, x.grad, y.grad)
+    z = x * y
+    z.grad_fn.register_hook(lambda gi, go: (gi[0],))
+    with say.catch("has returned an incorrect number of values (got 1, but expected 2)"):
+        z.backward()
+
+
+def row_059_node_prehook(torch: Any, say: Any) -> None:
+    x = torch.ones(1, requires_grad=True)
+    y = x * 2
+    y.grad_fn.register_prehook(lambda go: (go[0] * 3,))
+    y.backward()
+    say(x.grad)
+
+
+def row_060_accumulator_hooks(torch: Any, say: Any) -> None:
+    x = torch.ones(2, requires_grad=True)
+    node = x.expand_as(x).grad_fn.next_functions[0][0]
+    seen: list[Any] = []
+    node.register_hook(lambda gi, go: seen.append(("post", gi, x.grad is not None)))
+    node.register_prehook(lambda go: seen.append(("pre", x.grad is not None)))
+    (x * 2).sum().backward()
+    say(seen)
+
+
+def row_061_multi_grad_hook(torch: Any, say: Any) -> None:
+    register = torch.autograd.graph.register_multi_grad_hook
+    a, b, c = (torch.ones(1, requires_grad=True) for _ in range(3))
+    seen: list[Any] = []
+    register((a, b, c), lambda grads: seen.append([g is None for g in grads]))
+    (a * b).backward()
+    (a * b * c).backward()
+    say(seen)
+    first: list[Any] = []
+    register((a, b), lambda g: first.append(1), mode="any")
+    (a * b).backward()
+    say(len(first))
+    with say.catch("Expects mode to be one of ('all', 'any')"):
+        register((a,), lambda g: None, mode="none")
+
+
+def row_062_hooks_under_grad(torch: Any, say: Any) -> None:
+    x = torch.ones(2, requires_grad=True)
+    seen: list[str] = []
+    x.register_hook(lambda g: g * 2)
+    x.register_post_accumulate_grad_hook(lambda p: seen.append("post"))
+    say(torch.autograd.grad((x * 3).sum(), x), seen)
+
+
+def row_065_queue_callback(torch: Any, say: Any) -> None:
+    from importlib import import_module
+
+    variable = import_module(f"{torch.__name__}.autograd").Variable
+    x = torch.ones(1, requires_grad=True)
+    y = x * 2
+    order: list[str] = []
+
+    def hook(grad: Any) -> None:
+        variable._execution_engine.queue_callback(lambda: order.append("end"))
+        order.append("hook")
+
+    y.register_hook(hook)
+    x.register_hook(lambda g: order.append("leaf"))
+    y.backward()
+    say(order)
+    with say.catch("Final callbacks can only be installed during backward pass."):
+        variable._execution_engine.queue_callback(lambda: None)
