@@ -10,6 +10,11 @@ def relu(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=F.relu_grad(grad, result))
 
 
+@elementwise(out=False, node="ThresholdBackwardBackward0")
+def relu_grad(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    return wrt(input=F.relu_grad(grad, other), other=F.zeros_of(grad))
+
+
 @elementwise(in_place=True, promote="float")
 def sigmoid(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * F.conj((1 - result) * result))

@@ -63,7 +63,7 @@ def log10(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad / (F.conj(input) * 2.302585092994046))
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", node="Log1PBackward0")
 def log1p(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad / F.conj(input + 1))
 

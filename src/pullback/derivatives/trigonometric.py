@@ -57,7 +57,7 @@ def asinh(grad: Tensor, input: Tensor) -> Pullback:
 
 @elementwise(in_place=True, promote="float")
 def acosh(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=grad * F.conj(F.rsqrt(input - 1) * F.rsqrt(input + 1)))
+    return wrt(input=grad * F.conj(F.acosh_slope(input)))
 
 
 @elementwise(in_place=True, promote="float")
@@ -76,12 +76,12 @@ def hypot(grad: Tensor, input: Tensor, other: Tensor, *, result: Tensor) -> Pull
     return wrt(input=grad * (input / result), other=grad * (other / result))
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", node="Deg2RadBackward0")
 def deg2rad(grad: Tensor) -> Pullback:
     return wrt(input=F.deg2rad(grad))
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", node="Rad2DegBackward0")
 def rad2deg(grad: Tensor) -> Pullback:
     return wrt(input=F.rad2deg(grad))
 

@@ -9,11 +9,6 @@ import pullback.generated as F
 from pullback.typing import Scalar
 
 
-def relu_grad(grad: Any, result: Any) -> Any:
-    """The gradient of relu: zero where the result is not positive."""
-    return F.drop_where(result <= 0, grad)
-
-
 def silu_slope(input: Any) -> Any:
     """The derivative of x * sigmoid(x)."""
     gate = F.sigmoid(input)

@@ -11,5 +11,13 @@ import pullback.generated as F
 def sinc_grad(grad: Any, input: Any) -> Any:
     """The gradient of sin(pi x) / (pi x): zero at zero."""
     angle = input * math.pi
-    slope = (angle * F.cos(angle) - F.sin(angle)) / (angle * input)
-    return F.where(input == 0, 0, grad * F.conj(slope))
+    area = input * input * math.pi
+    slope = (angle * F.cos(angle) - F.sin(angle)) / area
+    return F.where(area == 0, 0, grad * F.conj(slope))
+
+
+def acosh_slope(input: Any) -> Any:
+    """The derivative of acosh; in the complex plane each root has its own branch."""
+    if F.is_complex_value(input):
+        return F.rsqrt(input - 1) * F.rsqrt(input + 1)
+    return F.rsqrt(input * input - 1)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
-from pullback.backend.array_module import as_array
-from pullback.backend.dtype import number_as, result_dtype
 from pullback.graph.in_place import in_place
-from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
+from pullback.tensor.arguments import number_beside
+from pullback.tensor.tensor import Tensor, TensorBase
 
 reflected_add = G.add
 reflected_mul = G.mul
@@ -48,7 +47,7 @@ def reflected_div(input: Tensor, other: Any) -> Any:
 
 def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
     """Divide and round down."""
-    return G.floor_divide(tensor_beside(input, other), other, out=out)
+    return G.floor_divide(number_beside(input, other), other, out=out)
 
 
 def reflected_floor_divide(input: Tensor, other: Any) -> Any:
@@ -59,7 +58,7 @@ def reflected_floor_divide(input: Tensor, other: Any) -> Any:
 def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
     """The remainder of a division rounded down: it has the sign of `other`."""
     if isinstance(other, TensorBase):
-        return G.remainder(tensor_beside(input, other), other, out=out)
+        return G.remainder(number_beside(input, other), other, out=out)
     return G.remainder_scalar(input, other, out=out)
 
 
@@ -88,10 +87,3 @@ def positive(input: Tensor) -> Any:
     if input._array.dtype == bool:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
-
-
-def tensor_beside(value: Any, other: Any) -> Any:
-    """A number that stands in a tensor's place, as a 0-dim tensor of the dtype it promotes to beside `other`."""
-    if isinstance(value, TensorBase) or not isinstance(other, TensorBase) or not isinstance(value, (int, float, complex)):
-        return value
-    return new_tensor(as_array(number_as(value, result_dtype((value, other._array)))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
-from pullback.functions.arithmetic import tensor_beside
+from pullback.tensor.arguments import number_beside
 from pullback.tensor.tensor import Tensor
 
 reflected_and = G.bitwise_and
@@ -15,27 +15,27 @@ reflected_xor = G.bitwise_xor
 
 def bitwise_and(input: Any, other: Any, *, out: Any = None) -> Any:
     """And of the bits."""
-    return G.bitwise_and(tensor_beside(input, other), other, out=out)
+    return G.bitwise_and(number_beside(input, other), other, out=out)
 
 
 def bitwise_or(input: Any, other: Any, *, out: Any = None) -> Any:
     """Or of the bits."""
-    return G.bitwise_or(tensor_beside(input, other), other, out=out)
+    return G.bitwise_or(number_beside(input, other), other, out=out)
 
 
 def bitwise_xor(input: Any, other: Any, *, out: Any = None) -> Any:
     """Exclusive or of the bits."""
-    return G.bitwise_xor(tensor_beside(input, other), other, out=out)
+    return G.bitwise_xor(number_beside(input, other), other, out=out)
 
 
 def bitwise_left_shift(input: Any, other: Any, *, out: Any = None) -> Any:
     """Shift the bits to the left."""
-    return G.bitwise_left_shift(tensor_beside(input, other), other, out=out)
+    return G.bitwise_left_shift(number_beside(input, other), other, out=out)
 
 
 def bitwise_right_shift(input: Any, other: Any, *, out: Any = None) -> Any:
     """Shift the bits to the right, keeping the sign."""
-    return G.bitwise_right_shift(tensor_beside(input, other), other, out=out)
+    return G.bitwise_right_shift(number_beside(input, other), other, out=out)
 
 
 def reflected_left_shift(input: Tensor, other: Any) -> Any:

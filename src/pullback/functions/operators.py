@@ -77,9 +77,9 @@ OPERATORS["__setitem__"] = _setitem
 
 PROPERTIES: dict[str, Any] = {
     "T": property(lambda self: F.tensor_T(self)),
-    "mT": property(lambda self: F.transpose(self, -2, -1)),
+    "mT": property(lambda self: F.tensor_mT(self)),
     "H": property(lambda self: F.tensor_H(self)),
-    "mH": property(lambda self: F.transpose(F.conj(self), -2, -1)),
+    "mH": property(lambda self: F.tensor_mH(self)),
     "real": property(lambda self: F.real(self), lambda self, value: self.real.copy_(value)),
     "imag": property(lambda self: F.imag(self), lambda self, value: self.imag.copy_(value)),
 }

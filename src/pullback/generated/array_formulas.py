@@ -216,7 +216,8 @@ def _count_of(tensor: Any) -> int:
 
 def clamped_distance_grad(grad: Any, input: Any, target: Any, reduction: int, factor: float, limit: float) -> Any:
     """The gradient of smooth_l1_loss and huber_loss: the distance, scaled and clamped."""
-    return F.loss_weight(grad, _count_of(input), reduction) * F.clamp((input - target) * factor, -limit, limit)
+    distance = F.clamp((input - target) * factor, -limit, limit)
+    return F.to_dtype(F.loss_weight(grad, _count_of(input), reduction) * distance, input.dtype)
 
 
 def soft_margin_loss_grad(grad: Any, input: Any, target: Any, reduction: int) -> Any:
@@ -269,7 +270,7 @@ def multi_margin_loss_grad(
     if p == 2:
         slopes = slopes * (rows - F.take_along(rows, places, 1) + margin) * 2
     slopes = slopes - F.put_along(F.sum(slopes, (1,), True), places, tuple(slopes.shape), 1)
-    return F.reshape(F.reshape(grad, (-1, 1)) * slopes, shape)
+    return F.to_dtype(F.reshape(F.reshape(grad, (-1, 1)) * slopes, shape), input.dtype)
 
 
 def multilabel_margin_loss_grad(grad: Any, input: Any, target: Any, reduction: int) -> Any:
@@ -344,7 +345,7 @@ def vector_norm_grad(grad: Any, input: Any, ord: Any, dim: Dims, keepdim: bool, 
         return F.to_dtype(input * F.div_or_zero(grad, result), input.dtype)
     if math.isinf(ord):
         return grad * F.sgn(input) * F.shares(F.abs(input), result, dim, True)
-    return _general_norm_grad(grad, input, float(ord), result)
+    return F.to_dtype(_general_norm_grad(grad, input, float(ord), result), input.dtype)
 
 
 def _general_norm_grad(grad: Any, input: Any, order: float, result: Any) -> Any:
@@ -367,7 +368,7 @@ def renorm_grad(grad: Any, input: Any, p: Any, dim: int, maxnorm: Any) -> Any:
     pulled = F.sum(F.real(grad * F.conj(input)), others, True)
     to_norms = -pulled * factor / (norms + 1e-07)
     scaled = grad * factor + F.vector_norm_grad(to_norms, input, p, others, True, norms)
-    return F.where(norms > maxnorm, scaled, grad)
+    return F.where(norms > maxnorm, F.to_dtype(scaled, input.dtype), grad)
 
 
 def opposite(pad: Shape) -> Shape:
@@ -672,7 +673,7 @@ def var_grad(grad: Any, input: Any, dim: Dims, correction: float, keepdim: bool)
     freedom = math.prod([shape[a] for a in axes]) - correction
     factor = 2 / freedom if freedom > 0 else math.nan if freedom == 0 else 2 / freedom
     grad = F.restore_reduced(grad, shape, dim, keepdim)
-    return grad * factor * (input - F.mean(input, dim, True))
+    return F.to_dtype(grad * factor * (input - F.mean(input, dim, True)), input.dtype)
 
 
 def sinc_grad(grad: Any, input: Any) -> Any:

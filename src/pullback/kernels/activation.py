@@ -18,14 +18,14 @@ _CUBIC = 0.044715
 
 def relu(input: Array) -> Array:
     """Positive elements as they are, zero for the rest."""
-    if input.dtype.kind == "b":
-        raise RuntimeError("Boolean inputs not supported for relu")
+    if input.dtype.kind in "bc":
+        raise _unsupported_by_relu(input)
     return np.maximum(input, 0)
 
 
-def relu_grad(grad: Array, result: Array) -> Array:
-    """The gradient of relu: zero where the result is not positive."""
-    return drop_where(result <= 0, grad)
+def relu_grad(input: Array, other: Array) -> Array:
+    """The gradient of relu, given that of its result: zero where the result, `other`, is not positive."""
+    return drop_where(other <= 0, input)
 
 
 @_in_float32
@@ -149,3 +149,9 @@ def glu(input: Array, dim: Dim = -1) -> Array:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")
     first, second = np.split(input, 2, axis=dim)
     return first / (1 + np.exp(-second))  # type: ignore[no-any-return]
+
+
+def _unsupported_by_relu(input: Array) -> Exception:
+    if input.dtype.kind == "b":
+        return RuntimeError("Boolean inputs not supported for relu")
+    return NotImplementedError("clamp is not supported for complex types")

@@ -34,7 +34,7 @@ def sgn(input: Array) -> Array:
 
 def conj_physical(input: Array) -> Array:
     """The complex conjugate in new memory."""
-    return np.conjugate(input)
+    return input.copy() if input.dtype.kind == "b" else np.conjugate(input)
 
 
 def polar(abs: Array, angle: Array) -> Array:

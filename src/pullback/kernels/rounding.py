@@ -4,31 +4,37 @@ from __future__ import annotations
 
 import numpy as np
 
+from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.typing import Array, Scalar
 
 
 def floor(input: Array) -> Array:
     """Round down."""
+    _refuse_kinds(input, "bc", "floor_vml_cpu")
     return _copy(input) if input.dtype.kind in "iu" else np.floor(input)
 
 
 def ceil(input: Array) -> Array:
     """Round up."""
+    _refuse_kinds(input, "bc", "ceil_vml_cpu")
     return _copy(input) if input.dtype.kind in "iu" else np.ceil(input)
 
 
 def trunc(input: Array) -> Array:
     """Round towards zero."""
+    _refuse_kinds(input, "bc", "trunc_vml_cpu")
     return _copy(input) if input.dtype.kind in "iu" else np.trunc(input)
 
 
 def round(input: Array) -> Array:
     """Round to the nearest integer, halves to the even one."""
+    _refuse_kinds(input, "bc", "round_vml_cpu")
     return _copy(input) if input.dtype.kind in "iu" else np.rint(input)
 
 
 def round_decimals(input: Array, decimals: int) -> Array:
     """Round to a number of decimals; digits before the point where it is negative."""
+    _refuse_kinds(input, "biuc", "round_cpu")
     if input.dtype.itemsize == 2:
         return round_decimals(input.astype(np.float32), decimals).astype(input.dtype)
     power = input.dtype.type(10.0 ** abs(decimals))
@@ -37,18 +43,24 @@ def round_decimals(input: Array, decimals: int) -> Array:
 
 def frac(input: Array) -> Array:
     """The part behind the point, with the sign of `input`."""
+    _refuse_kinds(input, "biuc", "frac_cpu")
     return input - np.trunc(input)
 
 
 def sign(input: Array) -> Array:
     """-1, 0 or 1; nan is 0."""
-    if input.dtype == bool:
+    if input.dtype.kind == "b":
         return _copy(input)
+    if input.dtype.kind == "c":
+        raise NotImplementedError(
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+        )
     return (input > 0).astype(input.dtype) - (input < 0)  # type: ignore[no-any-return]
 
 
 def signbit(input: Array) -> Array:
     """Whether the sign bit is set: -0.0 has it."""
+    _refuse_kinds(input, "c", "signbit")
     return input < 0 if input.dtype.kind in "biu" else np.signbit(input)
 
 
@@ -64,6 +76,7 @@ def copysign_scalar(input: Array, other: Array | Scalar) -> Array:
 
 def nextafter(input: Array, other: Array) -> Array:
     """The next representable number after `input` towards `other`."""
+    _refuse_kinds(input, "biuc", "nextafter_cpu")
     return np.nextafter(input, other)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.typing import Array, DType
 
 # A formula's temporaries should fit the second-level cache, and large blocks hide NumPy's overhead per call; but a
@@ -35,6 +36,7 @@ def _natively(formula: Callable[..., Array], *inputs: Array) -> Array:
 def _in_blocks(formula: Callable[..., Array], working: Any, inputs: tuple[Array, ...]) -> Array:
     arrays = inputs if len(inputs) == 1 else np.broadcast_arrays(*inputs)
     first = arrays[0]
+    _refuse_kinds(first, "c", "special function")
     flat = [array.reshape(-1) for array in arrays]
     itemsize = np.dtype(working).itemsize
     size = min(max(first.size * itemsize // 16, _SMALLEST_BLOCK_BYTES), _LARGEST_BLOCK_BYTES) // itemsize

@@ -1,0 +1,212 @@
+"""Rules of kernels/special*.py. Bessel and Airy functions and the polynomials have no derivative in PyTorch."""
+
+from __future__ import annotations
+
+from pullback.rules import F, Pullback, Tensor, elementwise, non_differentiable, not_implemented, wrt
+
+
+@elementwise(in_place=True, promote="float")
+def erf(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad * F.exp(-input * input) * 1.1283791670955126)
+
+
+@elementwise(in_place=True, promote="float")
+def erfc(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad * F.exp(-input * input) * -1.1283791670955126)
+
+
+@elementwise(promote="float", node="SpecialErfcxBackward0")
+def erfcx(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(input=grad * (2 * input * result - 1.1283791670955126))
+
+
+@elementwise(in_place=True, promote="float")
+def erfinv(grad: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(input=grad * F.exp(result * result) * 0.886226925452758)
+
+
+@elementwise(promote="float")
+def ndtr(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad * F.exp(input * input / -2) * 0.3989422804014327)
+
+
+@elementwise(promote="float", node="SpecialLogNdtrBackward0")
+def log_ndtr(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad / F.erfcx(input * -0.7071067811865476) * 0.7978845608028654)
+
+
+@elementwise(promote="float", node="SpecialNdtriBackward0")
+def ndtri(grad: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(input=grad * F.exp(result * result / 2) * 2.5066282746310002)
+
+
+@elementwise(promote="float", node="SpecialEntrBackward0")
+def entr(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad * (-F.log(input) - 1))
+
+
+@elementwise(in_place=True, promote="float")
+def xlogy(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    return wrt(
+        input=F.drop_where(F.logical_and(input == 0, other <= 0), grad * F.log(other)),
+        other=grad * input / other,
+    )
+
+
+@elementwise(promote="float", node="SpecialXlog1PyBackward0")
+def xlog1py(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    return wrt(
+        input=F.drop_where(F.logical_and(input == 0, other <= -1), grad * F.log1p(other)),
+        other=grad * input / (other + 1),
+    )
+
+
+@elementwise(in_place=True, promote="float")
+def lgamma(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad * F.digamma(input))
+
+
+@elementwise(in_place=True, promote="float")
+def digamma(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad * F.polygamma(1, input))
+
+
+@elementwise(promote="float")
+def polygamma(grad: Tensor, n: int, input: Tensor) -> Pullback:
+    return wrt(input=grad * F.polygamma(n + 1, input))
+
+
+@elementwise(in_place=True, promote="float")
+def mvlgamma(grad: Tensor, input: Tensor, p: int) -> Pullback:
+    return wrt(input=grad * F.mvlgamma_slope(input, p))
+
+
+@elementwise(promote="float", node="SpecialZetaBackward0")
+def zeta(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    return wrt(input=not_implemented("zeta"), other=-grad * input * F.zeta(input + 1, other))
+
+
+@elementwise(in_place=True, promote="float")
+def igamma(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    return wrt(input=not_implemented("igamma: input"), other=grad * F.gamma_density(input, other))
+
+
+@elementwise(in_place=True, promote="float")
+def igammac(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    return wrt(input=not_implemented("igammac: input"), other=-grad * F.gamma_density(input, other))
+
+
+@elementwise(in_place=True, promote="float")
+def i0(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad * F.i1(input))
+
+
+@elementwise(promote="float", node="SpecialI0EBackward0")
+def i0e(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(input=grad * (F.i1e(input) - F.sgn(input) * result))
+
+
+@elementwise(promote="float", node="SpecialI1Backward0")
+def i1(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(input=F.i1_grad(grad, input, result))
+
+
+@elementwise(promote="float", node="SpecialI1EBackward0")
+def i1e(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(input=F.i1e_grad(grad, input, result))
+
+
+@non_differentiable(promote="float")
+def airy_ai(input: Tensor) -> None: ...
+
+
+@non_differentiable(promote="float")
+def bessel_j0(input: Tensor) -> None: ...
+
+
+@non_differentiable(promote="float")
+def bessel_j1(input: Tensor) -> None: ...
+
+
+@non_differentiable(promote="float")
+def bessel_y0(input: Tensor) -> None: ...
+
+
+@non_differentiable(promote="float")
+def bessel_y1(input: Tensor) -> None: ...
+
+
+@non_differentiable(promote="float")
+def spherical_bessel_j0(input: Tensor) -> None: ...
+
+
+@non_differentiable(promote="float")
+def modified_bessel_i0(input: Tensor) -> None: ...
+
+
+@non_differentiable(promote="float")
+def modified_bessel_i1(input: Tensor) -> None: ...
+
+
+@non_differentiable(promote="float")
+def modified_bessel_k0(input: Tensor) -> None: ...
+
+
+@non_differentiable(promote="float")
+def modified_bessel_k1(input: Tensor) -> None: ...
+
+
+@non_differentiable(promote="float")
+def scaled_modified_bessel_k0(input: Tensor) -> None: ...
+
+
+@non_differentiable(promote="float")
+def scaled_modified_bessel_k1(input: Tensor) -> None: ...
+
+
+@non_differentiable(promote="float")
+def chebyshev_polynomial_t(input: Tensor, n: Tensor) -> None: ...
+
+
+@non_differentiable(promote="float")
+def chebyshev_polynomial_u(input: Tensor, n: Tensor) -> None: ...
+
+
+@non_differentiable(promote="float")
+def chebyshev_polynomial_v(input: Tensor, n: Tensor) -> None: ...
+
+
+@non_differentiable(promote="float")
+def chebyshev_polynomial_w(input: Tensor, n: Tensor) -> None: ...
+
+
+@non_differentiable(promote="float")
+def shifted_chebyshev_polynomial_t(input: Tensor, n: Tensor) -> None: ...
+
+
+@non_differentiable(promote="float")
+def shifted_chebyshev_polynomial_u(input: Tensor, n: Tensor) -> None: ...
+
+
+@non_differentiable(promote="float")
+def shifted_chebyshev_polynomial_v(input: Tensor, n: Tensor) -> None: ...
+
+
+@non_differentiable(promote="float")
+def shifted_chebyshev_polynomial_w(input: Tensor, n: Tensor) -> None: ...
+
+
+@non_differentiable(promote="float")
+def hermite_polynomial_h(input: Tensor, n: Tensor) -> None: ...
+
+
+@non_differentiable(promote="float")
+def hermite_polynomial_he(input: Tensor, n: Tensor) -> None: ...
+
+
+@non_differentiable(promote="float")
+def laguerre_polynomial_l(input: Tensor, n: Tensor) -> None: ...
+
+
+@non_differentiable(promote="float")
+def legendre_polynomial_p(input: Tensor, n: Tensor) -> None: ...

@@ -1,0 +1,34 @@
+"""Derivatives of special functions that need more than a line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.generated as F
+
+
+def mvlgamma_slope(input: Any, p: int) -> Any:
+    """The derivative of the multivariate lgamma: the sum of digamma at the shifted arguments."""
+    total = F.digamma(input)
+    for j in range(1, p):
+        total = total + F.digamma(input - j / 2)
+    return total
+
+
+def gamma_density(shape: Any, value: Any) -> Any:
+    """The density of the gamma distribution, which is the derivative of igamma."""
+    return F.exp((shape - 1) * F.log(value) - value - F.lgamma(shape))
+
+
+def i1_grad(grad: Any, input: Any, result: Any) -> Any:
+    """The gradient of i1: i0(x) - i1(x) / x, which is 1/2 at zero."""
+    small = F.logical_not(F.abs(input) > 2.2e-16)
+    safe = F.where(small, 1, input)
+    return grad * F.where(small, 0.5, F.i0(input) - result / safe)
+
+
+def i1e_grad(grad: Any, input: Any, result: Any) -> Any:
+    """The gradient of i1e: i0e(x) - i1e(x) (sgn(x) + 1 / x), which is 1/2 at zero."""
+    small = F.logical_not(F.abs(input) > 2.2e-16)
+    safe = F.where(small, 1, input)
+    return grad * F.where(small, 0.5, F.i0e(input) - result * (F.sgn(safe) + 1 / safe))

@@ -1,0 +1,106 @@
+"""Special functions: overloads that take a number in place of a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pullback.generated as G
+from pullback.graph.in_place import in_place
+from pullback.tensor.arguments import number_beside
+from pullback.tensor.tensor import Tensor
+
+
+def _pair(function: Callable[..., Any], first: Any, second: Any, out: Any) -> Any:
+    """Call a function of two tensors, one of which may be a number."""
+    return function(number_beside(first, second), number_beside(second, first), out=out)
+
+
+def xlogy(input: Any, other: Any, *, out: Any = None) -> Any:
+    """Compute input * log(other), and 0 where input is 0 unless other is nan."""
+    return _pair(G.xlogy, input, other, out)
+
+
+def xlogy_(input: Tensor, other: Any) -> Any:
+    """In-place version of xlogy."""
+    return in_place(xlogy, input, other)
+
+
+def xlog1py(input: Any, other: Any, *, out: Any = None) -> Any:
+    """Compute input * log1p(other), and 0 where input is 0 unless other is nan."""
+    return _pair(G.xlog1py, input, other, out)
+
+
+def zeta(input: Any, other: Any, *, out: Any = None) -> Any:
+    """Compute the Hurwitz zeta function, the sum over k of (other + k)**-input."""
+    return _pair(G.zeta, input, other, out)
+
+
+def method_polygamma(input: Tensor, n: int) -> Any:
+    """Compute the n-th derivative of digamma."""
+    return G.polygamma(n, input)
+
+
+def polygamma_(input: Tensor, n: int) -> Any:
+    """In-place version of polygamma."""
+    return in_place(method_polygamma, input, n)
+
+
+def chebyshev_polynomial_t(input: Any, n: Any, *, out: Any = None) -> Any:
+    """Compute the Chebyshev polynomial of the first kind of degree n."""
+    return _pair(G.chebyshev_polynomial_t, input, n, out)
+
+
+def chebyshev_polynomial_u(input: Any, n: Any, *, out: Any = None) -> Any:
+    """Compute the Chebyshev polynomial of the second kind of degree n."""
+    return _pair(G.chebyshev_polynomial_u, input, n, out)
+
+
+def chebyshev_polynomial_v(input: Any, n: Any, *, out: Any = None) -> Any:
+    """Compute the Chebyshev polynomial of the third kind of degree n."""
+    return _pair(G.chebyshev_polynomial_v, input, n, out)
+
+
+def chebyshev_polynomial_w(input: Any, n: Any, *, out: Any = None) -> Any:
+    """Compute the Chebyshev polynomial of the fourth kind of degree n."""
+    return _pair(G.chebyshev_polynomial_w, input, n, out)
+
+
+def shifted_chebyshev_polynomial_t(input: Any, n: Any, *, out: Any = None) -> Any:
+    """Compute the Chebyshev polynomial of the first kind of degree n at 2 * input - 1."""
+    return _pair(G.shifted_chebyshev_polynomial_t, input, n, out)
+
+
+def shifted_chebyshev_polynomial_u(input: Any, n: Any, *, out: Any = None) -> Any:
+    """Compute the Chebyshev polynomial of the second kind of degree n at 2 * input - 1."""
+    return _pair(G.shifted_chebyshev_polynomial_u, input, n, out)
+
+
+def shifted_chebyshev_polynomial_v(input: Any, n: Any, *, out: Any = None) -> Any:
+    """Compute the Chebyshev polynomial of the third kind of degree n at 2 * input - 1."""
+    return _pair(G.shifted_chebyshev_polynomial_v, input, n, out)
+
+
+def shifted_chebyshev_polynomial_w(input: Any, n: Any, *, out: Any = None) -> Any:
+    """Compute the Chebyshev polynomial of the fourth kind of degree n at 2 * input - 1."""
+    return _pair(G.shifted_chebyshev_polynomial_w, input, n, out)
+
+
+def hermite_polynomial_h(input: Any, n: Any, *, out: Any = None) -> Any:
+    """Compute the physicists' Hermite polynomial of degree n."""
+    return _pair(G.hermite_polynomial_h, input, n, out)
+
+
+def hermite_polynomial_he(input: Any, n: Any, *, out: Any = None) -> Any:
+    """Compute the probabilists' Hermite polynomial of degree n."""
+    return _pair(G.hermite_polynomial_he, input, n, out)
+
+
+def laguerre_polynomial_l(input: Any, n: Any, *, out: Any = None) -> Any:
+    """Compute the Laguerre polynomial of degree n."""
+    return _pair(G.laguerre_polynomial_l, input, n, out)
+
+
+def legendre_polynomial_p(input: Any, n: Any, *, out: Any = None) -> Any:
+    """Compute the Legendre polynomial of degree n."""
+    return _pair(G.legendre_polynomial_p, input, n, out)
