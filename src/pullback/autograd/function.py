@@ -11,7 +11,7 @@ from typing import Any
 from pullback.errors import LeafModificationError
 from pullback.graph.basic_nodes import DelayedError
 from pullback.graph.custom_function_node import FunctionContext
-from pullback.graph.history import adopt_switches, gradient_edge, rebase_history, set_history
+from pullback.graph.history import adopt_switches, bump_version, gradient_edge, rebase_history, set_history
 from pullback.graph.node import next_sequence_nr
 from pullback.graph.tangents import levels_of, set_tangent, tangent_at, without_tangents
 from pullback.graph.views import check_view_modification, make_view
@@ -258,6 +258,7 @@ def _rebase_dirty(ctx: FunctionContext, original: Tensor, number: int) -> Tensor
         check_view_modification(original, extra.view, records=True)
     elif original._requires_grad and original._edge is None:
         raise LeafModificationError("a leaf Variable that requires grad has been used in an in-place operation.")
+    bump_version(original)
     rebase_history(original, ctx)
     if original._edge is not None and original._edge[0] is ctx:
         original._edge = (ctx, number)

@@ -170,7 +170,7 @@ class FunctionContext(Node):
         for position, (result, is_tensor) in enumerate(zip(results, self.is_tensor_input, strict=True)):
             if is_tensor:
                 if result is not None and not isinstance(result, Tensor):
-                    raise TypeError(
+                    raise RuntimeError(
                         f"function {self.name()} returned a gradient of wrong type at position {position + 1}: expected "
                         f"Variable or None (got {type(result).__name__})"
                     )

@@ -16,6 +16,7 @@ from pullback.backend.dtype import can_cast, is_float_or_complex, scalar_type_na
 from pullback.graph.history import bump_version, check_in_place, gradient_edge, rebase_history
 from pullback.graph.saved_tensor import SavedOutput
 from pullback.graph.tangents import levels_of, set_tangent, tangent_at
+from pullback.graph.views import view_like
 from pullback.modes.switches import process, switches
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 from pullback.tensor.version_counter import VersionCounter
@@ -49,10 +50,30 @@ def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any
     else:
         input._array[...] = result._array
         bump_version(input)  # type: ignore[arg-type]
-    if process.changed:
-        for level in levels_of(result):
-            set_tangent(input, level, tangent_at(result, level))  # type: ignore[arg-type]
+    if process.changed and switches.dual_level >= 0:
+        update_tangents(input, result)
     return input
+
+
+def update_tangents(input: Any, result: Any) -> None:
+    """Write the result's tangents into those of `input`, in place: views share the memory of their base's tangent."""
+    for level in {*levels_of(input), *levels_of(result)}:
+        current, new = tangent_at(input, level), tangent_at(result, level)
+        if current is None:
+            base = input._base
+            if base is None:
+                set_tangent(input, level, new.clone())
+                continue
+            base_tangent = tangent_at(base, level)
+            if base_tangent is None:
+                base_tangent = new.new_zeros(base._array.shape, dtype=base.dtype)
+                set_tangent(base, level, base_tangent)
+            current = view_like(base_tangent, input)
+            set_tangent(input, level, current)
+        if new is None:
+            current.zero_()
+        else:
+            current.copy_(new)
 
 
 def _named(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -73,6 +73,14 @@ def _strided_replay(source: Tensor) -> Callable[[Tensor], Tensor]:
     return lambda tensor: _relative_as_strided(tensor, size, stride, offset)
 
 
+def view_like(tensor: Any, view: Tensor) -> Any:
+    """The part of `tensor` that `view` is of its base, which `tensor` has the geometry of."""
+    extra = view._extra
+    assert extra is not None
+    assert extra.view is not None
+    return (extra.view.replay or _strided_replay(view))(tensor)
+
+
 def _relative_as_strided(tensor: Any, size: Any, stride: Any, offset: int) -> Tensor:
     return tensor.as_strided(size, stride, offset + tensor.storage_offset())  # type: ignore[no-any-return]
 
