@@ -115,7 +115,7 @@ def restride(array: Array, shape: Shape, strides: tuple[int, ...], dtype: DType 
     if array.flags.c_contiguous and array.dtype.kind != "V" and type(array) is np.ndarray:
         try:
             return np.ndarray(shape, dtype, array, 0, strides)  # ten times faster than stride tricks
-        except TypeError:
+        except (TypeError, ValueError):
             pass  # the window reaches past the end of this view of a larger storage
     window = np.lib.stride_tricks.as_strided(array, shape, strides)
     return window if window.dtype == dtype else window.view(dtype)

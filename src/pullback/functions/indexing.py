@@ -268,8 +268,3 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     if first + length > size:
         raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({size}).")
     return G.slice_view(input, at, first, first + length, 1)  # type: ignore[no-any-return]
-
-
-def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = None) -> Tensor:
-    """A copy of `length` positions of a dimension, from `start` on."""
-    return G.clone(narrow(input, dim, start, length), out=out)  # type: ignore[no-any-return]

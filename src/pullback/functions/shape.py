@@ -9,9 +9,10 @@ from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import is_float_or_complex
 from pullback.errors import dim_out_of_range
 from pullback.graph.in_place import in_place
+from pullback.kernels.broadcasting import is_expandable_to
 from pullback.kernels.shape import infer_shape
 from pullback.tensor.arguments import as_int
-from pullback.tensor.tensor import Tensor, new_tensor, wrap_dim
+from pullback.tensor.tensor import Tensor, wrap_dim
 
 
 def sizes(given: tuple[Any, ...]) -> tuple[int, ...]:
@@ -324,6 +325,15 @@ def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Tensor)
 
 
-def fresh(array: Any) -> Tensor:
-    """A tensor around an array that was just made."""
-    return new_tensor(array)
+def sum_to_size(input: Tensor, *size: Any) -> Tensor:
+    """The sum over the dimensions along which a tensor of `size` would be broadcast to this one."""
+    wanted = sizes(size)
+    if not is_expandable_to(wanted, input._array.shape):
+        raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(input._array.shape)}}}.")
+    shape = input._array.shape
+    lead = len(shape) - len(wanted)
+    dims = (*range(lead), *[d for d in range(lead, len(shape)) if wanted[d - lead] == 1 != shape[d]])
+    if not dims:
+        return input
+    summed = G.sum(input, dims, True)
+    return G.view(summed, wanted) if lead else summed  # type: ignore[no-any-return]

@@ -34,7 +34,7 @@ FILES = {
     "positions": "normalized check_index flat_positions add_at broadcast_shape strided_positions",
     "printing": "corners widen magnitude_range",
     "rearranging": "flip roll rot90 repeat repeat_interleave_counts tril triu diag_embed repeat_back",
-    "reduced_axes": "reduced_axes reduced_count accumulation_dtype widened floated accurate_sum require_elements refuse_complex refuse_unordered require_floating",
+    "reduced_axes": "reduced_axes reduced_count accumulation_dtype widened floated accurate_sum require_elements refuse_complex refuse_unordered require_real_floating require_floating",
     "reductions": "sum_all sum expand_reduced restore_reduced mean_all mean mean_grad prod_all prod product_of_others nansum not_nan count_not_nan count_nonzero any all",
     "rounding": "floor ceil trunc round round_decimals frac sign signbit copysign copysign_scalar nextafter frexp ldexp heaviside zeros_of",
     "scans": "cumsum cumprod reversed_cumsum cummax cummin logcumsumexp",

@@ -1,0 +1,25 @@
+"""Rules of kernels/searching.py."""
+
+from __future__ import annotations
+
+from pullback.rules import Pullback, Tensor, general, non_differentiable, not_implemented, wrt
+
+
+@general(
+    outputs=("output", "inverse", "counts"), differentiable=(True, False, False), node="Unique2Backward0", out=False
+)
+def unique(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=not_implemented("_unique2"))
+
+
+@general(outputs=("output", "inverse", "counts"), differentiable=(True, False, False), out=False)
+def unique_consecutive(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=not_implemented("unique_consecutive"))
+
+
+@non_differentiable(out=False)
+def bincount(input: Tensor) -> None: ...
+
+
+@non_differentiable
+def histc(input: Tensor) -> None: ...

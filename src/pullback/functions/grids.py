@@ -1,0 +1,214 @@
+"""Common shapes, grids of coordinates, and stacking along named directions."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pullback.generated as G
+from pullback.functions.indexing import getitem
+from pullback.functions.joining import cat, stack, tensor_split
+from pullback.kernels.positions import broadcast_shape
+from pullback.tensor.size import Size
+from pullback.tensor.tensor import Tensor, new_tensor
+
+
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The common shape of tensors of these shapes."""
+    given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    for shape in given:
+        for n in shape:
+            if n < 0:
+                raise RuntimeError(f"Trying to create tensor with negative dimension ({n}): ({n})")
+    try:
+        return Size(broadcast_shape(*given)) if given else Size(())
+    except ValueError:
+        raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape") from None
+
+
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """The tensors, each expanded to their common shape."""
+    given = _flat(tensors)
+    try:
+        shape = broadcast_shape(*[t._array.shape for t in given])
+    except ValueError:
+        raise _size_mismatch([t._array.shape for t in given]) from None
+    return tuple([t if t._array.shape == shape else G.expand(t, shape) for t in given])
+
+
+def _flat(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+
+
+def _size_mismatch(shapes: list[tuple[int, ...]]) -> RuntimeError:
+    known: tuple[int, ...] = ()
+    for shape in shapes:
+        try:
+            known = broadcast_shape(known, shape)
+        except ValueError:
+            length = max(len(known), len(shape))
+            a, b = (1,) * (length - len(known)) + known, (1,) * (length - len(shape)) + shape
+            wrong = max(d for d in range(length) if a[d] != b[d] and 1 not in (a[d], b[d]))
+            return RuntimeError(
+                f"The size of tensor a ({a[wrong]}) must match the size of tensor b ({b[wrong]}) at non-singleton "
+                f"dimension {wrong}"
+            )
+    return RuntimeError("the tensors' shapes cannot be broadcast together")
+
+
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """Grids of coordinates from vectors."""
+    given = _flat(tensors)
+    if not given:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    if indexing is None:
+        warnings.warn(
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
+            UserWarning, stacklevel=2,
+        )  # fmt: skip
+        indexing = "ij"
+    if indexing not in ("ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    for tensor in given:
+        if tensor._array.ndim > 1:
+            raise RuntimeError(
+                f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {list(tensor._array.shape)}"
+            )
+        if tensor.dtype is not given[0].dtype:
+            raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
+    swapped = indexing == "xy" and len(given) >= 2
+    ordered = (given[1], given[0], *given[2:]) if swapped else given
+    shape = tuple([t._array.size for t in ordered])
+    grids = []
+    for position, tensor in enumerate(ordered):
+        column = (1,) * position + (-1,) + (1,) * (len(shape) - position - 1)
+        grids.append(G.expand(G.view(tensor, tuple([shape[position] if n == -1 else n for n in column])), shape))
+    if swapped:
+        grids = [G.transpose(g, 0, 1) for g in grids]
+        grids[0], grids[1] = grids[1], grids[0]
+    return tuple(grids)
+
+
+def cartesian_prod(*tensors: Tensor) -> Tensor:
+    """Every combination of one element of each vector, a row for each."""
+    for tensor in tensors:
+        if tensor._array.ndim != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(tensor._array.shape)}")
+    if len(tensors) == 1:
+        return tensors[0]
+    return stack([G.reshape(g, (-1,)) for g in meshgrid(*tensors, indexing="ij")], 1)
+
+
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """Every combination of `r` elements of a vector, a row for each."""
+    if input._array.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input._array.shape)}")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return input.new_empty(0)  # type: ignore[attr-defined, no-any-return]
+    count = input._array.size
+    steps = G.nonzero(G.ones_in_shape_of(input.detach()))
+    grids = [g._array for g in meshgrid(*[G.reshape(steps, (-1,))] * r, indexing="ij")] if count else []
+    keep: Any = None
+    for a, b in zip(grids, grids[1:], strict=False):
+        ordered = a <= b if with_replacement else a < b
+        keep = ordered if keep is None else keep & ordered
+    if keep is None:
+        return G.reshape(input, (-1, 1)) if r == 1 else G.zeros_in_shape(input, (0, r))  # type: ignore[no-any-return]
+    return stack([getitem(input, new_tensor(g[keep])) for g in grids], 1)
+
+
+def hstack(tensors: Any, *, out: Any = None) -> Tensor:
+    """The tensors side by side: along columns, vectors along their length."""
+    given = atleast_1d(tensors)
+    return cat(given, 0 if given and given[0]._array.ndim == 1 else 1, out=out)
+
+
+def vstack(tensors: Any, *, out: Any = None) -> Tensor:
+    """The tensors below each other."""
+    return cat(atleast_2d(tensors), 0, out=out)
+
+
+row_stack = vstack
+
+
+def dstack(tensors: Any, *, out: Any = None) -> Tensor:
+    """The tensors behind each other, along the third dimension."""
+    return cat(atleast_3d(tensors), 2, out=out)
+
+
+def column_stack(tensors: Any, *, out: Any = None) -> Tensor:
+    """Vectors as columns, matrices side by side."""
+    return cat([G.reshape(t, (t._array.size, 1)) if t._array.ndim <= 1 else t for t in tensors], 1, out=out)
+
+
+def _each(function: Any, tensors: tuple[Any, ...]) -> Any:
+    """Apply to one tensor, or to each of several."""
+    if len(tensors) == 1 and isinstance(tensors[0], Tensor):
+        return function(tensors[0])
+    return tuple([function(t) for t in _flat(tensors)])
+
+
+def atleast_1d(*tensors: Any) -> Any:
+    """Tensors with at least one dimension."""
+    return _each(lambda t: t if t._array.ndim else G.reshape(t, (1,)), tensors)
+
+
+def atleast_2d(*tensors: Any) -> Any:
+    """Tensors with at least two dimensions, new ones in front."""
+    return _each(_atleast_2d, tensors)
+
+
+def _atleast_2d(tensor: Tensor) -> Tensor:
+    if tensor._array.ndim == 0:
+        return G.reshape(tensor, (1, 1))  # type: ignore[no-any-return]
+    return G.unsqueeze(tensor, 0) if tensor._array.ndim == 1 else tensor  # type: ignore[no-any-return]
+
+
+def atleast_3d(*tensors: Any) -> Any:
+    """Tensors with at least three dimensions; a vector lies along the second, a matrix along the first two."""
+    return _each(_atleast_3d, tensors)
+
+
+def _atleast_3d(tensor: Tensor) -> Tensor:
+    ndim = tensor._array.ndim
+    if ndim == 0:
+        return G.reshape(tensor, (1, 1, 1))  # type: ignore[no-any-return]
+    if ndim == 1:
+        return G.unsqueeze(G.unsqueeze(tensor, 0), 2)  # type: ignore[no-any-return]
+    return G.unsqueeze(tensor, 2) if ndim == 2 else tensor  # type: ignore[no-any-return]
+
+
+def hsplit(input: Tensor, indices_or_sections: Any) -> Any:
+    """Views side by side: split along columns, vectors along their length."""
+    if input._array.ndim < 1:
+        raise RuntimeError("torch.hsplit requires a tensor with at least 1 dimension, but got a tensor with 0 dimensions!")
+    return _even_split("hsplit", input, indices_or_sections, 0 if input._array.ndim == 1 else 1)
+
+
+def vsplit(input: Tensor, indices_or_sections: Any) -> Any:
+    """Views below each other."""
+    if input._array.ndim < 2:
+        raise RuntimeError(
+            f"torch.vsplit requires a tensor with at least 2 dimension, but got a tensor with {input._array.ndim} dimensions!"
+        )
+    return _even_split("vsplit", input, indices_or_sections, 0)
+
+
+def dsplit(input: Tensor, indices_or_sections: Any) -> Any:
+    """Views behind each other, along the third dimension."""
+    if input._array.ndim < 3:
+        raise RuntimeError(
+            f"torch.dsplit requires a tensor with at least 3 dimension, but got a tensor with {input._array.ndim} dimensions!"
+        )
+    return _even_split("dsplit", input, indices_or_sections, 2)
+
+
+def _even_split(name: str, input: Tensor, parts: Any, dim: int) -> Any:
+    if isinstance(parts, int) and (parts <= 0 or input._array.shape[dim] % parts):
+        raise RuntimeError(
+            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
+            f"{input._array.shape[dim]} is not divisible by the split_size {parts}!"
+        )
+    return tensor_split(input, parts, dim)

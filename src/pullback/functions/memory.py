@@ -1,0 +1,335 @@
+"""The memory behind a tensor: its storage, its address, its exchange with other libraries, and giving it another size."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pullback.generated as G
+from pullback.backend.array_module import (
+    as_strided,
+    contiguous_strides,
+    copy_array,
+    data_address,
+    element_strides,
+    empty,
+    flat_storage,
+    storage_offset,
+)
+from pullback.backend.device import CPU
+from pullback.backend.device import device as Device
+from pullback.backend.dtype import dtype as Dtype
+from pullback.backend.naming import display_namespace
+from pullback.functions.shape import sizes
+from pullback.graph.history import bump_version, check_in_place
+from pullback.kernels.exchange import bytes_of_storage, export_dlpack, map_elements
+from pullback.modes.switches import process, switches
+from pullback.tensor.arguments import as_int
+from pullback.tensor.tensor import Tensor
+
+
+class UntypedStorage:
+    """The bytes that one or several tensors are views of."""
+
+    def __init__(self, data: Any) -> None:
+        self._data = data
+
+    def data_ptr(self) -> int:
+        """The address of the first byte."""
+        return data_address(self._data) if self._data.size else 0
+
+    def nbytes(self) -> int:
+        """The number of bytes."""
+        return builtins.int(self._data.size)
+
+    size = nbytes
+    __len__ = nbytes
+
+    def element_size(self) -> int:
+        """Bytes per element: one."""
+        return 1
+
+    @property
+    def device(self) -> Device:
+        """Where the memory lies."""
+        return CPU
+
+    def tolist(self) -> list[int]:
+        """The bytes as numbers."""
+        return self._data.tolist()  # type: ignore[no-any-return]
+
+    def __getitem__(self, index: Any) -> Any:
+        return UntypedStorage(self._data[index]) if isinstance(index, slice) else builtins.int(self._data[index])
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._data[index] = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UntypedStorage) and self.data_ptr() == other.data_ptr() and self.nbytes() == other.nbytes()
+
+    def __hash__(self) -> int:
+        return hash((self.data_ptr(), self.nbytes()))
+
+    def clone(self) -> UntypedStorage:
+        """A copy."""
+        return UntypedStorage(copy_array(self._data))
+
+    def cpu(self) -> UntypedStorage:
+        """Itself: it lies on the CPU."""
+        return self
+
+    def untyped(self) -> UntypedStorage:
+        """Itself."""
+        return self
+
+    def is_shared(self) -> bool:
+        """Whether other processes see the memory."""
+        return False
+
+    def is_pinned(self) -> bool:
+        """Whether the memory is locked for transfers to a GPU."""
+        return False
+
+    def __repr__(self) -> str:
+        rows = "".join(f" {value}\n" for value in self.tolist())
+        return f"{rows}[{display_namespace()}.storage.UntypedStorage(device=cpu) of size {self.nbytes()}]"
+
+
+class TypedStorage(UntypedStorage):
+    """A storage that knows the type of its elements (PyTorch's older form)."""
+
+    def __init__(self, data: Any, dtype: Dtype) -> None:
+        super().__init__(data)
+        self.dtype = dtype
+
+    @property
+    def _elements(self) -> Any:
+        return self._data.view(self.dtype.numpy_dtype)
+
+    def size(self) -> int:
+        """The number of elements."""
+        return self.nbytes() // self.dtype.itemsize
+
+    __len__ = size
+
+    def element_size(self) -> int:
+        """Bytes per element."""
+        return self.dtype.itemsize
+
+    def tolist(self) -> list[Any]:
+        """The elements as numbers."""
+        return self._elements.tolist()  # type: ignore[no-any-return]
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._elements[index].item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._elements[index] = value
+
+    def untyped(self) -> UntypedStorage:
+        """The bytes."""
+        return UntypedStorage(self._data)
+
+
+def untyped_storage(input: Tensor) -> UntypedStorage:
+    """The bytes this tensor is a view of."""
+    return UntypedStorage(bytes_of_storage(input._array))
+
+
+def storage(input: Tensor) -> TypedStorage:
+    """The storage this tensor is a view of, as elements."""
+    return TypedStorage(bytes_of_storage(input._array), input.dtype)
+
+
+def data_ptr(input: Tensor) -> int:
+    """The address of the first element; 0 for an empty tensor."""
+    return data_address(input._array) if input._array.size else 0
+
+
+const_data_ptr = data_ptr
+
+
+def is_set_to(input: Tensor, tensor: Tensor) -> bool:
+    """Whether both tensors have the same storage, offset, sizes and strides."""
+    a, b = input._array, tensor._array
+    return a.shape == b.shape and data_ptr(input) == data_ptr(tensor) and element_strides(a) == element_strides(b)
+
+
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether both tensors have one shape."""
+    return input._array.shape == other._array.shape
+
+
+def is_shared(input: Tensor) -> bool:
+    """Whether other processes see the memory."""
+    return getattr(input, "_shared", False)
+
+
+def share_memory_(input: Tensor) -> Tensor:
+    """Mark the memory as shared; forked processes see it as it is."""
+    input._shared = True  # type: ignore[attr-defined]  # an open attribute, as users set them
+    return input
+
+
+def is_pinned(input: Tensor, device: Any = None) -> bool:
+    """Whether the memory is locked for transfers to a GPU."""
+    return False
+
+
+def pin_memory(input: Tensor, device: Any = None) -> Tensor:
+    """The tensor itself: without a GPU nothing needs pinning."""
+    return input
+
+
+def ndimension(input: Tensor) -> int:
+    """The number of dimensions."""
+    return input._array.ndim
+
+
+def dim_order(input: Tensor, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """The dimensions from the slowest to the fastest varying one in memory."""
+    strides = element_strides(input._array)
+    return tuple(sorted(range(len(strides)), key=lambda d: -strides[d]))
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the only element is not zero."""
+    return bool(input)
+
+
+def storage_type(input: Tensor) -> type:
+    """The class of this tensor's storage."""
+    return TypedStorage
+
+
+def record_stream(input: Tensor, stream: Any) -> None:
+    """Do nothing: memory on the CPU belongs to no stream."""
+
+
+def _refuse_recorded(input: Tensor, what: str) -> None:
+    if input._requires_grad and (not process.changed or switches.grad_mode):
+        raise RuntimeError(f"cannot {what} variables that require grad")
+
+
+def resize_(input: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
+    """Give the tensor another shape in place: on its own storage where that is large enough."""
+    _refuse_recorded(input, "resize")
+    shape = sizes(size)
+    if any(n < 0 for n in shape):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+    array = input._array
+    if shape == array.shape:
+        return input
+    offset, count = storage_offset(array), math.prod(shape)
+    flat = flat_storage(array)
+    if offset + count > flat.size:
+        larger = empty((offset + count,), array.dtype)
+        larger[: flat.size] = flat
+        flat = larger
+    input._array = as_strided(flat, shape, contiguous_strides(shape), offset)
+    bump_version(input)
+    return input
+
+
+def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """Give the tensor the shape of another one in place."""
+    return resize_(input, tuple(the_template._array.shape))
+
+
+def resize(input: Tensor, *size: Any) -> Tensor:
+    """The elements in another shape of the same size."""
+    return input.reshape(*size)  # type: ignore[attr-defined, no-any-return]
+
+
+def resize_as(input: Tensor, tensor: Tensor) -> Tensor:
+    """The elements in the shape of another tensor of the same size."""
+    return input.reshape(tensor._array.shape)  # type: ignore[attr-defined, no-any-return]
+
+
+def set_(
+    input: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None
+) -> Tensor:
+    """Make the tensor a view of another tensor's memory or of a storage, in place."""
+    check_in_place(input, records=input._requires_grad and (not process.changed or switches.grad_mode))
+    if source is None:
+        input._array = empty((0,), input._array.dtype)
+    elif isinstance(source, Tensor) and size is None:
+        _check_same_dtype(input, source.dtype)
+        input._array = source._array
+    else:
+        _set_to_storage(input, source, as_int(storage_offset), size, stride)
+    bump_version(input)
+    return input
+
+
+def _check_same_dtype(input: Tensor, given: Dtype) -> None:
+    if given is not input.dtype:
+        raise RuntimeError(
+            f"Could not set tensor of type {given} to a tensor of type {input.dtype}: both must have one dtype"
+        )
+
+
+def _set_to_storage(input: Tensor, source: Any, offset: int, size: Any, stride: Any) -> None:
+    if isinstance(source, Tensor):
+        _check_same_dtype(input, source.dtype)
+        flat = flat_storage(source._array)
+    else:
+        flat = source._data.view(input._array.dtype)
+    shape = (flat.size - offset,) if size is None else sizes((size,))
+    steps = contiguous_strides(shape) if stride is None else sizes((stride,))
+    input._array = as_strided(flat, shape, steps, offset)
+
+
+def dlpack(input: Tensor, *args: Any, **options: Any) -> Any:
+    """A DLPack capsule of the tensor's memory, for other libraries to use without a copy."""
+    if input._requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    return export_dlpack(input._array, **{k: v for k, v in options.items() if v is not None})
+
+
+def dlpack_device(input: Tensor) -> tuple[int, int]:
+    """DLPack's kind and number of the device: the CPU."""
+    return (1, 0)
+
+
+def to_dlpack(tensor: Tensor) -> Any:
+    """A DLPack capsule of the tensor's memory."""
+    return dlpack(tensor)
+
+
+def apply_(input: Tensor, callable: Callable[[Any], Any]) -> Tensor:
+    """Replace each element by what a Python function makes of it."""
+    return _mapped("apply_", input, callable, ())
+
+
+def map_(input: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+    """Replace each element by what a Python function makes of it and of the element of another tensor."""
+    return _mapped("map_", input, callable, (tensor,))
+
+
+def map2_(input: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+    """Replace each element by what a Python function makes of it and of the elements of two other tensors."""
+    return _mapped("map2_", input, callable, (x, y))
+
+
+def _mapped(name: str, input: Tensor, function: Callable[..., Any], others: tuple[Tensor, ...]) -> Tensor:
+    if any(t._requires_grad for t in (input, *others)):
+        raise TypeError(f"can't call {name}() on a Variable that requires grad. Use var.detach().{name}() instead.")
+    for other in others:
+        if other.dtype is not input.dtype:
+            raise TypeError(f"{name}(): the tensors must have one dtype, got {input.dtype} and {other.dtype}")
+    check_in_place(input, records=False)
+    map_elements(input._array, function, [t._array for t in others])
+    bump_version(input)
+    return input
+
+
+def as_subclass(input: Tensor, cls: type) -> Any:
+    """The same tensor as an instance of a subclass: it shares memory and history."""
+    seen = G.alias(input)
+    made = object.__new__(cls)
+    for name in ("_array", "_requires_grad", "_edge", "_counter", "_accumulator", "_extra"):
+        setattr(made, name, getattr(seen, name))
+    return made

@@ -1,0 +1,53 @@
+"""New tensors in the dtype of another one: the `new_*` methods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback import creation
+from pullback.tensor.tensor import Tensor
+
+
+def _options(input: Tensor, options: dict[str, Any]) -> dict[str, Any]:
+    if options.get("dtype") is None:
+        options["dtype"] = input.dtype
+    return options
+
+
+def new_zeros(input: Tensor, *size: Any, **options: Any) -> Tensor:
+    """Zeros of a given shape, in the dtype of this tensor."""
+    return creation.zeros(*size, **_options(input, options))
+
+
+def new_ones(input: Tensor, *size: Any, **options: Any) -> Tensor:
+    """Ones of a given shape, in the dtype of this tensor."""
+    return creation.ones(*size, **_options(input, options))
+
+
+def new_empty(input: Tensor, *size: Any, **options: Any) -> Tensor:
+    """Uninitialised memory of a given shape, in the dtype of this tensor."""
+    return creation.empty(*size, **_options(input, options))
+
+
+def new_full(input: Tensor, size: Any, fill_value: Any, **options: Any) -> Tensor:
+    """One value in a given shape, in the dtype of this tensor."""
+    return creation.full(size, fill_value, **_options(input, options))
+
+
+def new_empty_strided(input: Tensor, size: Any, stride: Any, **options: Any) -> Tensor:
+    """Uninitialised memory with the given strides, in the dtype of this tensor."""
+    return creation.empty_strided(size, stride, **_options(input, options))
+
+
+def method_new_tensor(input: Tensor, data: Any, **options: Any) -> Tensor:
+    """A tensor of `data`, in the dtype of this tensor."""
+    return creation.tensor(data, **_options(input, options))
+
+
+def new(input: Tensor, *args: Any, **options: Any) -> Tensor:
+    """A tensor of the same type, from sizes or from data (PyTorch's old form of the `new_*` methods)."""
+    if len(args) == 1 and not isinstance(args[0], int):
+        if type(args[0]).__name__ == "Size":
+            return new_empty(input, *args[0])
+        return method_new_tensor(input, args[0], **options)
+    return new_empty(input, *args) if args else new_empty(input, 0)

@@ -1,0 +1,216 @@
+"""Reversing, rolling, repeating, diagonals: PyTorch's overloads and composites."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.generated as G
+from pullback.functions.joining import stack
+from pullback.functions.shape import sizes
+from pullback.functions.view_copies import copy_of_view
+from pullback.graph.in_place import write_out
+from pullback.kernels.rearranging import repeat_interleave_counts
+from pullback.tensor.arguments import as_int
+from pullback.tensor.tensor import Tensor, new_tensor, wrap_dim
+
+
+def flip(input: Tensor, *dims: Any) -> Tensor:
+    """A copy with the order along the dimensions reversed.
+
+    >>> import pullback
+    >>> pullback.flip(pullback.arange(3), (0,))
+    tensor([2, 1, 0])
+    """
+    wrapped = tuple([wrap_dim(d, input._array.ndim) for d in sizes(dims)])
+    for d in wrapped:
+        if wrapped.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return G.flip(input, wrapped if input._array.ndim else ())  # type: ignore[no-any-return]
+
+
+def fliplr(input: Tensor) -> Tensor:
+    """A copy with the columns reversed."""
+    if input._array.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return G.flip(input, (1,))  # type: ignore[no-any-return]
+
+
+def flipud(input: Tensor) -> Tensor:
+    """A copy with the rows reversed."""
+    if input._array.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return G.flip(input, (0,))  # type: ignore[no-any-return]
+
+
+def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+    """A copy shifted along dimensions, or in row-major order; what leaves at one end enters at the other."""
+    amounts = sizes((shifts,))
+    if not amounts:
+        raise RuntimeError("`shifts` required")
+    if dims is None or dims == () or dims == []:
+        if len(amounts) > 1:
+            raise RuntimeError(f"shifts and dimensions must align. shifts: {len(amounts)}, dims:0")
+        return G.roll(input, amounts, ())  # type: ignore[no-any-return]
+    wrapped = tuple([wrap_dim(d, input._array.ndim) for d in sizes((dims,))])
+    if len(wrapped) != len(amounts):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(amounts)}, dims:{len(wrapped)}")
+    return G.roll(input, amounts, wrapped)  # type: ignore[no-any-return]
+
+
+def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+    """A copy turned by quarters in the plane of two dimensions."""
+    plane = sizes((dims,))
+    ndim = input._array.ndim
+    if len(plane) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(plane)}")
+    if ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {ndim}")
+    if plane[0] == plane[1] or abs(plane[0] - plane[1]) == ndim:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {plane[0]} and dim1 = {plane[1]}")
+    for d in plane:
+        if not -ndim <= d < ndim:
+            raise RuntimeError(f"Rotation dim{plane.index(d)} out of range, dim{plane.index(d)} = {d}")
+    return G.rot90(input, k, plane)  # type: ignore[no-any-return]
+
+
+def repeat(input: Tensor, *repeats: Any, **named: Any) -> Tensor:
+    """The tensor repeated along each dimension."""
+    times = sizes((named["repeats"],)) if named else sizes(repeats)
+    if len(times) < input._array.ndim:
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
+        )
+    if any(n < 0 for n in times):
+        raise RuntimeError(f"Repeats cannot be negative, found {list(times)}")
+    return G.repeat(input, times)  # type: ignore[no-any-return]
+
+
+def tile(input: Tensor, *dims: Any, **named: Any) -> Tensor:
+    """The tensor repeated along its last dimensions."""
+    times = sizes((named["dims"],)) if named else sizes(dims)
+    return repeat(input, (1,) * (input._array.ndim - len(times)) + times)
+
+
+def repeat_interleave(
+    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """Each element, or each slice along a dimension, repeated."""
+    if repeats is None:
+        return _interleaved_positions(input)
+    if dim is None:
+        input, dim = G.reshape(input, (-1,)), 0
+    at = wrap_dim(dim, input._array.ndim)
+    if input._array.ndim == 0:
+        input = G.reshape(input, (1,))
+    if isinstance(repeats, Tensor) and repeats._array.size == 1:
+        repeats = int(repeats._array.reshape(()))
+    if not isinstance(repeats, Tensor):
+        return _interleave_evenly(input, as_int(repeats), at)
+    if repeats._array.ndim > 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
+    if repeats._array.size != input._array.shape[at]:
+        raise RuntimeError(
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats._array.size} and "
+            f"input.size({at}) = {input._array.shape[at]}"
+        )
+    return G.index_select(input, at, _interleaved_positions(repeats))  # type: ignore[no-any-return]
+
+
+def _interleaved_positions(repeats: Tensor) -> Tensor:
+    """Position i as often as repeats[i] says."""
+    counts = repeats._array
+    if counts.dtype.kind != "i" or counts.itemsize < 4:
+        raise RuntimeError("repeats has to be Long or Int tensor")
+    if counts.size and int(counts.min()) < 0:
+        raise RuntimeError("repeats can not be negative")
+    steps = G.nonzero(G.ones_in_shape_of(repeats.detach()))._array.reshape(-1)
+    return new_tensor(repeat_interleave_counts(steps.astype(counts.dtype), counts, 0))
+
+
+def _interleave_evenly(input: Tensor, times: int, dim: int) -> Tensor:
+    if times < 0:
+        raise RuntimeError("Repeats must be non-negative")
+    shape = input._array.shape
+    wide = G.expand(G.unsqueeze(input, dim + 1), (*shape[: dim + 1], times, *shape[dim + 1 :]))
+    copied = G.contiguous_copy(wide)
+    return G.view(copied, (*shape[:dim], shape[dim] * times, *shape[dim + 1 :]))  # type: ignore[no-any-return]
+
+
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Zeros with the last dimension along a diagonal of two new dimensions."""
+    ndim = input._array.ndim + 1
+    first, second = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return G.diag_embed(input, offset, first, second)  # type: ignore[no-any-return]
+
+
+def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
+    """The diagonal of a matrix as a copy, or a matrix with a vector on its diagonal."""
+    if input._array.ndim == 1:
+        made = G.diag_embed(input, diagonal, 0, 1)
+    elif input._array.ndim == 2:
+        made = copy_of_view(G.diagonal(input, diagonal, 0, 1))
+    else:
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input._array.ndim}D")
+    return made if out is None else write_out("diag", out, made)  # type: ignore[no-any-return]
+
+
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    """A matrix with all elements on its diagonal."""
+    return G.diag_embed(G.reshape(input, (-1,)), offset, 0, 1)  # type: ignore[no-any-return]
+
+
+def fill_diagonal_(input: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Write one value on the main diagonal; with `wrap`, on again below a tall matrix's end."""
+    shape = input._array.shape
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    step = sum(input.stride())
+    length = min(shape)
+    main = input.as_strided((length,), (step,), input.storage_offset())  # type: ignore[attr-defined]
+    G.fill_(main, fill_value)
+    if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
+        block = shape[1] + 1
+        count = (shape[0] - block) * shape[1] // step + ((shape[0] - block) * shape[1] % step > 0)
+        offset = input.stride(0) * block
+        G.fill_(input.as_strided((count,), (step,), input.storage_offset() + offset), fill_value)  # type: ignore[attr-defined]
+    return input
+
+
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """A matrix whose columns are powers of a vector."""
+    if x._array.ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    count = x._array.size if N is None else N
+    if count < 0:
+        raise RuntimeError("N must be non-negative.")
+    powers = [x.new_ones(x._array.size)]  # type: ignore[attr-defined]
+    for _ in range(1, count):
+        powers.append(powers[-1] * x)
+    if count == 0:
+        return x.new_empty(x._array.size, 0)  # type: ignore[attr-defined, no-any-return]
+    made = stack(powers, 1)
+    return made if increasing else G.flip(made, (1,))  # type: ignore[no-any-return]
+
+
+def block_diag(*tensors: Any) -> Tensor:
+    """A matrix with the given matrices along its diagonal and zeros elsewhere."""
+    given = tensors or (_empty_row(),)
+    for position, tensor in enumerate(given):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"block_diag(): argument 'tensors' (position {position + 1}) must be Tensor")
+        if tensor._array.ndim > 2:
+            raise RuntimeError(
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {position} has "
+                f"{tensor._array.ndim} dimensions"
+            )
+    return G.block_diag(given)  # type: ignore[no-any-return]
+
+
+def _empty_row() -> Tensor:
+    from pullback.creation import empty
+
+    return empty(1, 0)

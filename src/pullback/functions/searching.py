@@ -1,0 +1,112 @@
+"""Finding and counting values: PyTorch's overloads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.generated as G
+from pullback.functions.grids import broadcast_tensors
+from pullback.graph.in_place import write_out
+from pullback.kernels import searching as kernels
+from pullback.kernels.indexing import positions_of
+from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
+
+
+def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
+    """The positions of the elements that are not zero: a row for each, or a tensor for each dimension.
+
+    >>> import pullback
+    >>> pullback.nonzero(pullback.tensor([0, 3, 4]))
+    tensor([[1],
+            [2]])
+    """
+    if as_tuple:
+        return tuple([new_tensor(p) for p in positions_of(input._array != 0)])
+    return G.nonzero(input, out=out)
+
+
+def argwhere(input: Tensor) -> Tensor:
+    """The positions of the elements that are not zero, a row for each."""
+    return G.nonzero(input)  # type: ignore[no-any-return]
+
+
+def searchsorted(
+    sorted_sequence: Tensor, input: Any = None, *, out_int32: bool = False, right: bool = False, side: str | None = None,
+    sorter: Tensor | None = None, out: Any = None, values: Any = None,
+) -> Tensor:  # fmt: skip
+    """Where each value would be inserted into the last dimension of a sorted sequence."""
+    given = input if values is None else values
+    array = given._array if isinstance(given, TensorBase) else kernels.as_value(given, sorted_sequence._array.dtype)
+    if isinstance(given, TensorBase) and given._array.dtype != sorted_sequence._array.dtype:
+        raise RuntimeError(
+            "torch.searchsorted(): boundary tensor and input value tensor should have same dtype, but got boundary tensor "
+            f"{sorted_sequence.dtype} and input value tensor {given.dtype}"
+        )
+    order = None if sorter is None else sorter._array
+    made = new_tensor(kernels.searchsorted(
+        sorted_sequence._array, array, out_int32=out_int32, right=right, side=side, sorter=order
+    ))  # fmt: skip
+    return made if out is None else write_out("searchsorted", out, made)  # type: ignore[no-any-return]
+
+
+def bucketize(
+    input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Any = None
+) -> Tensor:
+    """Which interval between sorted boundaries each value lies in."""
+    if boundaries._array.ndim != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries._array.ndim})")
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
+
+
+def unique(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The distinct values, or the distinct slices along a dimension, in order."""
+    at = None if dim is None else wrap_dim(dim, input._array.ndim)
+    return _chosen(G.unique(input, sorted, return_inverse, return_counts, at), return_inverse, return_counts)
+
+
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The values, or slices, without repetitions that follow each other."""
+    at = None if dim is None else wrap_dim(dim, input._array.ndim)
+    return _chosen(G.unique_consecutive(input, return_inverse, return_counts, at), return_inverse, return_counts)
+
+
+def _chosen(results: Any, inverse: bool, counts: bool) -> Any:
+    """The results that were asked for: one alone, several as a tuple."""
+    kept = [results[0], *([results[1]] if inverse else []), *([results[2]] if counts else [])]
+    return kept[0] if len(kept) == 1 else tuple(kept)
+
+
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, out: Any = None) -> Tensor:
+    """The elements at positions along a dimension; the other dimensions are broadcast."""
+    if indices._array.dtype.kind != "i" or indices._array.itemsize != 8:
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}")
+    if dim is None:
+        flat = G.gather(G.reshape(input, (-1,)), 0, G.reshape(indices, (-1,)))
+        return flat if out is None else write_out("take_along_dim", out, flat)  # type: ignore[no-any-return]
+    if input._array.ndim != indices._array.ndim:
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{input._array.ndim} dimensions for input, and {indices._array.ndim} dimensions for indices"
+        )
+    at = wrap_dim(dim, input._array.ndim)
+    own, other = list(input._array.shape), list(indices._array.shape)
+    common = [max(a, b) if 1 in (a, b) else a for a, b in zip(own, other, strict=True)]
+    broadcast_tensors(_without(input, at), _without(indices, at))
+    wide = G.expand(input, tuple([*common[:at], own[at], *common[at + 1 :]]))
+    places = G.expand(indices, tuple([*common[:at], other[at], *common[at + 1 :]]))
+    return G.gather(wide, at, places, out=out)  # type: ignore[no-any-return]
+
+
+def _without(tensor: Tensor, dim: int) -> Tensor:
+    """Something of the shape of the tensor without a dimension, for the check that shapes go together."""
+    shape = tensor._array.shape
+    return G.expand(G.zeros_in_shape(tensor, ()), (*shape[:dim], *shape[dim + 1 :]))  # type: ignore[no-any-return]
+
+
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each non-negative integer occurs, or the sum of its weights."""
+    return G.bincount(input, weights, minlength)  # type: ignore[no-any-return]

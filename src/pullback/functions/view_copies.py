@@ -1,0 +1,181 @@
+"""The `*_copy` twins of views, the splits that are no views to autograd, and views made in place (`t_`, `squeeze_`, ...).
+
+All of them have the derivative of the view; PyTorch only calls their nodes something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pullback.generated as G
+from pullback.functions.indexing import narrow
+from pullback.functions.joining import chunk, split, split_with_sizes
+from pullback.functions.shape import as_strided, permute, squeeze, unsqueeze, view
+from pullback.graph.history import bump_version, check_in_place
+from pullback.graph.in_place import alias_of, write_out
+from pullback.graph.renamed_node import renamed
+from pullback.graph.tangents import levels_of, set_tangent, tangent_at
+from pullback.kernels.shape import contiguous_copy
+from pullback.modes.switches import process, switches
+from pullback.tensor.arguments import as_int
+from pullback.tensor.tensor import Tensor, new_tensor
+
+
+def _off_view(view: Tensor, array: Any, node: Any) -> Tensor:
+    """A tensor around `array` with the tangents of `view` and the history `node`, but no view."""
+    result = new_tensor(array)
+    edge = view._gradient_edge()
+    if edge is not None:
+        result._requires_grad = True
+        result._edge = (node or edge[0], edge[1])
+    if process.changed:
+        for level in levels_of(view):
+            set_tangent(result, level, tangent_at(view, level))
+    return result
+
+
+def _renamed_node(view: Tensor, name: str) -> Any:
+    """The view's node, if it has one, called `name` ("{}" stands for its own name)."""
+    edge = view._gradient_edge()
+    return None if edge is None else renamed(edge[0], name.format(type(edge[0]).__name__))
+
+
+def copy_of_view(view: Tensor, out: Any = None) -> Tensor:
+    """A copy with the derivative of the view it copies."""
+    made = _off_view(view, contiguous_copy(view._array), _renamed_node(view, "{}_copy"))
+    return made if out is None else write_out("view_copy", out, made)  # type: ignore[no-any-return]
+
+
+def _copy_function(name: str, view_function: Callable[..., Any], doc: str) -> Callable[..., Any]:
+    def function(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
+        return copy_of_view(view_function(input, *args, **kwargs), out)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+def _sliced(input: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Tensor:
+    size = input._array.shape[dim]
+    first, last, _ = slice(start, end).indices(size)
+    return G.slice_view(input, dim, first, max(first, last), step)  # type: ignore[no-any-return]
+
+
+view_copy = _copy_function("view_copy", view, "A copy in another shape.")
+expand_copy = _copy_function("expand_copy", lambda x, size, implicit=False: G.expand(x, size), "A copy, expanded.")
+permute_copy = _copy_function("permute_copy", permute, "A copy with the dimensions in another order.")
+alias_copy = _copy_function("alias_copy", lambda x: G.alias(x), "A copy.")
+slice_copy = _copy_function("slice_copy", _sliced, "A copy of part of a dimension.")
+unfold_copy = _copy_function("unfold_copy", lambda *a, **k: G.unfold(*a, **k), "A copy of all slices of one size.")
+select_copy = _copy_function("select_copy", lambda *a, **k: G.select(*a, **k), "A copy at one position of a dimension.")
+as_strided_copy = _copy_function("as_strided_copy", as_strided, "A copy of a strided window of the storage.")
+diagonal_copy = _copy_function("diagonal_copy", lambda *a, **k: G.diagonal(*a, **k), "A copy of a diagonal.")
+transpose_copy = _copy_function("transpose_copy", lambda *a, **k: G.transpose(*a, **k), "A transposed copy.")
+t_copy = _copy_function("t_copy", lambda x: G.t(x), "A transposed copy of a matrix.")
+squeeze_copy = _copy_function("squeeze_copy", squeeze, "A copy without dimensions of size 1.")
+unsqueeze_copy = _copy_function("unsqueeze_copy", unsqueeze, "A copy with a dimension of size 1 inserted.")
+view_as_real_copy = _copy_function("view_as_real_copy", lambda x: G.view_as_real(x), "Complex elements as pairs.")
+view_as_complex_copy = _copy_function("view_as_complex_copy", lambda x: G.view_as_complex(x), "Pairs as complex elements.")
+
+
+def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = None) -> Tensor:
+    """A copy of `length` positions of a dimension, from `start` on."""
+    part = narrow(input, dim, start, length)
+    made = _off_view(part, contiguous_copy(part._array), _renamed_node(part, "NarrowCopyBackward0"))
+    return made if out is None else write_out("narrow_copy", out, made)  # type: ignore[no-any-return]
+
+
+def _copies(views: Any, out: Any = None) -> tuple[Tensor, ...]:
+    node = _renamed_node(views[0], "{}_copy") if views else None
+    made = tuple([_off_view(v, contiguous_copy(v._array), node) for v in views])
+    return made if out is None else write_out("split_copy", out, made)  # type: ignore[no-any-return]
+
+
+def unbind_copy(input: Tensor, dim: int = 0, *, out: Any = None) -> Any:
+    """A copy of each slice along a dimension."""
+    return _copies(G.unbind(input, dim), out)
+
+
+def split_copy(input: Tensor, split_size: int, dim: int = 0, *, out: Any = None) -> Any:
+    """Copies of one size along a dimension."""
+    return _copies(split(input, split_size, dim), out)
+
+
+def split_with_sizes_copy(input: Tensor, split_sizes: Any, dim: int = 0, *, out: Any = None) -> Any:
+    """Copies of the given sizes along a dimension."""
+    return _copies(split_with_sizes(input, split_sizes, dim), out)
+
+
+def _unsafe(views: Any) -> tuple[Tensor, ...]:
+    """Parts that share memory, but that autograd does not know as views: modifying them is the caller's risk."""
+    node = _renamed_node(views[0], "Unsafe{}") if views else None
+    return tuple([_off_view(v, v._array, node) for v in views])
+
+
+def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> Any:
+    """As `split`, for callers that will modify the parts."""
+    return _unsafe(split(input, as_int(split_size), dim))
+
+
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
+    """As `split_with_sizes`, for callers that will modify the parts."""
+    return _unsafe(split_with_sizes(input, split_sizes, dim))
+
+
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
+    """As `chunk`, for callers that will modify the parts."""
+    return _unsafe(chunk(input, chunks, dim))
+
+
+def _view_in_place(name: str, function: Callable[..., Any], input: Tensor, *args: Any) -> Tensor:
+    """Make the tensor itself a view of what it was; its history goes through the view's node, called `name`."""
+    grad_mode = not process.changed or switches.grad_mode
+    check_in_place(input, records=grad_mode and input._requires_grad)
+    seen = function(alias_of(input), *args)
+    input._array = seen._array
+    bump_version(input)
+    edge = seen._gradient_edge() if input._requires_grad and grad_mode else None
+    if edge is not None:
+        input._edge = (renamed(edge[0], name), edge[1])
+        if input._extra is not None:
+            input._extra.view = None
+    for level in levels_of(seen) if process.changed else ():
+        set_tangent(input, level, tangent_at(seen, level))
+    return input
+
+
+def t_(input: Tensor) -> Tensor:
+    """Transpose this matrix in place."""
+    return _view_in_place("TBackward1", G.t, input)
+
+
+def transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Exchange two dimensions of this tensor in place."""
+    return _view_in_place("TransposeBackward1", G.transpose, input, dim0, dim1)
+
+
+def swapaxes_(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """Exchange two dimensions of this tensor in place."""
+    return transpose_(input, axis0, axis1)
+
+
+def swapdims_(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Exchange two dimensions of this tensor in place."""
+    return transpose_(input, dim0, dim1)
+
+
+def squeeze_(input: Tensor, dim: Any = None) -> Tensor:
+    """Remove dimensions of size 1 of this tensor in place."""
+    name = "SqueezeBackward3" if dim is None else "SqueezeBackward5" if isinstance(dim, (tuple, list)) else "SqueezeBackward4"
+    return _view_in_place(name, squeeze, input, dim)
+
+
+def unsqueeze_(input: Tensor, dim: int) -> Tensor:
+    """Insert a dimension of size 1 into this tensor in place."""
+    return _view_in_place("UnsqueezeBackward1", unsqueeze, input, dim)
+
+
+def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """Give this tensor another geometry on its storage, in place."""
+    return _view_in_place("AsStridedBackward1", as_strided, input, size, stride, storage_offset)

@@ -1,0 +1,44 @@
+"""A node that computes what another one does, under another name: `ViewBackward0_copy`, `TBackward1`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from pullback.graph.node import Node
+
+
+class RenamedNode(Node):
+    """Stands in the graph in place of `inner`, which it asks for the gradients."""
+
+    def __init__(self, inner: Node) -> None:
+        self.inner = inner
+        self.sequence_nr = inner.sequence_nr
+        self.next_edges = inner.next_edges
+        self.shape, self.dtype = inner.shape, inner.dtype
+        self.output_metadata = inner.output_metadata
+        self.output_count = inner.output_count  # type: ignore[misc]  # a node of several outputs counts its own
+        self.extra = inner.extra
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        return self.inner.apply(grads)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        return self.inner.apply_differentiable(grads)
+
+    def release_saved_tensors(self) -> None:
+        self.inner.release_saved_tensors()
+
+    def _read_saved(self, public: str, *, raw: bool) -> Any:
+        return self.inner._read_saved(public, raw=raw)
+
+
+@cache
+def _class_of(name: str) -> type[RenamedNode]:
+    return type(name, (RenamedNode,), {})
+
+
+def renamed(node: Node, name: str) -> RenamedNode:
+    """A node called `name` that does what `node` does."""
+    return _class_of(name)(node)

@@ -1,0 +1,70 @@
+"""Handing memory to other libraries and taking theirs: bytes, buffers, DLPack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback.backend.array_module import flat_storage, storage_of
+from pullback.typing import Array, DType
+
+
+def bytes_of_storage(array: Array) -> Array:
+    """The bytes of the storage that `array` is a view of."""
+    return flat_storage(storage_of(array)).view(np.uint8)
+
+
+def export_dlpack(array: Array, **options: Any) -> Any:
+    """A DLPack capsule of the array's memory."""
+    if not array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = True
+    return array.__dlpack__(**options)
+
+
+def import_dlpack(source: Any) -> Array:
+    """An array on the memory that a DLPack exporter, or its capsule, describes."""
+    array = np.from_dlpack(source if hasattr(source, "__dlpack__") else Capsule(source))
+    if array.flags.writeable:
+        return array
+    return _writable(array)
+
+
+def _writable(array: Array) -> Array:
+    """NumPy marks what older exporters give as read-only; PyTorch's tensors are not."""
+    if 0 in array.shape:
+        return np.empty(array.shape, array.dtype)
+    import ctypes
+
+    interface = array.__array_interface__
+    span = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)) + array.itemsize
+    memory = (ctypes.c_char * span).from_address(interface["data"][0])
+    memory.owner = array  # type: ignore[attr-defined]  # keeps the exporter's memory alive
+    return np.ndarray(array.shape, array.dtype, memory, 0, array.strides)
+
+
+class Capsule:
+    """An exporter made of a capsule that was made before."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+def array_over_buffer(buffer: Any, dtype: DType, count: int, offset: int) -> Array:
+    """A one-dimensional array on the memory of a Python buffer."""
+    return np.frombuffer(buffer, dtype, count, offset)
+
+
+def map_elements(target: Array, function: Callable[..., Any], others: Sequence[Array]) -> None:
+    """Overwrite each element with what `function` makes of it and of the others at its place."""
+    operands = [np.broadcast_to(o, target.shape).reshape(-1).tolist() for o in others]
+    values = [function(*items) for items in zip(target.reshape(-1).tolist(), *operands, strict=True)]
+    target[...] = np.asarray(values, target.dtype).reshape(target.shape)

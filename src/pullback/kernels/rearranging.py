@@ -1,0 +1,83 @@
+"""Copies with the elements in other places: reversed, rolled, repeated, on or beside a diagonal."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pullback.kernels.shape import diagonal
+from pullback.typing import Array, Shape
+
+
+def flip(input: Array, dims: Shape) -> Array:
+    """A copy with the order along the dimensions reversed."""
+    return np.array(np.flip(input, dims), order="C", copy=True)
+
+
+def roll(input: Array, shifts: Shape, dims: Shape) -> Array:
+    """A copy shifted along the dimensions (in row-major order if there are none); what leaves at one end comes back."""
+    if input.size == 0 or input.ndim == 0:
+        return np.array(input)
+    return np.ascontiguousarray(np.roll(input, shifts, dims) if dims else np.roll(input, shifts[0]))
+
+
+def rot90(input: Array, k: int, dims: Shape) -> Array:
+    """A copy turned by `k` quarters in the plane of two dimensions."""
+    return np.array(np.rot90(input, k, dims), order="K")
+
+
+def repeat(input: Array, repeats: Shape) -> Array:
+    """The tensor repeated along each dimension."""
+    return np.tile(input, repeats) if repeats else np.array(input)
+
+
+def repeat_interleave_counts(input: Array, repeats: Array, dim: int) -> Array:
+    """Each slice along a dimension repeated as often as its count says."""
+    return np.repeat(input, repeats, axis=dim)
+
+
+def tril(input: Array, diagonal: int = 0) -> Array:
+    """The lower triangle of matrices, zeros above a diagonal."""
+    _check_matrix("tril", input)
+    return np.where(_lower(input, diagonal), input, np.zeros((), input.dtype))
+
+
+def triu(input: Array, diagonal: int = 0) -> Array:
+    """The upper triangle of matrices, zeros below a diagonal."""
+    _check_matrix("triu", input)
+    return np.where(_lower(input, diagonal - 1), np.zeros((), input.dtype), input)
+
+
+def _lower(input: Array, diagonal: int) -> Array:
+    return np.tri(*input.shape[-2:], k=diagonal, dtype=np.bool_)
+
+
+def _check_matrix(name: str, input: Array) -> None:
+    if input.ndim < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+
+
+def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Array:
+    """Zeros with the last dimension of `input` along a diagonal of two new dimensions."""
+    result_ndim = input.ndim + 1
+    first, second = dim1 % result_ndim, dim2 % result_ndim
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    size = input.shape[-1] + abs(offset)
+    lengths = list(input.shape[:-1])
+    for at in sorted((first, second)):
+        lengths.insert(at, size)
+    result: Array = np.zeros(lengths, input.dtype)
+    diagonal(result, offset, first, second)[...] = input
+    return result
+
+
+def repeat_back(grad: Array, shape: Shape, repeats: Shape) -> Array:
+    """The gradient of `repeat`: the sum over the repetitions."""
+    lead = len(repeats) - len(shape)
+    whole = (1,) * lead + tuple(shape)
+    if 0 in repeats or math.prod(shape) == 0:
+        return np.zeros(shape, grad.dtype)
+    parts = [n for pair in zip(repeats, whole, strict=True) for n in pair]
+    return grad.reshape(parts).sum(tuple(range(0, 2 * len(repeats), 2)), dtype=grad.dtype).reshape(shape)

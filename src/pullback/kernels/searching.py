@@ -1,0 +1,145 @@
+"""Finding and counting values: sorted search, sets of distinct values, histograms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.backend.dtype import scalar_type_name
+from pullback.typing import Array
+
+
+def searchsorted(
+    sorted_sequence: Array, input: Array, *, out_int32: bool = False, right: bool = False, side: str | None = None,
+    sorter: Array | None = None,
+) -> Array:  # fmt: skip
+    """Where each value would be inserted into the last dimension of a sorted sequence."""
+    if side is not None and side not in ("left", "right"):
+        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+    if side == "left" and right:
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+        )
+    if sorter is not None:
+        sorted_sequence = np.take_along_axis(sorted_sequence, sorter, -1)
+    where = "right" if right or side == "right" else "left"
+    dtype = np.dtype(np.int32 if out_int32 else np.int64)
+    if sorted_sequence.ndim == 1:
+        return np.searchsorted(sorted_sequence, input, where).astype(dtype)
+    return _search_rows(sorted_sequence, np.asarray(input), where).astype(dtype)
+
+
+def _search_rows(rows: Array, values: Array, side: str) -> Array:
+    """Search each row for its own values: all rows at once, by counting smaller elements in the merged order."""
+    if rows.shape[:-1] != values.shape[:-1]:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor "
+            f"and input value tensor must match, but we got boundaries tensor {list(rows.shape)} and input value tensor "
+            f"{list(values.shape)}"
+        )
+    length = rows.shape[-1]
+    # A stable sort keeps equal elements in the order given: values first finds the left place, rows first the right one.
+    both = (values, rows) if side == "left" else (rows, values)
+    merged = np.concatenate(both, axis=-1)
+    order = np.argsort(merged, axis=-1, kind="stable")
+    first = both[0].shape[-1]
+    is_row = order >= first if side == "left" else order < first
+    before = np.cumsum(is_row, axis=-1) - is_row
+    places = np.empty(merged.shape, np.int64)
+    np.put_along_axis(places, order, before, -1)
+    part = places[..., :first] if side == "left" else places[..., length:]
+    return np.ascontiguousarray(part)
+
+
+def unique(
+    input: Array, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> tuple[Array, Array, Array]:
+    """The distinct values (or slices), in order; where each element went; how often each occurs."""
+    if dim is not None:
+        return _unique_slices(input, dim)
+    found = np.unique(input.reshape(-1), return_inverse=True, return_counts=True, equal_nan=False)
+    return found[0], found[1].reshape(input.shape).astype(np.int64), found[2].astype(np.int64)
+
+
+def _unique_slices(input: Array, dim: int) -> tuple[Array, Array, Array]:
+    if input.shape[dim] == 0:
+        empty: Array = np.empty(0, np.int64)
+        return input, empty, empty
+    found = np.unique(input, return_inverse=True, return_counts=True, axis=dim)
+    return np.ascontiguousarray(found[0]), found[1].reshape(-1).astype(np.int64), found[2].astype(np.int64)
+
+
+def unique_consecutive(
+    input: Array, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> tuple[Array, Array, Array]:
+    """The values (or slices) without repetitions that follow each other; where each went; how long each run is."""
+    rows = input.reshape(-1) if dim is None else np.moveaxis(input, dim, 0)
+    count = rows.shape[0]
+    if count == 0:
+        empty: Array = np.empty(0, np.int64)
+        return input if dim is not None else rows, np.empty(input.shape if dim is None else 0, np.int64), empty
+    changed = np.ones(count, np.bool_)
+    changed[1:] = (rows[1:] != rows[:-1]).reshape(count - 1, -1).any(1)
+    starts = np.flatnonzero(changed)
+    inverse = (np.cumsum(changed) - 1).astype(np.int64)
+    counts = np.diff(np.append(starts, count)).astype(np.int64)
+    kept = rows[changed]
+    if dim is None:
+        return kept, inverse.reshape(input.shape), counts
+    return np.ascontiguousarray(np.moveaxis(kept, 0, dim)), inverse, counts
+
+
+def bincount(input: Array, weights: Array | None = None, minlength: int = 0) -> Array:
+    """How often each non-negative integer occurs, or the sum of its weights."""
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if input.dtype.kind not in "iu":
+        raise RuntimeError(f'"bincount_cpu" not implemented for {scalar_type_name(input.dtype)!r}')
+    if input.ndim != 1 or (input.size and int(input.min()) < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is not None and weights.shape != input.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    if weights is None:
+        return np.bincount(input, minlength=minlength).astype(np.int64)
+    made = np.bincount(input, weights, minlength)
+    return made.astype(np.float32) if weights.dtype == np.float32 else made.astype(np.float64)
+
+
+def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Array:
+    """How many elements lie in each of `bins` equal intervals; elements outside are left out."""
+    if bins <= 0:
+        raise RuntimeError(f"bins must be > 0, but got {bins} for dimension 0")
+    values = input.reshape(-1).astype(np.float64)
+    low, high = float(min), float(max)
+    if low == high and values.size:
+        low, high = float(values.min()), float(values.max())
+    if low == high:
+        low, high = low - 1, high + 1
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise RuntimeError(f"range of [{low}, {high}] is not finite")
+    if low > high:
+        raise RuntimeError("max must be larger than min")
+    inside = values[(values >= low) & (values <= high)]
+    places = ((inside - low) * bins / (high - low)).astype(np.int64)
+    return np.bincount(np.minimum(places, bins - 1), minlength=bins).astype(input.dtype)
+
+
+def isin(elements: Array, test_elements: Array, assume_unique: bool = False, invert: bool = False) -> Array:
+    """Whether each element is among the test elements."""
+    return np.isin(elements, test_elements, invert=invert)
+
+
+def tril_positions(row: int, col: int, offset: int, dtype: Any) -> Array:
+    """The rows and columns of the lower triangle."""
+    return np.stack(np.tril_indices(row, offset, col)).astype(dtype)
+
+
+def triu_positions(row: int, col: int, offset: int, dtype: Any) -> Array:
+    """The rows and columns of the upper triangle."""
+    return np.stack(np.triu_indices(row, offset, col)).astype(dtype)
+
+
+def as_value(value: Any, dtype: Any) -> Array:
+    """A Python number to search for."""
+    return np.asarray(value, dtype if dtype.kind == "f" else None)
