@@ -37,7 +37,7 @@ FILES = {
     "reductions": "sum mean prod nansum nanmean",
     "rounding": "round round_ copysign copysign_ frexp heaviside heaviside_",
     "scans": "cumsum cumprod cummax cummin diff trapezoid trapz cumulative_trapezoid",
-    "scatter": "masked_fill masked_fill_ fill_ fill zero_ scatter scatter_ index_fill index_fill_ index_put index_put_",
+    "scattering": "masked_fill masked_fill_ fill_ fill zero_ scatter scatter_ index_fill index_fill_ index_put index_put_",
     "searching": "nonzero argwhere searchsorted bucketize unique unique_consecutive take_along_dim bincount",
     "shape": "sizes reshape view view_as reshape_as flatten ravel unflatten permute expand expand_as broadcast_to squeeze unsqueeze wrap_new_dim swapaxes swapdims movedim moveaxis tensor_T tensor_mT tensor_H tensor_mH adjoint contiguous clone is_contiguous copy_ detach detach_copy as_strided numel is_tensor sum_to_size",
     "softmax": "softmax log_softmax softmin",

@@ -633,6 +633,30 @@ _FAMILIES = {
         constant_pad_nd
         ConstantPadNdBackward0
         constant_pad_nd_tangent
+        reflection_pad1d
+        ReflectionPad1dNode
+        reflection_pad1d_tangent
+        replication_pad1d
+        ReplicationPad1dNode
+        replication_pad1d_tangent
+        reflection_pad2d
+        ReflectionPad2dNode
+        reflection_pad2d_tangent
+        replication_pad2d
+        ReplicationPad2dNode
+        replication_pad2d_tangent
+        reflection_pad3d
+        ReflectionPad3dNode
+        reflection_pad3d_tangent
+        replication_pad3d
+        ReplicationPad3dNode
+        replication_pad3d_tangent
+        edge_pad
+        EdgePadBackward0
+        edge_pad_tangent
+        edge_pad_back
+        EdgePadBackBackward0
+        edge_pad_back_tangent
     """,
     "pooling": """
         max_pool2d_with_indices
@@ -786,7 +810,7 @@ _FAMILIES = {
         LogcumsumexpBackward0
         logcumsumexp_tangent
     """,
-    "scatter": """
+    "scattering": """
         index_put
         index_put_
         IndexPutBackward0
@@ -1231,22 +1255,22 @@ _FORMULAS = {
     "exp2_of": "rounding",
     "cumprod_grad": "scans",
     "logcumsumexp_grad": "scans",
-    "low_corner": "scatter",
-    "index_add_back_source": "scatter",
-    "masked_keep": "scatter",
-    "masked_scatter_back": "scatter",
-    "scatter_reduce_back_input": "scatter",
-    "scatter_reduce_back_source": "scatter",
-    "scatter_counts": "scatter",
-    "scatter_share": "scatter",
-    "scatter_prod_back_source": "scatter",
-    "index_reduce_back_input": "scatter",
-    "index_reduce_back_source": "scatter",
-    "strided_part": "scatter",
-    "as_strided_back": "scatter",
-    "unfold_back": "scatter",
-    "as_positions": "scatter",
-    "sharing_counts": "scatter",
+    "low_corner": "scattering",
+    "index_add_back_source": "scattering",
+    "masked_keep": "scattering",
+    "masked_scatter_back": "scattering",
+    "scatter_reduce_back_input": "scattering",
+    "scatter_reduce_back_source": "scattering",
+    "scatter_counts": "scattering",
+    "scatter_share": "scattering",
+    "scatter_prod_back_source": "scattering",
+    "index_reduce_back_input": "scattering",
+    "index_reduce_back_source": "scattering",
+    "strided_part": "scattering",
+    "as_strided_back": "scattering",
+    "unfold_back": "scattering",
+    "as_positions": "scattering",
+    "sharing_counts": "scattering",
     "reshape": "shape",
     "permute_back": "shape",
     "diagonal_back": "shape",

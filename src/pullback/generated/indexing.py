@@ -30,7 +30,7 @@ from pullback.kernels.indexing import slice_back as slice_back_kernel
 from pullback.kernels.indexing import slice_view as slice_view_kernel
 from pullback.kernels.indexing import take as take_kernel
 from pullback.kernels.indexing import take_back as take_back_kernel
-from pullback.kernels.scatter import scatter_add as scatter_add_kernel
+from pullback.kernels.scattering import scatter_add as scatter_add_kernel
 from pullback.kernels.shape import zeros_in_shape as zeros_in_shape_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches

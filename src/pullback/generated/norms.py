@@ -67,7 +67,7 @@ class LinalgVectorNormBackward0(Node):
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
         result = result._array
-        grad_of_input = vector_norm_grad_kernel(grad, input, ord, dim, keepdim, result)
+        grad_of_input = None if ord == 0 else vector_norm_grad_kernel(grad, input, ord, dim, keepdim, result)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -82,7 +82,7 @@ class LinalgVectorNormBackward0(Node):
             return (None,)
         input = self.unpack("input")
         result = self.unpack("result")
-        grad_of_input = F.vector_norm_grad(grad, input, ord, dim, keepdim, result)
+        grad_of_input = None if ord == 0 else F.vector_norm_grad(grad, input, ord, dim, keepdim, result)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -478,7 +478,7 @@ class NormDimNode(Node):
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
         result = result._array
-        grad_of_input = vector_norm_grad_kernel(grad, input, p, dim, keepdim, result)
+        grad_of_input = None if p == 0 else vector_norm_grad_kernel(grad, input, p, dim, keepdim, result)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -493,7 +493,7 @@ class NormDimNode(Node):
             return (None,)
         input = self.unpack("input")
         result = self.unpack("result")
-        grad_of_input = F.vector_norm_grad(grad, input, p, dim, keepdim, result)
+        grad_of_input = None if p == 0 else F.vector_norm_grad(grad, input, p, dim, keepdim, result)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:

@@ -14,6 +14,14 @@ from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
 from pullback.kernels.padding import constant_pad_nd as constant_pad_nd_kernel
+from pullback.kernels.padding import edge_pad as edge_pad_kernel
+from pullback.kernels.padding import edge_pad_back as edge_pad_back_kernel
+from pullback.kernels.padding import reflection_pad1d as reflection_pad1d_kernel
+from pullback.kernels.padding import reflection_pad2d as reflection_pad2d_kernel
+from pullback.kernels.padding import reflection_pad3d as reflection_pad3d_kernel
+from pullback.kernels.padding import replication_pad1d as replication_pad1d_kernel
+from pullback.kernels.padding import replication_pad2d as replication_pad2d_kernel
+from pullback.kernels.padding import replication_pad3d as replication_pad3d_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
@@ -101,3 +109,677 @@ def constant_pad_nd_tangent(result: Any, input: Any, pad: Any, value: Any, input
     if input_tangent is None:
         input_tangent = zeros_like_input(input)
     return F.constant_pad_nd(input_tangent, pad, 0)
+
+
+class ReflectionPad1dNode(Node):
+    """Gradient of reflection_pad1d."""
+
+    __slots__ = ()
+    saved_names = ("padding",)
+    saved_padding: Any = None
+    saved_input_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        padding = self.saved_padding
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = edge_pad_back_kernel(grad, input_shape, padding, "reflect")
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        padding = self.saved_padding
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.edge_pad_back(grad, input_shape, padding, "reflect")
+        return (grad_of_input,)
+
+
+ReflectionPad1dNode.__name__ = ReflectionPad1dNode.__qualname__ = "ReflectionPad1DBackward0"
+
+
+def reflection_pad1d(input: Tensor, padding: Any) -> Tensor:
+    """Mirror the last 1 dimension(s) at their edges."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(reflection_pad1d, (input, padding), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.records
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("reflection_pad1d", "input", 1, input)
+    padding = as_shape(padding)
+    input_array = input._array
+    computed: Any = reflection_pad1d_kernel(input_array, padding)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad):
+        node = ReflectionPad1dNode()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_padding = padding
+        node.saved_input_shape = input._array.shape
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                reflection_pad1d_tangent,
+                (
+                    input,
+                    padding,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def reflection_pad1d_tangent(result: Any, input: Any, padding: Any, input_tangent: Any) -> Any:
+    """Tangent of reflection_pad1d."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return reflection_pad1d(input_tangent, padding)
+
+
+class ReplicationPad1dNode(Node):
+    """Gradient of replication_pad1d."""
+
+    __slots__ = ()
+    saved_names = ("padding",)
+    saved_padding: Any = None
+    saved_input_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        padding = self.saved_padding
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = edge_pad_back_kernel(grad, input_shape, padding, "replicate")
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        padding = self.saved_padding
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.edge_pad_back(grad, input_shape, padding, "replicate")
+        return (grad_of_input,)
+
+
+ReplicationPad1dNode.__name__ = ReplicationPad1dNode.__qualname__ = "ReplicationPad1DBackward0"
+
+
+def replication_pad1d(input: Tensor, padding: Any) -> Tensor:
+    """Repeat the edges of the last 1 dimension(s)."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(replication_pad1d, (input, padding), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.records
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("replication_pad1d", "input", 1, input)
+    padding = as_shape(padding)
+    input_array = input._array
+    computed: Any = replication_pad1d_kernel(input_array, padding)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad):
+        node = ReplicationPad1dNode()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_padding = padding
+        node.saved_input_shape = input._array.shape
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                replication_pad1d_tangent,
+                (
+                    input,
+                    padding,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def replication_pad1d_tangent(result: Any, input: Any, padding: Any, input_tangent: Any) -> Any:
+    """Tangent of replication_pad1d."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return replication_pad1d(input_tangent, padding)
+
+
+class ReflectionPad2dNode(Node):
+    """Gradient of reflection_pad2d."""
+
+    __slots__ = ()
+    saved_names = ("padding",)
+    saved_padding: Any = None
+    saved_input_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        padding = self.saved_padding
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = edge_pad_back_kernel(grad, input_shape, padding, "reflect")
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        padding = self.saved_padding
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.edge_pad_back(grad, input_shape, padding, "reflect")
+        return (grad_of_input,)
+
+
+ReflectionPad2dNode.__name__ = ReflectionPad2dNode.__qualname__ = "ReflectionPad2DBackward0"
+
+
+def reflection_pad2d(input: Tensor, padding: Any) -> Tensor:
+    """Mirror the last 2 dimension(s) at their edges."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(reflection_pad2d, (input, padding), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.records
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("reflection_pad2d", "input", 1, input)
+    padding = as_shape(padding)
+    input_array = input._array
+    computed: Any = reflection_pad2d_kernel(input_array, padding)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad):
+        node = ReflectionPad2dNode()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_padding = padding
+        node.saved_input_shape = input._array.shape
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                reflection_pad2d_tangent,
+                (
+                    input,
+                    padding,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def reflection_pad2d_tangent(result: Any, input: Any, padding: Any, input_tangent: Any) -> Any:
+    """Tangent of reflection_pad2d."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return reflection_pad2d(input_tangent, padding)
+
+
+class ReplicationPad2dNode(Node):
+    """Gradient of replication_pad2d."""
+
+    __slots__ = ()
+    saved_names = ("padding",)
+    saved_padding: Any = None
+    saved_input_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        padding = self.saved_padding
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = edge_pad_back_kernel(grad, input_shape, padding, "replicate")
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        padding = self.saved_padding
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.edge_pad_back(grad, input_shape, padding, "replicate")
+        return (grad_of_input,)
+
+
+ReplicationPad2dNode.__name__ = ReplicationPad2dNode.__qualname__ = "ReplicationPad2DBackward0"
+
+
+def replication_pad2d(input: Tensor, padding: Any) -> Tensor:
+    """Repeat the edges of the last 2 dimension(s)."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(replication_pad2d, (input, padding), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.records
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("replication_pad2d", "input", 1, input)
+    padding = as_shape(padding)
+    input_array = input._array
+    computed: Any = replication_pad2d_kernel(input_array, padding)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad):
+        node = ReplicationPad2dNode()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_padding = padding
+        node.saved_input_shape = input._array.shape
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                replication_pad2d_tangent,
+                (
+                    input,
+                    padding,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def replication_pad2d_tangent(result: Any, input: Any, padding: Any, input_tangent: Any) -> Any:
+    """Tangent of replication_pad2d."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return replication_pad2d(input_tangent, padding)
+
+
+class ReflectionPad3dNode(Node):
+    """Gradient of reflection_pad3d."""
+
+    __slots__ = ()
+    saved_names = ("padding",)
+    saved_padding: Any = None
+    saved_input_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        padding = self.saved_padding
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = edge_pad_back_kernel(grad, input_shape, padding, "reflect")
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        padding = self.saved_padding
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.edge_pad_back(grad, input_shape, padding, "reflect")
+        return (grad_of_input,)
+
+
+ReflectionPad3dNode.__name__ = ReflectionPad3dNode.__qualname__ = "ReflectionPad3DBackward0"
+
+
+def reflection_pad3d(input: Tensor, padding: Any) -> Tensor:
+    """Mirror the last 3 dimension(s) at their edges."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(reflection_pad3d, (input, padding), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.records
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("reflection_pad3d", "input", 1, input)
+    padding = as_shape(padding)
+    input_array = input._array
+    computed: Any = reflection_pad3d_kernel(input_array, padding)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad):
+        node = ReflectionPad3dNode()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_padding = padding
+        node.saved_input_shape = input._array.shape
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                reflection_pad3d_tangent,
+                (
+                    input,
+                    padding,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def reflection_pad3d_tangent(result: Any, input: Any, padding: Any, input_tangent: Any) -> Any:
+    """Tangent of reflection_pad3d."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return reflection_pad3d(input_tangent, padding)
+
+
+class ReplicationPad3dNode(Node):
+    """Gradient of replication_pad3d."""
+
+    __slots__ = ()
+    saved_names = ("padding",)
+    saved_padding: Any = None
+    saved_input_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        padding = self.saved_padding
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = edge_pad_back_kernel(grad, input_shape, padding, "replicate")
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        padding = self.saved_padding
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.edge_pad_back(grad, input_shape, padding, "replicate")
+        return (grad_of_input,)
+
+
+ReplicationPad3dNode.__name__ = ReplicationPad3dNode.__qualname__ = "ReplicationPad3DBackward0"
+
+
+def replication_pad3d(input: Tensor, padding: Any) -> Tensor:
+    """Repeat the edges of the last 3 dimension(s)."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(replication_pad3d, (input, padding), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.records
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("replication_pad3d", "input", 1, input)
+    padding = as_shape(padding)
+    input_array = input._array
+    computed: Any = replication_pad3d_kernel(input_array, padding)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad):
+        node = ReplicationPad3dNode()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_padding = padding
+        node.saved_input_shape = input._array.shape
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                replication_pad3d_tangent,
+                (
+                    input,
+                    padding,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def replication_pad3d_tangent(result: Any, input: Any, padding: Any, input_tangent: Any) -> Any:
+    """Tangent of replication_pad3d."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return replication_pad3d(input_tangent, padding)
+
+
+class EdgePadBackward0(Node):
+    """Gradient of edge_pad."""
+
+    __slots__ = ()
+    saved_names = ("pad", "mode")
+    saved_pad: Any = None
+    saved_mode: Any = None
+    saved_input_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        pad = self.saved_pad
+        mode = self.saved_mode
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = edge_pad_back_kernel(grad, input_shape, pad, mode)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        pad = self.saved_pad
+        mode = self.saved_mode
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.edge_pad_back(grad, input_shape, pad, mode)
+        return (grad_of_input,)
+
+
+def edge_pad(input: Tensor, pad: Any, mode: str) -> Tensor:
+    """Pad the last dimensions from the input itself: 'reflect', 'replicate' or 'circular'; negative sizes crop."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(edge_pad, (input, pad, mode), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.records
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("edge_pad", "input", 1, input)
+    pad = as_shape(pad)
+    input_array = input._array
+    computed: Any = edge_pad_kernel(input_array, pad, mode)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad):
+        node = EdgePadBackward0()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_pad = pad
+        node.saved_mode = mode
+        node.saved_input_shape = input._array.shape
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                edge_pad_tangent,
+                (
+                    input,
+                    pad,
+                    mode,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def edge_pad_tangent(result: Any, input: Any, pad: Any, mode: Any, input_tangent: Any) -> Any:
+    """Tangent of edge_pad."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return edge_pad(input_tangent, pad, mode)
+
+
+class EdgePadBackBackward0(Node):
+    """Gradient of edge_pad_back."""
+
+    __slots__ = ()
+    saved_names = ("pad", "mode")
+    saved_pad: Any = None
+    saved_mode: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        pad = self.saved_pad
+        mode = self.saved_mode
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = edge_pad_kernel(grad, pad, mode)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        pad = self.saved_pad
+        mode = self.saved_mode
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.edge_pad(grad, pad, mode)
+        return (grad_of_input,)
+
+
+def edge_pad_back(input: Tensor, sizes: Any, pad: Any, mode: str) -> Tensor:
+    """The adjoint of `edge_pad` of dimensions of `sizes`: what was taken several times is added up."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(edge_pad_back, (input, sizes, pad, mode), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.records
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("edge_pad_back", "input", 1, input)
+    sizes = as_shape(sizes)
+    pad = as_shape(pad)
+    input_array = input._array
+    computed: Any = edge_pad_back_kernel(input_array, sizes, pad, mode)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad):
+        node = EdgePadBackBackward0()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_pad = pad
+        node.saved_mode = mode
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                edge_pad_back_tangent,
+                (
+                    input,
+                    sizes,
+                    pad,
+                    mode,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def edge_pad_back_tangent(result: Any, input: Any, sizes: Any, pad: Any, mode: Any, input_tangent: Any) -> Any:
+    """Tangent of edge_pad_back."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return edge_pad_back(input_tangent, sizes, pad, mode)

@@ -329,7 +329,7 @@ class CopyNode(Node):
         )
 
 
-CopyNode.__name__ = CopyNode.__qualname__ = "CopyBackwards"
+CopyNode.__name__ = CopyNode.__qualname__ = "torch::autograd::CopyBackwards"
 
 
 def copy(input: Tensor, src: Tensor) -> Tensor:

@@ -1,0 +1,54 @@
+"""Rules of kernels/normalization.py.
+
+Saved statistics serve the array path; formulas compute them anew from the input, so that they are differentiated too.
+"""
+
+from __future__ import annotations
+
+from pullback.rules import F, Pullback, Shape, Tensor, general, wrt
+
+
+@general(outputs=("result", "mean", "rstd"), differentiable=(True, False, False), out=False)
+def native_layer_norm(
+    grad: Tensor, input: Tensor, normalized_shape: Shape, weight: Tensor, eps: float, *, mean: Tensor, rstd: Tensor
+) -> Pullback:
+    pair = F.layer_norm_back(grad, input, mean, rstd, weight, normalized_shape, eps)
+    return wrt(input=pair[0], weight=pair[1], bias=F.sum_to(grad, normalized_shape))
+
+
+@general(
+    node="NativeBatchNormBackward0", outputs=("result", "mean", "rstd", "variance"),
+    differentiable=(True, False, False, False), out=False,
+)  # fmt: skip
+def batch_norm_training(
+    grad: Tensor, input: Tensor, weight: Tensor, eps: float, *, mean: Tensor, rstd: Tensor
+) -> Pullback:
+    pair = F.batch_norm_training_back(grad, input, mean, rstd, weight, eps)
+    return wrt(input=pair[0], weight=pair[1], bias=F.sum_over_channels(grad))
+
+
+@general(node="NativeBatchNormBackward0", out=False)
+def batch_norm_evaluation(
+    grad: Tensor, input: Tensor, weight: Tensor, running_mean: Tensor, running_var: Tensor, eps: float
+) -> Pullback:
+    return wrt(
+        input=F.batch_norm_evaluation_back(grad, weight, running_var, eps),
+        weight=F.batch_norm_evaluation_weight_back(grad, input, weight.dtype, running_mean, running_var, eps),
+        bias=F.sum_over_channels(grad),
+    )
+
+
+@general(outputs=("result", "mean", "rstd"), differentiable=(True, False, False), out=False)
+def native_group_norm(
+    grad: Tensor, input: Tensor, weight: Tensor, group: int, eps: float, *, mean: Tensor, rstd: Tensor
+) -> Pullback:
+    pair = F.group_norm_back(grad, input, mean, rstd, weight, group, eps)
+    return wrt(input=pair[0], weight=pair[1], bias=F.sum_over_channels(grad))
+
+
+@general(node="MulBackward0", out=False)
+def rms_norm_fused(
+    grad: Tensor, input: Tensor, normalized_shape: Shape, weight: Tensor, eps: float | None
+) -> Pullback:
+    pair = F.rms_norm_back(grad, input, normalized_shape, weight, eps)
+    return wrt(input=pair[0], weight=pair[1])

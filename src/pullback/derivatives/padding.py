@@ -1,0 +1,55 @@
+"""Rules of kernels/padding.py."""
+
+from __future__ import annotations
+
+from pullback.rules import F, Pullback, Shape, Tensor, general, linear, tangent, wrt
+
+
+@general
+def constant_pad_nd(grad: Tensor, input: Tensor, pad: Shape) -> Pullback:
+    return wrt(input=F.constant_pad_nd(grad, F.opposite(pad), 0))
+
+
+@tangent
+def constant_pad_nd_tangent(input_tangent: Tensor, pad: Shape) -> Tensor:
+    return F.constant_pad_nd(input_tangent, pad, 0)
+
+
+@linear(node="ReflectionPad1DBackward0", out=False)
+def reflection_pad1d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
+    return wrt(input=F.edge_pad_back(grad, input.shape, padding, "reflect"))
+
+
+@linear(node="ReplicationPad1DBackward0", out=False)
+def replication_pad1d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
+    return wrt(input=F.edge_pad_back(grad, input.shape, padding, "replicate"))
+
+
+@linear(node="ReflectionPad2DBackward0", out=False)
+def reflection_pad2d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
+    return wrt(input=F.edge_pad_back(grad, input.shape, padding, "reflect"))
+
+
+@linear(node="ReplicationPad2DBackward0", out=False)
+def replication_pad2d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
+    return wrt(input=F.edge_pad_back(grad, input.shape, padding, "replicate"))
+
+
+@linear(node="ReflectionPad3DBackward0", out=False)
+def reflection_pad3d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
+    return wrt(input=F.edge_pad_back(grad, input.shape, padding, "reflect"))
+
+
+@linear(node="ReplicationPad3DBackward0", out=False)
+def replication_pad3d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
+    return wrt(input=F.edge_pad_back(grad, input.shape, padding, "replicate"))
+
+
+@linear(out=False)
+def edge_pad(grad: Tensor, input: Tensor, pad: Shape, mode: str) -> Pullback:
+    return wrt(input=F.edge_pad_back(grad, input.shape, pad, mode))
+
+
+@linear(out=False)
+def edge_pad_back(grad: Tensor, input: Tensor, pad: Shape, mode: str) -> Pullback:
+    return wrt(input=F.edge_pad(grad, pad, mode))

@@ -1,0 +1,18 @@
+"""Pooling whose number of dimensions is that of its window."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.generated as F
+from pullback.typing import Shape
+
+
+def avg_pool_nd(
+    input: Any, kernel_size: Shape, stride: Shape, padding: Shape, ceil_mode: bool, count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:  # fmt: skip
+    """Average pooling over as many dimensions as the window has."""
+    if len(kernel_size) == 2:
+        return F.avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return F.avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)

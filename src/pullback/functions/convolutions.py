@@ -1,0 +1,217 @@
+"""Convolutions with the checks and the forms of arguments that PyTorch's have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.generated as G
+from pullback.backend.dtype import scalar_type_name
+from pullback.tensor.arguments import as_int, as_shape
+from pullback.tensor.tensor import Tensor
+from pullback.typing import Shape
+
+_WORDS = {1: "2D (unbatched) or 3D (batched)", 2: "3D (unbatched) or 4D (batched)", 3: "4D (unbatched) or 5D (batched)"}
+_NAMES = {"Float": "float", "Double": "double", "Half": "c10::Half", "BFloat16": "c10::BFloat16", "Long": "long int"}
+
+
+def conv1d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """Convolve (N, C, L), or (C, L), with filters (C_out, C / groups, K).
+
+    >>> import pullback
+    >>> pullback.conv1d(pullback.tensor([[[1.0, 2.0, 3.0]]]), pullback.tensor([[[1.0, 1.0]]]))
+    tensor([[[3., 5.]]])
+    """
+    return _convolve(1, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """Convolve (N, C, H, W), or (C, H, W), with filters (C_out, C / groups, K_h, K_w)."""
+    return _convolve(2, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv3d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """Convolve (N, C, D, H, W), or (C, D, H, W), with filters (C_out, C / groups, K_d, K_h, K_w)."""
+    return _convolve(3, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv_transpose1d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
+    groups: int = 1, dilation: Any = 1,
+) -> Tensor:  # fmt: skip
+    """The adjoint of `conv1d` with respect to its input; `output_padding` chooses among the sizes that fit."""
+    return _convolve(1, input, weight, bias, stride, padding, dilation, groups, output_padding)
+
+
+def conv_transpose2d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
+    groups: int = 1, dilation: Any = 1,
+) -> Tensor:  # fmt: skip
+    """The adjoint of `conv2d` with respect to its input."""
+    return _convolve(2, input, weight, bias, stride, padding, dilation, groups, output_padding)
+
+
+def conv_transpose3d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
+    groups: int = 1, dilation: Any = 1,
+) -> Tensor:  # fmt: skip
+    """The adjoint of `conv3d` with respect to its input."""
+    return _convolve(3, input, weight, bias, stride, padding, dilation, groups, output_padding)
+
+
+def convolution(
+    input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, transposed: bool,
+    output_padding: Any, groups: int,
+) -> Tensor:  # fmt: skip
+    """A convolution of as many dimensions as the weight has beyond two."""
+    extra = output_padding if transposed else None
+    return _convolve(weight._array.ndim - 2, input, weight, bias, stride, padding, dilation, groups, extra)
+
+
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+    """Convolve (T, B, C) with (K, C, C_out)."""
+    sequence = G.permute(input, (1, 2, 0))
+    result = _convolve(1, sequence, G.permute(weight, (2, 1, 0)), bias, 1, pad, 1, 1)
+    return G.permute(result, (2, 0, 1))  # type: ignore[no-any-return]
+
+
+def _convolve(
+    dims: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, groups: int,
+    output_padding: Any = None,
+) -> Tensor:  # fmt: skip
+    transposed = output_padding is not None
+    if not isinstance(input, Tensor) or not isinstance(weight, Tensor):
+        return G.convolution(input, weight, bias, stride, padding, dilation, transposed, (0,), groups)  # type: ignore[no-any-return]
+    function = f"conv_transpose{dims}d" if transposed else f"conv{dims}d"
+    unbatched = input._array.ndim == dims + 1
+    if not unbatched and input._array.ndim != dims + 2:
+        raise RuntimeError(
+            f"Expected {_WORDS[dims]} input to {function}, but got input of size: {list(input._array.shape)}"
+        )
+    weight_dims = weight._array.ndim - 2
+    stride = _each("stride", stride, dims, weight_dims)
+    dilation = _each("dilation", dilation, dims, weight_dims)
+    if isinstance(padding, str):
+        input, padding = _named_padding(input, weight, padding, stride, dilation)
+    padding = _each("padding", padding, dims, weight_dims)
+    extra = _each("output_padding", output_padding, dims, weight_dims) if transposed else (0,) * dims
+    if unbatched:
+        input = G.unsqueeze(input, 0)
+    _check(input, weight, bias, stride, padding, dilation, transposed, extra, groups)
+    result = G.convolution(input, weight, bias, stride, padding, dilation, transposed, extra, groups)
+    return G.squeeze_dim(result, 0) if unbatched else result  # type: ignore[no-any-return]
+
+
+def _each(name: str, value: Any, dims: int, weight_dims: int) -> Shape:
+    values = as_shape(value) * dims if isinstance(value, (tuple, list)) and len(value) == 1 else None
+    if values is None:
+        values = as_shape(value) if isinstance(value, (tuple, list)) else (as_int(value),) * dims
+    if len(values) != weight_dims:
+        raise RuntimeError(
+            f"expected {name} to be a single integer value or a list of {weight_dims} values to match the convolution "
+            f"dimensions, but got {name}={list(values)}"
+        )
+    return values
+
+
+def _named_padding(
+    input: Tensor, weight: Tensor, padding: str, stride: Shape, dilation: Shape
+) -> tuple[Tensor, Shape]:
+    """The input and the numbers that 'same' and 'valid' stand for; an odd total is padded beforehand, at the end."""
+    dims = len(stride)
+    if padding == "valid":
+        return input, (0,) * dims
+    if padding != "same":
+        raise RuntimeError(f"Invalid padding string: '{padding}'")
+    if any(s != 1 for s in stride):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    totals = [d * (k - 1) for d, k in zip(dilation, weight._array.shape[2:], strict=True)]
+    if any(total % 2 for total in totals):
+        ends = [value for total in reversed(totals) for value in (0, total % 2)]
+        input = G.constant_pad_nd(input, tuple(ends), 0)
+    return input, tuple([total // 2 for total in totals])
+
+
+def _check(
+    input: Tensor, weight: Tensor, bias: Tensor | None, stride: Shape, padding: Shape, dilation: Shape, transposed: bool,
+    extra: Shape, groups: int,
+) -> None:  # fmt: skip
+    _check_numbers(stride, padding, dilation, extra, groups)
+    _check_dtypes(input, weight, bias)
+    shape, size = weight._array.shape, list(weight._array.shape)
+    if shape[0] % groups or shape[0] < groups:
+        wrong = "divisible by" if shape[0] >= groups else "at least"
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be {wrong} {groups} at dimension 0, but got weight of size "
+            f"[{size}] instead"
+        )
+    channels = shape[0] if transposed else shape[1] * groups
+    if input._array.shape[1] != channels:
+        kind = f"transposed={int(transposed)}" if transposed else f"groups={groups}"
+        raise RuntimeError(
+            f"Given {kind}, weight of size {size}, expected input{list(input._array.shape)} to have {channels} channels, "
+            f"but got {input._array.shape[1]} channels instead"
+        )
+    outputs = shape[1] * groups if transposed else shape[0]
+    if bias is not None and bias._array.shape != (outputs,):
+        raise RuntimeError(
+            f"Given {'transposed=1, ' if transposed else ''}weight of size {size}, expected bias to be 1-dimensional with "
+            f"{outputs} elements, but got bias of size {list(bias._array.shape)} instead"
+        )
+    if transposed:
+        _check_output_padding(extra, stride, dilation)
+    else:
+        _check_kernel_fits(input._array.shape[2:], shape[2:], padding, dilation)
+
+
+def _check_numbers(stride: Shape, padding: Shape, dilation: Shape, extra: Shape, groups: int) -> None:
+    if any(p < 0 for p in padding):
+        raise RuntimeError("negative padding is not supported")
+    if any(p < 0 for p in extra):
+        raise RuntimeError("negative output_padding is not supported")
+    if any(s <= 0 for s in stride):
+        raise RuntimeError("non-positive stride is not supported")
+    if any(d <= 0 for d in dilation):
+        raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+
+
+def _check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+    dtype = input._array.dtype
+    if weight._array.dtype != dtype:
+        raise RuntimeError(
+            f"expected scalar type {scalar_type_name(dtype)} but found {scalar_type_name(weight._array.dtype)}"
+        )
+    if bias is not None and bias._array.dtype != dtype:
+        first, second = scalar_type_name(dtype), scalar_type_name(bias._array.dtype)
+        raise RuntimeError(
+            f"Input type ({_NAMES.get(first, first)}) and bias type ({_NAMES.get(second, second)}) should be the same"
+        )
+
+
+def _check_kernel_fits(sizes: Shape, kernel: Shape, padding: Shape, dilation: Shape) -> None:
+    padded = [n + 2 * p for n, p in zip(sizes, padding, strict=True)]
+    extent = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
+    if any(n < k for n, k in zip(padded, extent, strict=True)):
+        raise RuntimeError(
+            f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
+            f"({' x '.join(map(str, extent))}). Kernel size can't be greater than actual input size"
+        )
+
+
+def _check_output_padding(extra: Shape, stride: Shape, dilation: Shape) -> None:
+    if all(o < s or o < d for o, s, d in zip(extra, stride, dilation, strict=True)):
+        return
+    names = ("depth", "height", "width")[-len(extra) :]
+    groups = (("output_padding", extra), ("stride", stride), ("dilation", dilation))
+    values = " ".join(f"{kind}_{n}: {v}" for kind, each in groups for n, v in zip(names, each, strict=True))
+    raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {values}")

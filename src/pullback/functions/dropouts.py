@@ -1,0 +1,106 @@
+"""Dropout: elements or whole channels set to zero at random, from the same random stream as PyTorch's."""
+
+from __future__ import annotations
+
+from pullback.backend import random as draw
+import pullback.generated as G
+from pullback.backend.dtype import scalar_type_name
+from pullback.creation import empty, empty_like
+from pullback.graph.in_place import in_place
+from pullback.tensor.tensor import Tensor
+
+# The value that a self-normalizing network's units take at minus infinity.
+_ALPHA = 1.7580993408473766
+
+
+def dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """Set each element to zero with probability `p` and scale the rest by 1 / (1 - p).
+
+    >>> import pullback
+    >>> _ = pullback.manual_seed(0)
+    >>> pullback.dropout(pullback.ones(4), 0.5, True)
+    tensor([2., 2., 2., 2.])
+    """
+    return _drop(input, p, train, feature=False, alpha=False)
+
+
+def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """As `dropout`, in place."""
+    return _drop(input, p, train, feature=False, alpha=False, inplace=True)
+
+
+def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """Set whole channels of (N, C, ...) to zero."""
+    return _drop(input, p, train, feature=True, alpha=False)
+
+
+def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """As `feature_dropout`, in place."""
+    return _drop(input, p, train, feature=True, alpha=False, inplace=True)
+
+
+def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """Drop elements to the value that keeps mean and variance of a self-normalizing network."""
+    return _drop(input, p, train, feature=False, alpha=True)
+
+
+def alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """As `alpha_dropout`, in place."""
+    return _drop(input, p, train, feature=False, alpha=True, inplace=True)
+
+
+def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """As `alpha_dropout`, for whole channels of (N, C, ...)."""
+    return _drop(input, p, train, feature=True, alpha=True)
+
+
+def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """As `feature_alpha_dropout`, in place."""
+    return _drop(input, p, train, feature=True, alpha=True, inplace=True)
+
+
+def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    """As `dropout`, with the mask of what was kept."""
+    mask = empty_like(input, dtype=None)
+    if train is False or not input._array.size:
+        mask._array[...] = 1
+        return G.clone(input), G.to_integer(mask, bool)
+    draw.bernoulli_(mask._array, 1 - p)
+    scale = 0.0 if p == 1 else 1 / (1 - p)
+    return G.mul(G.mul(input, mask), scale), G.to_integer(mask, bool)
+
+
+def _drop(
+    input: Tensor, p: float, train: bool, *, feature: bool, alpha: bool, inplace: bool = False
+) -> Tensor:
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if p == 0 or not train or not input._array.size:
+        return input
+    if input._array.dtype.kind in "iub" and p < 1:
+        name = scalar_type_name(input._array.dtype)
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {name}: dropout needs floats")
+    multiply = (lambda x, y: in_place(G.mul, x, y)) if inplace else G.mul
+    if p == 1:
+        return multiply(input, G.zeros_in_shape_of(input))
+    noise = _feature_noise(input) if feature else empty_like(input)
+    draw.bernoulli_(noise._array, 1 - p)
+    if not alpha:
+        noise._array /= 1 - p
+        return multiply(input, noise)
+    scale: float = 1 / ((_ALPHA * _ALPHA * p + 1) * (1 - p)) ** 0.5
+    shift = noise._array * (_ALPHA * scale)
+    shift += _ALPHA * scale * (p - 1)
+    noise._array *= scale
+    shifts = empty_like(noise)
+    shifts._array[...] = shift
+    kept = multiply(input, noise)
+    return in_place(G.add, kept, shifts) if inplace else G.add(kept, shifts)
+
+
+def _feature_noise(input: Tensor) -> Tensor:
+    """One number per sample and channel, shaped to broadcast."""
+    sizes = input._array.shape
+    if len(sizes) < 2:
+        raise RuntimeError(f"Feature dropout requires at least 2 dimensions in the input, got {len(sizes)}")
+    return empty(*sizes[:2], *[1] * (len(sizes) - 2), dtype=input.dtype)

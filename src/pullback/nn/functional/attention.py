@@ -1,0 +1,117 @@
+"""Attention."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pullback.generated as G
+from pullback import functions
+from pullback.backend.dtype import scalar_type_name
+from pullback.graph.tangents import tangents_flow
+from pullback.modes.grad_mode import is_grad_enabled
+from pullback.nn.functional.dropouts import dropout
+from pullback.tensor.tensor import Tensor, new_tensor
+
+_WORDS = {"Float": "float", "Double": "double", "Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}
+
+
+def scaled_dot_product_attention(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
+    is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
+) -> Tensor:  # fmt: skip
+    """softmax(query @ key.T * scale + mask) @ value over the last two dimensions; `scale` is 1 / sqrt(E) if not given.
+
+    >>> import pullback
+    >>> one = pullback.ones(1, 2)
+    >>> pullback.nn.functional.scaled_dot_product_attention(one, one, one * 3)
+    tensor([[3., 3.]])
+    """
+    _check(query, key, value, attn_mask, is_causal)
+    factor = 1 / math.sqrt(query._array.shape[-1]) if scale is None else scale
+    if enable_gqa:
+        key, value = (_repeat_heads(t, query._array.shape[-3]) for t in (key, value))
+    if _can_fuse(query, key, value, attn_mask, dropout_p):
+        return G.attention_fused(query, key, value, attn_mask, is_causal, factor)[0]  # type: ignore[no-any-return]
+    return _composite(query, key, value, attn_mask, dropout_p, is_causal, factor)
+
+
+def _check(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, is_causal: bool) -> None:
+    tensors = {"query": query, "key": key, "value": value}
+    if any(t._array.dtype != query._array.dtype for t in tensors.values()):
+        shown = " ".join(f"{'and ' if n == 'value' else ''}{n}.dtype: {_word(t)}" for n, t in tensors.items())
+        raise RuntimeError(f"Expected query, key, and value to have the same dtype, but got {shown} instead.")
+    if any(t._array.ndim < 2 for t in tensors.values()):
+        shown = " ".join(f"{'and ' if n == 'value' else ''}{n}.dim: {t._array.ndim}" for n, t in tensors.items())
+        raise RuntimeError(f"Expected query, key, and value to all be  at least 2 dimensional, but got {shown} instead.")
+    if attn_mask is None:
+        return
+    if is_causal:
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    if attn_mask._array.dtype.kind != "b" and attn_mask._array.dtype != query._array.dtype and _word(attn_mask) != "float":
+        raise RuntimeError(
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+            f"{_word(attn_mask)} and  query.dtype: {_word(query)} instead."
+        )
+
+
+def _word(tensor: Tensor) -> str:
+    name = scalar_type_name(tensor._array.dtype)
+    return _WORDS.get(name, name.lower())
+
+
+def _can_fuse(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float) -> bool:
+    """The fused kernel takes (N, H, L, E) of equal N and H, no dropout and a mask without gradient."""
+    q, k, v = query._array.shape, key._array.shape, value._array.shape
+    return (
+        dropout_p == 0.0
+        and len(q) == len(k) == len(v) == 4
+        and q[:2] == k[:2] == v[:2]
+        and q[3] == k[3] == v[3]
+        and k[2] == v[2]
+        and query._array.dtype.kind in "fV"
+        and 0 not in (*q, *k)
+        and not (attn_mask is not None and _is_differentiated(attn_mask))
+    )
+
+
+def _is_differentiated(tensor: Tensor) -> bool:
+    return (tensor.requires_grad and is_grad_enabled()) or tangents_flow(tensor)
+
+
+def _repeat_heads(tensor: Tensor, heads: int) -> Tensor:
+    own = tensor._array.shape[-3]
+    return tensor if own == heads else functions.repeat_interleave(tensor, heads // own, -3)
+
+
+def _composite(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, is_causal: bool, scale: float
+) -> Tensor:
+    half = math.sqrt(scale) if scale >= 0 else scale
+    first, second = (half, half) if scale >= 0 else (scale, 1.0)
+    keys = functions.transpose(key, -2, -1)
+    scores = functions.matmul(functions.mul(query, first), functions.mul(keys, second))
+    mask: Any = attn_mask
+    if is_causal:
+        mask = functions.attention_allowed(functions.reshape(query, (1, -1, *query.shape[-2:])), _as_4d(key), None, True)
+        mask = functions.ne(mask, 0)
+    hidden = None
+    if mask is not None:
+        if mask._array.dtype.kind == "b":
+            hidden = functions.logical_not(mask)
+            scores = functions.masked_fill(scores, hidden, -math.inf)
+        else:
+            scores = functions.add(scores, mask)
+    weights = functions.softmax(scores, -1)
+    if mask is not None:
+        # A query that sees no key has no weights rather than NaNs.
+        blind = new_tensor((scores._array == -math.inf).all(-1, keepdims=True))
+        if blind._array.any():
+            weights = functions.masked_fill(weights, blind, 0.0)
+    if dropout_p > 0.0:
+        weights = dropout(weights, dropout_p)
+    return functions.matmul(weights, value)  # type: ignore[no-any-return]
+
+
+def _as_4d(tensor: Tensor) -> Tensor:
+    return functions.reshape(tensor, (1, -1, *tensor.shape[-2:]))  # type: ignore[no-any-return]

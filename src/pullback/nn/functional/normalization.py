@@ -1,0 +1,91 @@
+"""Normalizations, with the argument order of torch.nn.functional."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pullback import functions
+from pullback.tensor.tensor import Tensor
+
+
+def batch_norm(
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
+    bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    """Normalize each channel over the batch; in training by its own statistics, and update the running ones."""
+    if training and input._array.ndim >= 2:
+        _check_count(input, input._array.size // max(1, input._array.shape[1]))
+    return functions.batch_norm(  # type: ignore[no-any-return]
+        input, weight, bias, running_mean, running_var, training, momentum, eps
+    )
+
+
+def _check_count(input: Tensor, count: int) -> None:
+    if count == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+
+
+def instance_norm(
+    input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
+    bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    """Normalize each channel of each sample."""
+    if use_input_stats and math.prod(input._array.shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
+    return functions.instance_norm(  # type: ignore[no-any-return]
+        input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps
+    )
+
+
+def layer_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """Normalize the last dimensions to mean 0 and variance 1.
+
+    >>> import pullback
+    >>> pullback.nn.functional.layer_norm(pullback.tensor([1.0, 3.0]), (2,), eps=0.0)
+    tensor([-1.,  1.])
+    """
+    return functions.layer_norm(input, normalized_shape, weight, bias, eps)  # type: ignore[no-any-return]
+
+
+def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+    """Divide the last dimensions by their root mean square."""
+    return functions.rms_norm(input, normalized_shape, weight, eps)  # type: ignore[no-any-return]
+
+
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """Normalize groups of channels of each sample."""
+    sizes = input._array.shape
+    if len(sizes) < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(sizes)}")
+    if num_groups > 0 and sizes[0] * sizes[1] // num_groups * math.prod(sizes[2:]) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(sizes)}")
+    return functions.group_norm(input, num_groups, weight, bias, eps)  # type: ignore[no-any-return]
+
+
+def local_response_norm(
+    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Tensor:
+    """Divide each element by a power of the mean square of the neighbouring channels."""
+    sizes = tuple(input._array.shape)
+    if len(sizes) < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality                          input (got {len(sizes)} dimensions)")
+    if input._array.size == 0:
+        return input
+    square = functions.mul(input, input)
+    flat = functions.reshape(square, (sizes[0], 1, sizes[1], math.prod(sizes[2:])))
+    padded = functions.constant_pad_nd(flat, (0, 0, size // 2, (size - 1) // 2), 0)
+    mean = functions.avg_pool2d(padded, (size, 1), 1)
+    divisor = functions.pow(functions.add(functions.mul(functions.reshape(mean, sizes), alpha), k), beta)
+    return functions.div(input, divisor)  # type: ignore[no-any-return]
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Tensor:
+    """Divide by the norm along `dim`, but by no less than `eps`."""
+    norm = functions.norm(input, p, dim, keepdim=True)
+    denominator = functions.expand_as(functions.clamp_min(norm, eps), input)
+    return functions.div(input, denominator) if out is None else functions.div(input, denominator, out=out)  # type: ignore[no-any-return]
