@@ -24,7 +24,7 @@ def to_dtype(grad: Tensor, input: Tensor, dtype: DType) -> Pullback:
 def to_integer(input: Tensor, dtype: DType) -> None: ...
 
 
-@linear(node="CopyBackwards", in_place=True, out=False)
+@linear(node="torch::autograd::CopyBackwards", in_place=True, out=False)
 def copy(grad: Tensor, input: Tensor, src: Tensor) -> Pullback:
     return wrt(input=F.zeros_in_shape_of(grad), src=F.sum_to_like(grad, src.shape, src.dtype))
 

@@ -16,7 +16,7 @@ from pullback.backend.dtype import int64, is_float_or_complex, type_name
 from pullback.creation import tensor as tensor_of
 from pullback.graph.history import bump_version
 from pullback.kernels.indexing import positions_of
-from pullback.kernels.scatter import index_put_into
+from pullback.kernels.scattering import index_put_into
 from pullback.modes.switches import process
 from pullback.tensor.arguments import as_int
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim

@@ -7,7 +7,7 @@ import numpy as np
 from pullback.backend.array_module import as_strided
 from pullback.backend.dtype import number_as, scalar_type_name
 from pullback.kernels.positions import broadcast_shape
-from pullback.kernels.scatter import row_major_copy
+from pullback.kernels.scattering import row_major_copy
 from pullback.kernels.shape import diagonal, select_part
 from pullback.typing import Array, Dim, Scalar, Shape
 

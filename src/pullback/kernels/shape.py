@@ -6,7 +6,6 @@ always writable, and with non-negative strides.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -301,8 +300,3 @@ def view_as_complex(input: Array) -> Array:
 def select_part(input: Array, dim: int, index: int) -> Array:
     """A view at one position of a dimension, which is known to exist."""
     return input[(*[slice(None)] * dim, index, ...)]
-
-
-def count_elements(shape: Shape) -> int:
-    """How many elements a shape holds."""
-    return math.prod(shape)

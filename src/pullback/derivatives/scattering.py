@@ -1,4 +1,4 @@
-"""Rules of kernels/scatter.py."""
+"""Rules of kernels/scattering.py."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pullback.generated as F
@@ -34,8 +35,7 @@ def masked_keep(grad: Any, mask: Any) -> Any:
 def masked_scatter_back(grad: Any, mask: Any, shape: Shape) -> Any:
     """The gradient of `masked_scatter` for its source: the elements taken, zeros for those left over."""
     taken = F.masked_select(grad, mask)
-    count = F.count_elements(shape)
-    return F.reshape(F.pad_to(taken, (count,)), shape)
+    return F.reshape(F.pad_to(taken, (math.prod(shape),)), shape)
 
 
 def scatter_reduce_back_input(
