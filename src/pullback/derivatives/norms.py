@@ -9,7 +9,7 @@ from pullback.rules import Dim, Dims, F, Pullback, Scalar, Tensor, elementwise, 
 def linalg_vector_norm(
     grad: Tensor, input: Tensor, ord: Scalar, dim: Dims, keepdim: bool, *, result: Tensor
 ) -> Pullback:
-    return wrt(input=F.vector_norm_grad(grad, input, ord, dim, keepdim, result))
+    return wrt(input=None if ord == 0 else F.vector_norm_grad(grad, input, ord, dim, keepdim, result))
 
 
 @elementwise(out=False, promote="common")
@@ -27,7 +27,7 @@ def pow_or_zero(grad: Tensor, input: Tensor, exponent: float) -> Pullback:
 
 @general(node="NormBackward1")
 def norm_dim(grad: Tensor, input: Tensor, p: Scalar, dim: Dims, keepdim: bool, *, result: Tensor) -> Pullback:
-    return wrt(input=F.vector_norm_grad(grad, input, p, dim, keepdim, result))
+    return wrt(input=None if p == 0 else F.vector_norm_grad(grad, input, p, dim, keepdim, result))
 
 
 @general

@@ -26,7 +26,8 @@ def clamped_distance_grad(
     grad: Any, input: Any, target: Any, reduction: int, factor: float, limit: float
 ) -> Any:
     """The gradient of smooth_l1_loss and huber_loss: the distance, scaled and clamped."""
-    return F.loss_weight(grad, _count_of(input), reduction) * F.clamp((input - target) * factor, -limit, limit)
+    distance = F.clamp((input - target) * factor, -limit, limit)
+    return F.to_dtype(F.loss_weight(grad, _count_of(input), reduction) * distance, input.dtype)
 
 
 def soft_margin_loss_grad(grad: Any, input: Any, target: Any, reduction: int) -> Any:
@@ -79,7 +80,7 @@ def multi_margin_loss_grad(
     if p == 2:
         slopes = slopes * (rows - F.take_along(rows, places, 1) + margin) * 2
     slopes = slopes - F.put_along(F.sum(slopes, (1,), True), places, tuple(slopes.shape), 1)
-    return F.reshape((F.reshape(grad, (-1, 1)) * slopes), shape)
+    return F.to_dtype(F.reshape(F.reshape(grad, (-1, 1)) * slopes, shape), input.dtype)
 
 
 def multilabel_margin_loss_grad(grad: Any, input: Any, target: Any, reduction: int) -> Any:

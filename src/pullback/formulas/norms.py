@@ -15,14 +15,14 @@ def vector_norm_grad(grad: Any, input: Any, ord: Any, dim: Dims, keepdim: bool, 
     grad = F.restore_reduced(grad, shape, dim, keepdim)
     result = F.restore_reduced(result, shape, dim, keepdim)
     if ord == 0:
-        return input * 0
+        return grad * 0 * input
     if ord == 1:
         return grad * F.sgn(input)
     if ord == 2:
         return F.to_dtype(input * F.div_or_zero(grad, result), input.dtype)
     if math.isinf(ord):
         return grad * F.sgn(input) * F.shares(F.abs(input), result, dim, True)
-    return _general_norm_grad(grad, input, float(ord), result)
+    return F.to_dtype(_general_norm_grad(grad, input, float(ord), result), input.dtype)
 
 
 def _general_norm_grad(grad: Any, input: Any, order: float, result: Any) -> Any:
@@ -42,7 +42,7 @@ def renorm_grad(grad: Any, input: Any, p: Any, dim: int, maxnorm: Any) -> Any:
     others = tuple([axis for axis in range(input.ndim) if axis != dim])
     norms = F.linalg_vector_norm(input, p, others, True)
     factor = maxnorm / (norms + 1e-7)
-    pulled = F.sum(F.real(grad * F.conj(input)), others, True)
+    pulled = F.sum(F.to_dtype(grad * F.conj(input), norms.dtype), others, True)
     to_norms = -pulled * factor / (norms + 1e-7)
     scaled = grad * factor + F.vector_norm_grad(to_norms, input, p, others, True, norms)
-    return F.where(norms > maxnorm, scaled, grad)
+    return F.where(norms > maxnorm, F.to_dtype(scaled, input.dtype), grad)

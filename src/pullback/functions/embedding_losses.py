@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pullback.functions as P
+from pullback.creation import zeros_like
 from pullback.functions.losses import _reduce, _reduction
 from pullback.tensor.tensor import Tensor
 
@@ -18,7 +19,7 @@ def hinge_embedding_loss(
     number = _reduction(reduction, size_average, reduce)
     given: Any = input
     wanted: Any = target
-    zeros = P.zeros_like(given)
+    zeros = zeros_like(given)
     far = P.where(wanted != 1, P.clamp_min(margin - given, 0), zeros)
     near = P.where(wanted != -1, given, zeros)
     return _reduce(far + near, number)  # type: ignore[no-any-return]
@@ -62,7 +63,7 @@ def cosine_embedding_loss(
     size1 = P.sum(first * first, sign.ndim) + epsilon
     size2 = P.sum(second * second, sign.ndim) + epsilon
     cosine = product / P.sqrt(size1 * size2)
-    zeros = P.zeros_like(cosine)
+    zeros = zeros_like(cosine)
     near = P.where(sign == 1, 1 - cosine, zeros)
     far = P.where(sign == -1, P.clamp_min(cosine - margin, 0), zeros)
     return _reduce(near + far, number)  # type: ignore[no-any-return]

@@ -8,6 +8,9 @@ from typing import Any
 
 import pullback.functions as P
 import pullback.generated as G
+from pullback.backend.dtype import from_numpy_dtype, result_dtype
+from pullback.creation import full_like
+from pullback.functions.conversion import to
 from pullback.kernels.positions import broadcast_shape
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -53,13 +56,11 @@ def _broadcast(*tensors: Tensor) -> Any:
 
 
 def _one_dtype(*tensors: Any) -> Any:
-    first = tensors[0].dtype
-    if all(t.dtype is first for t in tensors):
+    first = tensors[0]._array.dtype
+    if all(t._array.dtype == first for t in tensors):
         return tensors
-    common = first
-    for tensor in tensors[1:]:
-        common = P.promote_types(common, tensor.dtype)
-    return [P.to(t, common) for t in tensors]
+    common = from_numpy_dtype(result_dtype([t._array for t in tensors]))
+    return [to(t, common) for t in tensors]
 
 
 def mse_loss(
@@ -169,7 +170,7 @@ def gaussian_nll_loss(
     if not isinstance(var, TensorBase):
         if var < 0:
             raise ValueError("var has negative entry/entries")
-        var = P.full_like(given, var)
+        var = full_like(given, var)
     elif tuple(var.shape) != tuple(given.shape):
         if tuple(given.shape[:-1]) == tuple(var.shape):
             var = P.unsqueeze(var, -1)

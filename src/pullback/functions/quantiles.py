@@ -6,7 +6,7 @@ from typing import Any
 
 import pullback.functions as P
 import pullback.generated as G
-from pullback.creation import tensor
+from pullback.creation import full_like, tensor
 from pullback.tensor.tensor import Tensor, TensorBase
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -86,7 +86,7 @@ def _interpolated(ordered: Any, ranks: Any, interpolation: str) -> Any:
     if interpolation == "nearest":
         return _at(ordered, P.round(ranks))
     below, above = _at(ordered, P.floor(ranks)), _at(ordered, P.ceil(ranks))
-    weights = P.full_like(ranks, 0.5) if interpolation == "midpoint" else ranks - P.floor(ranks.detach())
+    weights = full_like(ranks, 0.5) if interpolation == "midpoint" else ranks - P.floor(ranks.detach())
     return P.lerp(below, above, weights)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.backend.dtype import scalar_type_name
+from pullback.modes.grad_mode import is_grad_enabled
 from pullback.tensor.tensor import Tensor, TensorBase
 
 
@@ -22,6 +24,8 @@ def sum(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
+    if dtype is not None:
+        _require_differentiable(input, dtype)
     if dim is None and keepdim is False:
         return G.sum_all(input, dtype=dtype, out=out)  # type: ignore[no-any-return]
     _require_bool("sum", "keepdim", keepdim)
@@ -57,10 +61,19 @@ def prod(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
+    if dtype is not None:
+        _require_differentiable(input, dtype)
     if dim is None:
         return G.prod_all(input, dtype=dtype, out=out)  # type: ignore[no-any-return]
     _require_bool("prod", "keepdim", keepdim)
     return G.prod(input, dim, keepdim, dtype=dtype, out=out)  # type: ignore[no-any-return]
+
+
+def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """The sum that counts NaN as zero."""
+    if dtype is not None:
+        _require_differentiable(input, dtype)
+    return G.nansum(input, dim, keepdim, dtype=dtype, out=out)  # type: ignore[no-any-return]
 
 
 def nanmean(
@@ -69,8 +82,19 @@ def nanmean(
     """The mean of the elements that are numbers."""
     if not (input.is_floating_point() or input.is_complex()):  # type: ignore[attr-defined]  # attached at run time
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype}")
+    if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+        raise RuntimeError(
+            "nanmean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. "
+            f"Got: {scalar_type_name(dtype.numpy_dtype)}"
+        )
     count = G.count_not_nan(input.detach(), dim, keepdim)
     return G.div(G.nansum(input, dim, keepdim, dtype=dtype), count, out=out)  # type: ignore[no-any-return]
+
+
+def _require_differentiable(input: Any, dtype: Any) -> None:
+    """Refuse to record a result whose dtype cannot carry a gradient."""
+    if dtype.category < 2 and input._requires_grad and is_grad_enabled():
+        raise RuntimeError(f"Autograd not support dtype: {scalar_type_name(dtype.numpy_dtype)}")
 
 
 def _require_bool(function: str, name: str, value: Any) -> None:

@@ -6,10 +6,25 @@ from typing import Any
 
 import pullback.functions as P
 import pullback.generated as G
+from pullback.functions.reductions import _require_differentiable
 from pullback.tensor.return_types import return_type
 from pullback.tensor.tensor import Tensor
 
 _cummax, _cummin = return_type("cummax"), return_type("cummin")
+
+
+def cumsum(input: Tensor, dim: Any, *, dtype: Any = None, out: Any = None) -> Any:
+    """The sums of all elements up to each along `dim`."""
+    if dtype is not None:
+        _require_differentiable(input, dtype)
+    return G.cumsum(input, dim, dtype=dtype, out=out)
+
+
+def cumprod(input: Tensor, dim: Any, *, dtype: Any = None, out: Any = None) -> Any:
+    """The products of all elements up to each along `dim`."""
+    if dtype is not None:
+        _require_differentiable(input, dtype)
+    return G.cumprod(input, dim, dtype=dtype, out=out)
 
 
 def cummax(input: Tensor, dim: int, *, out: Any = None) -> Any:
@@ -48,12 +63,12 @@ def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any
     size = given.shape[dim]
     if x is not None:
         if size == 0:
-            return P.sum(P.to(given, P.result_type(given, 1.0)), dim)
+            return P.sum(given.detach(), dim, dtype=given.dtype)
         left, right, steps = _pieces("trapezoid", given, x, dim)
         return P.sum((left + right) * steps, dim) / 2.0
     dx = 1 if dx is None else dx
     if size == 0:
-        return P.sum(given * 1.0, dim)
+        return P.sum(given.detach(), dim, dtype=given.dtype)
     ends = P.select(given, dim, 0) + P.select(given, dim, -1)
     return (P.sum(given, dim) - ends * 0.5) * dx
 

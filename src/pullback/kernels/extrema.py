@@ -37,7 +37,8 @@ def min_dim(input: Array, dim: Dim, keepdim: bool = False) -> tuple[Array, Array
 
 def _select(function: Any, name: str, input: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
     require_elements(name, input, (dim,))
-    refuse_complex(name, input)
+    if input.dtype.kind == "c":
+        raise NotImplementedError(f"{name}(): does not support complex input")
     if input.ndim == 0:
         return np.array(input), np.zeros((), np.int64)
     indices = np.expand_dims(_first(function, input, dim), dim)
@@ -55,14 +56,14 @@ def _first(function: Any, input: Array, axis: int | None) -> Any:
 def amax(input: Array, dim: Dims = (), keepdim: bool = False) -> Array:
     """The largest element over `dim`, or over everything."""
     require_elements("amax", input, dim)
-    refuse_complex("amax", input)
+    refuse_complex("max_values_cpu", input)
     return np.max(input, axis=reduced_axes(input, dim), keepdims=keepdim)  # type: ignore[no-any-return]
 
 
 def amin(input: Array, dim: Dims = (), keepdim: bool = False) -> Array:
     """The smallest element over `dim`, or over everything."""
     require_elements("amin", input, dim)
-    refuse_complex("amin", input)
+    refuse_complex("min_values_cpu", input)
     return np.min(input, axis=reduced_axes(input, dim), keepdims=keepdim)  # type: ignore[no-any-return]
 
 
@@ -91,9 +92,8 @@ def _place(function: Any, name: str, input: Array, dim: int | None, keepdim: boo
     if input.size == 0 and dim is None:
         raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
     require_elements(name, input, None if dim is None else (dim,))
-    refuse_complex(f"{name}_cpu", input)
-    if input.dtype == bool:
-        raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
+    if input.dtype.kind in "bc":
+        raise NotImplementedError(f"{name}(): does not support {'bool' if input.dtype == bool else 'complex'} input")
     if input.ndim == 0:
         return np.zeros((), np.int64)
     indices = _first(function, input, dim)

@@ -22,10 +22,23 @@ def linalg_vector_norm(
             f"Got {scalar_type_name(input.dtype)}"
         )
     wanted = input.dtype if dtype is None else dtype
+    _check_dtype(input.dtype, wanted)
     values = widened(cast_array(input, wanted))
     axes = reduced_axes(input, dim)
     result = _norm(values, float(ord), axes, keepdim)  # type: ignore[arg-type]
     return cast_array(result, real_of(wanted))
+
+
+def _check_dtype(given: DType, wanted: DType) -> None:
+    if not is_float_or_complex(wanted):
+        raise RuntimeError(
+            f"linalg.vector_norm: dtype should be floating point or complex, but got {scalar_type_name(wanted)}"
+        )
+    if (wanted.kind == "c") != (given.kind == "c"):
+        kind = "complex" if given.kind == "c" else "real"
+        raise RuntimeError(
+            f"linalg.vector_norm: dtype should be {kind} for {kind} inputs, but got {scalar_type_name(wanted)}"
+        )
 
 
 def _norm(values: Array, order: float, axes: tuple[int, ...], keepdim: bool) -> Array:

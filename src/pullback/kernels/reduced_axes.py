@@ -102,6 +102,18 @@ def refuse_complex(name: str, input: Array) -> None:
         raise NotImplementedError(f'"{name}" not implemented for \'{scalar_type_name(input.dtype)}\'')
 
 
+def refuse_unordered(name: str, input: Array) -> None:
+    """Refuse bools and complex numbers."""
+    if input.dtype.kind in "bc":
+        raise NotImplementedError(f'"{name}" not implemented for \'{scalar_type_name(input.dtype)}\'')
+
+
+def require_real_floating(name: str, input: Array) -> None:
+    """Refuse integers and complex numbers where PyTorch has no kernel for them."""
+    refuse_complex(name, input)
+    require_floating(name, input)
+
+
 def require_floating(name: str, input: Array) -> None:
     """Refuse integers where PyTorch has no kernel for them."""
     if not is_float_or_complex(input.dtype):

@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback.backend.array_module import cast_array
 from pullback.backend.dtype import is_float_or_complex, scalar_type_name
-from pullback.kernels.reduced_axes import accurate_sum, reduced_axes, reduced_count, widened
+from pullback.kernels.reduced_axes import accurate_sum, reduced_axes, reduced_count, refuse_complex, widened
 from pullback.typing import Array, Dim, Dims, DType, Shape
 
 
@@ -105,8 +105,9 @@ def product_of_others(input: Array, dim: Dim) -> Array:
 def nansum(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
     """The sum that counts NaN as zero."""
     if input.dtype.kind == "c":
-        raise RuntimeError("nansum does not support complex inputs")
+        raise RuntimeError("nansum on CPU does not support complex inputs")
     values = _in_dtype(input, dtype)
+    refuse_complex("nansum_cpu", values)
     if is_float_or_complex(values.dtype):
         values = np.where(np.isnan(values), np.zeros((), values.dtype), values)
     return accurate_sum(values, reduced_axes(input, dim), keepdim)  # type: ignore[no-any-return]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.backend.array_module import cast_array
-from pullback.kernels.reduced_axes import floated, reduced_axes, require_floating, widened
+from pullback.kernels.reduced_axes import floated, reduced_axes, require_real_floating, widened
 from pullback.typing import Array, Dim, Dims
 
 
 def softmax(input: Array, dim: Dim) -> Array:
     """Exponentials along `dim`, divided by their sum."""
-    require_floating("softmax_lastdim_kernel_impl", input)
+    require_real_floating("softmax_lastdim_kernel_impl", input)
     if input.size == 0 or input.ndim == 0:
         return np.ones_like(input) if input.size == 0 else cast_array(_alone(input) + 1, input.dtype)
     values = widened(input)
@@ -39,7 +39,7 @@ def softmax_grad(grad: Array, result: Array, dim: int) -> Array:
 
 def log_softmax(input: Array, dim: Dim) -> Array:
     """The logarithm of softmax along `dim`."""
-    require_floating("log_softmax_lastdim_kernel_impl", input)
+    require_real_floating("log_softmax_lastdim_kernel_impl", input)
     if input.size == 0 or input.ndim == 0:
         return np.array(_alone(input))
     values = widened(input)
@@ -69,8 +69,8 @@ def logsumexp(input: Array, dim: Dims, keepdim: bool = False) -> Array:
         return cast_array(np.log(total), floated(input).dtype)
     real = values.real if values.dtype.kind == "c" else values
     top = np.max(real, axis=axes, keepdims=True)
-    np.copyto(top, 0, where=np.isinf(top))
+    top = np.where(np.isinf(top), np.zeros_like(top), top)
     shifted = values - top
-    total = np.log(np.sum(np.exp(shifted, out=shifted), axis=axes, keepdims=True))
+    total = np.log(np.sum(np.exp(shifted), axis=axes, keepdims=True))
     total = total + top
     return cast_array(total if keepdim else np.squeeze(total, axes), floated(input).dtype)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.dtype import is_float_or_complex, scalar_type_name
-from pullback.kernels.reduced_axes import refuse_complex
+from pullback.kernels.reduced_axes import refuse_unordered
 from pullback.typing import Array, Dim
 
 
@@ -23,16 +23,21 @@ def sort_stable(input: Array, stable: bool, dim: Dim = -1, descending: bool = Fa
 
 def argsort(input: Array, dim: Dim = -1, descending: bool = False) -> Array:
     """The indices that sort along `dim`."""
+    _refuse_complex_sort(input)
     return order_along(input, dim, descending)
 
 
 def _sorted(input: Array, dim: int, descending: bool) -> tuple[Array, Array]:
-    if input.dtype.kind == "c":
-        raise RuntimeError("Sort does not support complex dtypes on CPU")
+    _refuse_complex_sort(input)
     if input.ndim == 0:
         return np.array(input), np.zeros((), np.int64)
     indices = order_along(input, dim, descending)
     return np.take_along_axis(input, indices, dim), indices
+
+
+def _refuse_complex_sort(input: Array) -> None:
+    if input.dtype.kind == "c":
+        raise RuntimeError("Sort does not support complex dtypes on CPU")
 
 
 def order_along(input: Array, dim: int, descending: bool) -> Array:
@@ -57,7 +62,8 @@ def topk(input: Array, k: int, dim: Dim = -1, largest: bool = True, sorted: bool
     size = input.shape[dim] if input.ndim else 1
     if not 0 <= k <= size:
         raise RuntimeError("selected index k out of range")
-    refuse_complex("topk_cpu", input)
+    if input.dtype.kind in "bc":
+        raise RuntimeError(f"topk does not support {'bool' if input.dtype == bool else 'complex'} dtypes on CPU")
     if input.ndim == 0:
         return np.array(input), np.zeros((), np.int64)
     lead = (slice(None),) * dim
@@ -84,7 +90,7 @@ def kthvalue(input: Array, k: int, dim: Dim = -1, keepdim: bool = False) -> tupl
         raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size.")
     if not 1 <= k <= size:
         raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(dim))
-    refuse_complex("kthvalue_cpu", input)
+    refuse_unordered("kthvalue_cpu", input)
     if input.ndim == 0:
         return np.array(input), np.zeros((), np.int64)
     indices = order_along(input, dim, False)[(*(slice(None),) * dim, slice(k - 1, k))]
@@ -98,13 +104,13 @@ def _reduced(input: Array, indices: Array, dim: int, keepdim: bool) -> tuple[Arr
 
 def median_all(input: Array) -> Array:
     """The lower of the middle elements, NaN if there is one."""
-    refuse_complex("median_out_impl", input)
+    refuse_unordered("median_cpu", input)
     return _median_of(input, ignore_nan=False)
 
 
 def nanmedian_all(input: Array) -> Array:
     """The lower of the middle elements that are numbers."""
-    refuse_complex("nanmedian_out_impl", input)
+    refuse_unordered("median_cpu", input)
     return _median_of(input, ignore_nan=True)
 
 
@@ -132,7 +138,7 @@ def nanmedian_dim(input: Array, dim: Dim, keepdim: bool = False) -> tuple[Array,
 
 
 def _median_along(name: str, input: Array, dim: int, keepdim: bool, *, ignore_nan: bool) -> tuple[Array, Array]:
-    refuse_complex(f"{name}_out_impl", input)
+    refuse_unordered("median_out", input)
     if input.ndim == 0:
         return np.array(input), np.zeros((), np.int64)
     size = input.shape[dim]
