@@ -15,6 +15,7 @@ import pytest
 
 from pullback.backend.device import device
 from pullback.backend.dtype import ALL, bfloat16, dtype
+from pullback.nn.parameter import Buffer, Parameter, UninitializedParameter
 from pullback.serialization import (
     LoadEndianness,
     get_unsafe_globals_in_checkpoint,
@@ -155,6 +156,26 @@ def test_a_subclass_needs_trust() -> None:
         load(file)
     file.seek(0)
     assert type(load(file, weights_only=False)) is Marked
+
+
+def test_a_subclass_may_say_itself_how_it_is_pickled() -> None:
+    file = io.BytesIO()
+    save(UninitializedParameter(), file)
+    file.seek(0)
+    assert type(load(file, weights_only=False)) is UninitializedParameter
+
+
+def test_parameters_and_buffers_of_other_classes_stay_such() -> None:
+    parameter: Any = Parameter(marked_tensor())
+    buffer = Buffer(tensor([1.0]), persistent=False)
+    assert type(parameter) is Marked
+    file = io.BytesIO()
+    save([parameter, buffer], file)
+    file.seek(0)
+    actual = load(file, weights_only=False)
+    assert isinstance(actual[0], Parameter)
+    assert isinstance(actual[1], Buffer)
+    assert not actual[1].persistent
 
 
 def test_any_object_is_read_from_a_trusted_file() -> None:

@@ -36,8 +36,10 @@ class PullbackTensors:
         """Describe `value` if it is a tensor."""
         if not isinstance(value, Tensor):
             return None
-        _warn_of_hooks(value)
         kind = type(value)
+        if kind.__reduce_ex__ is not Tensor.__reduce_ex__:
+            return None  # the class says itself how it is pickled
+        _warn_of_hooks(value)
         is_parameter = _is_parameter_type(kind)
         return TensorDescription(
             array=value._array,

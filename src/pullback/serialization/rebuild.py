@@ -135,11 +135,19 @@ def _set_attributes(tensor: Any, state: object) -> None:
     for name, value in state.items():
         if name.startswith("__") or belongs_to_pullback(type(tensor), name):
             raise pickle.UnpicklingError(f"the attribute {name[:100]!r} of a tensor cannot be set from a file")
+        if name in _MARKS and not isinstance(value, bool):
+            raise pickle.UnpicklingError(f"the attribute {name!r} of a tensor must be a bool")
         setattr(tensor, name, value)
+
+
+_MARKS = frozenset({"_is_param", "_is_buffer"})
+"""What makes a tensor of the user's class a parameter or a buffer; PyTorch's files hold it among the attributes."""
 
 
 def belongs_to_pullback(owner: type, name: str) -> bool:
     """Whether an attribute of instances of `owner` is part of pullback's own state rather than the user's."""
+    if name in _MARKS:
+        return False
     own_bases = [base for base in owner.__mro__ if base.__module__.partition(".")[0] == "pullback"]
     return any(name in vars(base) or name in vars(base).get("__annotations__", ()) for base in own_bases)
 
