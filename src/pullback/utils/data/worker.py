@@ -19,6 +19,7 @@ import pullback
 from pullback.backend import numpy_objects
 from pullback.utils.data.exception_wrapper import ExceptionWrapper
 from pullback.utils.data.fetch import DatasetKind, Fetcher
+from pullback.utils.data.transfer import pack, send_parts
 
 __all__ = ["EndOfStream", "Restart", "Stop", "WorkerInfo", "WorkerSetup", "get_worker_info", "run_worker"]
 
@@ -193,10 +194,10 @@ class _Outbox:
     def put(self, number: int, answer: Any, where: str) -> None:
         """Send an answer; one that cannot be pickled is replaced by the error that says so."""
         try:
-            message = pickle.dumps((number, answer), pickle.HIGHEST_PROTOCOL)
+            parts = pack((number, answer))
         except Exception as error:
-            message = pickle.dumps((number, _unpicklable(answer, error, where)), pickle.HIGHEST_PROTOCOL)
-        self._messages.put(message)
+            parts = pack((number, _unpicklable(answer, error, where)))
+        self._messages.put(parts)
 
     def flush(self) -> None:
         """Wait until everything is written or the parent has stopped reading."""
@@ -205,8 +206,8 @@ class _Outbox:
 
     def _write(self) -> None:
         try:
-            while (message := self._messages.get()) is not None:
-                self._connection.send_bytes(message)
+            while (parts := self._messages.get()) is not None:
+                send_parts(self._connection, parts)
         except OSError:
             pass  # The parent has closed its end: nobody wants the answers.
 

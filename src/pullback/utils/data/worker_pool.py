@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import multiprocessing.connection
 import os
-import pickle
 import signal
 import sys
 import time
@@ -22,6 +21,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, cast
 
 import pullback
+from pullback.utils.data.transfer import receive_parts, unpack
 from pullback.utils.data.worker import Restart, Stop, WorkerSetup, run_worker
 
 __all__ = ["WorkerPool"]
@@ -106,12 +106,12 @@ class WorkerPool:
         worker_id = sources[ready[0]]
         results = self._workers[worker_id].results
         try:
-            message = results.recv_bytes() if results.poll() else None
+            parts = receive_parts(results) if results.poll() else None
         except (EOFError, OSError):
-            message = None
-        if message is None:
+            parts = None
+        if parts is None:
             raise self._explain_death(worker_id)
-        number, answer = pickle.loads(message)
+        number, answer = unpack(parts)
         return worker_id, number, answer
 
     def _explain_death(self, worker_id: int) -> RuntimeError:
