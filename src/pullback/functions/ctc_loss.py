@@ -6,6 +6,7 @@ from typing import Any
 
 import pullback.functions as P
 import pullback.generated as G
+from pullback.creation import tensor, zeros_like
 from pullback.functions.losses import _reduction
 from pullback.tensor.tensor import Tensor, TensorBase
 
@@ -28,6 +29,8 @@ def ctc_loss(
     inputs, lengths = _lengths(input_lengths), _lengths(target_lengths)
     _check(logarithms, targets, inputs, lengths, blank)
     losses = G.ctc_loss(logarithms, targets, inputs, lengths, blank, zero_infinity)
+    if zero_infinity:
+        losses = P.where(P.isinf(losses), zeros_like(losses), losses)
     if number == 1:
         return P.mean(losses / P.to(P.clamp_min(lengths, 1), losses.dtype))  # type: ignore[no-any-return]
     if number == 2:
@@ -37,8 +40,6 @@ def ctc_loss(
 
 def _lengths(lengths: Any) -> Any:
     """Lengths as a one-dimensional tensor of int64."""
-    from pullback.creation import tensor
-
     found = lengths if isinstance(lengths, TensorBase) else tensor(list(lengths))
     found = P.to(found, tensor(0).dtype)
     return P.reshape(found, (1,)) if found.ndim == 0 else found

@@ -124,7 +124,7 @@ def huber_loss(
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if weight is not None:
-        return _weighted(G.huber_loss(a, b, 0, delta), weight, number)  # type: ignore[no-any-return]
+        return _reduce(G.huber_loss(a, b, 0, delta) * weight, number)  # type: ignore[no-any-return]
     return G.huber_loss(a, b, number, delta)  # type: ignore[no-any-return]
 
 

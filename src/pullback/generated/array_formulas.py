@@ -234,8 +234,7 @@ def binary_cross_entropy_grad(grad: Any, input: Any, target: Any, weight: Any, r
 
 def binary_cross_entropy_grad_target(grad: Any, input: Any, weight: Any, reduction: int) -> Any:
     """The gradient of binary_cross_entropy with respect to its target."""
-    difference = F.clamp_min(F.log1p(-input), -100) - F.clamp_min(F.log(input), -100)
-    grad = F.loss_weight(grad, _count_of(input), reduction) * difference
+    grad = F.loss_weight(grad, _count_of(input), reduction) * (F.log1p(-input) - F.log(input))
     return grad if weight is None else grad * weight
 
 

@@ -1386,7 +1386,7 @@ def ctc_loss(
     blank: int = 0,
     zero_infinity: bool = False,
 ) -> Tensor:
-    """Minus the log likelihood of each target; `log_probs` is (T, N, C)."""
+    """Minus the log likelihood of each target; `log_probs` is (T, N, C). `zero_infinity` concerns the gradient alone."""
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
@@ -1512,7 +1512,7 @@ def ctc_loss_grad(
     targets: Tensor,
     input_lengths: Tensor,
     target_lengths: Tensor,
-    result: Tensor,
+    losses: Tensor,
     blank: int,
     zero_infinity: bool,
 ) -> Tensor:
@@ -1522,7 +1522,7 @@ def ctc_loss_grad(
         if switches.interceptors or overrides.types:
             taken = intercept(
                 ctc_loss_grad,
-                (input, log_probs, targets, input_lengths, target_lengths, result, blank, zero_infinity),
+                (input, log_probs, targets, input_lengths, target_lengths, losses, blank, zero_infinity),
                 {},
             )
             if taken is not NotImplemented:
@@ -1538,21 +1538,21 @@ def ctc_loss_grad(
         input_lengths = as_tensor_argument("ctc_loss_grad", "input_lengths", 4, input_lengths)
     if not isinstance(target_lengths, TensorBase):
         target_lengths = as_tensor_argument("ctc_loss_grad", "target_lengths", 5, target_lengths)
-    if not isinstance(result, TensorBase):
-        result = as_tensor_argument("ctc_loss_grad", "result", 6, result)
+    if not isinstance(losses, TensorBase):
+        losses = as_tensor_argument("ctc_loss_grad", "losses", 6, losses)
     input_array = input._array
     log_probs_array = log_probs._array
     targets_array = targets._array
     input_lengths_array = input_lengths._array
     target_lengths_array = target_lengths._array
-    result_array = result._array
+    losses_array = losses._array
     computed: Any = ctc_loss_grad_kernel(
         input_array,
         log_probs_array,
         targets_array,
         input_lengths_array,
         target_lengths_array,
-        result_array,
+        losses_array,
         blank,
         zero_infinity,
     )
@@ -1584,7 +1584,7 @@ def ctc_loss_grad(
                     targets,
                     input_lengths,
                     target_lengths,
-                    result,
+                    losses,
                     blank,
                     zero_infinity,
                 ),
@@ -1604,7 +1604,7 @@ def ctc_loss_grad_tangent(
     targets: Any,
     input_lengths: Any,
     target_lengths: Any,
-    result: Any,
+    losses: Any,
     blank: Any,
     zero_infinity: Any,
     input_tangent: Any,

@@ -17,18 +17,16 @@ def ctc_loss(
     log_probs: Array, targets: Array, input_lengths: Array, target_lengths: Array, blank: int = 0,
     zero_infinity: bool = False,
 ) -> Array:  # fmt: skip
-    """Minus the log likelihood of each target; `log_probs` is (T, N, C)."""
+    """Minus the log likelihood of each target; `log_probs` is (T, N, C). `zero_infinity` concerns the gradient alone."""
     labels = _states(targets, target_lengths, blank)
     emitted = _emissions(log_probs, labels)
     alpha = _forward(emitted, _may_skip(labels, blank))
     loss = -_at_the_end(alpha, input_lengths, target_lengths)
-    if zero_infinity:
-        loss = np.where(np.isinf(loss), 0, loss)
     return loss.astype(log_probs.dtype)  # type: ignore[no-any-return]
 
 
 def ctc_loss_grad(
-    input: Array, log_probs: Array, targets: Array, input_lengths: Array, target_lengths: Array, result: Array,
+    input: Array, log_probs: Array, targets: Array, input_lengths: Array, target_lengths: Array, losses: Array,
     blank: int, zero_infinity: bool,
 ) -> Array:  # fmt: skip
     """The gradient with respect to the logits of which `log_probs` are the log_softmax, as PyTorch defines it.
