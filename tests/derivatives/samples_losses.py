@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import pullback as F
+import pullback
 from tests.derivatives.sampling import Sample, normal, uniform
+
+F: Any = pullback
 
 CLASSES = F.tensor([0, 3, 2])
 IGNORED = F.tensor([0, -100, 2])
 SIGNS = F.tensor([[1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]], dtype=F.float64)
+LABELS = F.tensor([[1, 2], [2, 2]])
 WEIGHTS = F.tensor([0.5, 1.0, 2.0, 0.25], dtype=F.float64)
 
 
@@ -27,10 +30,16 @@ SAMPLES = [
     *reductions("smooth_l1_loss", F.smooth_l1_loss, (normal(3, 4), normal(3, 4))),
     *reductions("huber_loss", F.huber_loss, (normal(3, 4), normal(3, 4))),
     *reductions("nll_loss", lambda x, reduction: F.nll_loss(x, CLASSES, WEIGHTS, reduction=reduction), (normal(3, 4),)),
-    *reductions("cross_entropy", lambda x, reduction: F.cross_entropy(x, IGNORED, reduction=reduction), (normal(3, 4),)),
-    Sample("cross_entropy-smoothed", lambda x: F.cross_entropy(x, IGNORED, WEIGHTS, label_smoothing=0.1), (normal(3, 4),)),
+    *reductions(
+        "cross_entropy", lambda x, reduction: F.cross_entropy(x, IGNORED, reduction=reduction), (normal(3, 4),)
+    ),
+    Sample(
+        "cross_entropy-smoothed", lambda x: F.cross_entropy(x, IGNORED, WEIGHTS, label_smoothing=0.1), (normal(3, 4),)
+    ),
     Sample("cross_entropy-probabilities", F.cross_entropy, (normal(3, 4), uniform(0.1, 0.9, 3, 4))),
-    Sample("cross_entropy-images", lambda x: F.cross_entropy(x, F.zeros(2, 3, 2, dtype=F.int64)), (normal(2, 4, 3, 2),)),
+    Sample(
+        "cross_entropy-images", lambda x: F.cross_entropy(x, F.zeros(2, 3, 2, dtype=F.int64)), (normal(2, 4, 3, 2),)
+    ),
     *reductions("binary_cross_entropy", F.binary_cross_entropy, (uniform(0.1, 0.9, 3, 4), uniform(0.1, 0.9, 3, 4))),
     *reductions("bce_with_logits", F.binary_cross_entropy_with_logits, (normal(3, 4), uniform(0.1, 0.9, 3, 4))),
     Sample(
@@ -43,11 +52,17 @@ SAMPLES = [
     Sample("gaussian_nll_loss", F.gaussian_nll_loss, (normal(3, 4), normal(3, 4), uniform(0.5, 2, 3, 4))),
     Sample("hinge_embedding_loss", lambda x: F.hinge_embedding_loss(x, SIGNS), (normal(3, 2),)),
     Sample("margin_ranking_loss", lambda x, y: F.margin_ranking_loss(x, y, SIGNS, 0.3), (normal(3, 2), normal(3, 2))),
-    Sample("cosine_embedding_loss", lambda x, y: F.cosine_embedding_loss(x, y, SIGNS[:, 0]), (normal(3, 2), normal(3, 2))),
+    Sample(
+        "cosine_embedding_loss", lambda x, y: F.cosine_embedding_loss(x, y, SIGNS[:, 0]), (normal(3, 2), normal(3, 2))
+    ),
     Sample("triplet_margin_loss", F.triplet_margin_loss, (normal(3, 4), normal(3, 4), normal(3, 4))),
-    *reductions("soft_margin_loss", lambda x, reduction: F.soft_margin_loss(x, SIGNS, reduction=reduction), (normal(3, 2),)),
     *reductions(
-        "multi_margin_loss", lambda x, reduction: F.multi_margin_loss(x, CLASSES, 2, reduction=reduction), (normal(3, 4),)
+        "soft_margin_loss", lambda x, reduction: F.soft_margin_loss(x, SIGNS, reduction=reduction), (normal(3, 2),)
+    ),
+    *reductions(
+        "multi_margin_loss",
+        lambda x, reduction: F.multi_margin_loss(x, CLASSES, 2, reduction=reduction),
+        (normal(3, 4),),
     ),
     Sample("multi_margin_loss-1", lambda x: F.multi_margin_loss(x, CLASSES, weight=WEIGHTS), (normal(3, 4),)),
     *reductions(
@@ -58,7 +73,9 @@ SAMPLES = [
     Sample("multilabel_soft_margin_loss", F.multilabel_soft_margin_loss, (normal(3, 4), uniform(0, 1, 3, 4))),
     *reductions(
         "ctc_loss",
-        lambda x, reduction: F.ctc_loss(F.log_softmax(x, 2), F.tensor([[1, 2], [2, 2]]), (5, 4), (2, 1), reduction=reduction),
-        (normal(5, 2, 3),), second_order=False, forward=False,
-    ),  # fmt: skip
+        lambda x, reduction: F.ctc_loss(F.log_softmax(x, 2), LABELS, (5, 4), (2, 1), reduction=reduction),
+        (normal(5, 2, 3),),
+        second_order=False,
+        forward=False,
+    ),
 ]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-import pullback as F
+import pullback
 from tests.derivatives.sampling import Maker, Sample, away_from, normal, transposed
+
+F: Any = pullback
 
 
 def with_zeros(count: int, *shape: int) -> Maker:
     """Normal values whose first `count` elements are zero."""
 
-    def make(rng: np.random.Generator, complex: bool) -> np.ndarray:
+    def make(rng: np.random.Generator, complex: bool) -> Any:
         values = normal(*shape)(rng, complex)
         values.reshape(-1)[:count] = 0
         return values

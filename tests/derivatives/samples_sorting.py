@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pullback as F
-from tests.derivatives.sampling import Sample, distinct
+from typing import Any
+
+import pullback
+from tests.derivatives.sampling import Sample, distinct, uniform
+
+F: Any = pullback
 
 SAMPLES = [
     Sample("max", F.max, (distinct(3, 4),)),
@@ -25,6 +29,6 @@ SAMPLES = [
     Sample("nanmedian-dim", lambda x: F.nanmedian(x, 0, True), (distinct(3, 4),)),
     Sample("mode", lambda x: F.mode(x, 1), (distinct(3, 4),)),
     Sample("quantile", lambda x: F.quantile(x, 0.3, 1), (distinct(3, 4),)),
-    Sample("quantile-list", lambda x, q: F.quantile(x, q, 0, True), (distinct(3, 4), lambda rng, _: rng.uniform(0.1, 0.4, 2))),
+    Sample("quantile-list", lambda x, q: F.quantile(x, q, 0, True), (distinct(3, 4), uniform(0.1, 0.4, 2))),
     Sample("nanquantile", lambda x: F.nanquantile(x, 0.6, interpolation="midpoint"), (distinct(3, 4),)),
 ]

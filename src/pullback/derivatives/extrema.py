@@ -1,7 +1,7 @@
 """Rules of kernels/extrema.py.
 
-A gradient goes in equal shares to all elements that are the extremum, except in max_dim and min_dim, where it goes to the
-one that the index names.
+A gradient goes in equal shares to all elements that are the extremum, except in max_dim and min_dim, where it goes to
+the one that the index names.
 """
 
 from __future__ import annotations

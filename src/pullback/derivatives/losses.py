@@ -87,7 +87,9 @@ def ctc_loss_grad(grad: Tensor, input: Tensor, log_probs: Tensor) -> Pullback:
 
 
 @linear
-def nll_loss(grad: Tensor, input: Tensor, target: Tensor, weight: Tensor, reduction: int, ignore_index: int) -> Pullback:
+def nll_loss(
+    grad: Tensor, input: Tensor, target: Tensor, weight: Tensor, reduction: int, ignore_index: int
+) -> Pullback:
     return wrt(input=F.nll_loss_grad(grad, target, weight, input.shape, reduction, ignore_index))
 
 

@@ -11,9 +11,7 @@ def var(grad: Tensor, input: Tensor, dim: Dims, correction: float, keepdim: bool
 
 
 @general
-def std(
-    grad: Tensor, input: Tensor, dim: Dims, correction: float, keepdim: bool, *, result: Tensor
-) -> Pullback:
+def std(grad: Tensor, input: Tensor, dim: Dims, correction: float, keepdim: bool, *, result: Tensor) -> Pullback:
     return wrt(input=F.var_grad(F.div_or_zero(grad, result * 2), input, dim, correction, keepdim))
 
 

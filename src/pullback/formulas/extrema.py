@@ -7,9 +7,7 @@ from typing import Any
 import pullback.generated as F
 
 
-def aminmax_grad(
-    grad_min: Any, grad_max: Any, input: Any, min: Any, max: Any, dim: int | None, keepdim: bool
-) -> Any:
+def aminmax_grad(grad_min: Any, grad_max: Any, input: Any, min: Any, max: Any, dim: int | None, keepdim: bool) -> Any:
     """The gradient of the smallest and the largest together."""
     dims = None if dim is None else (dim,)
     shape = tuple(input.shape)

@@ -135,7 +135,9 @@ def _smoothed(
             spread = P.sum(spread) / P.to(P.sum(kept), logarithms.dtype)
         else:
             places = P.masked_fill(target, ignored, 0)
-            counted = P.masked_fill(P.reshape(P.index_select(weight, 0, P.reshape(places, (-1,))), target.shape), ignored, 0)
+            counted = P.masked_fill(
+                P.reshape(P.index_select(weight, 0, P.reshape(places, (-1,))), target.shape), ignored, 0
+            )
             spread = P.sum(spread) / P.sum(counted)
     elif reduction == 2:
         spread = P.sum(spread)

@@ -11,7 +11,6 @@ import pullback.generated as G
 from pullback.backend.dtype import from_numpy_dtype, result_dtype
 from pullback.creation import full_like
 from pullback.functions.conversion import to
-from pullback.kernels.positions import broadcast_shape
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.tensor.tensor import Tensor, TensorBase
 
@@ -25,7 +24,8 @@ def _reduction(reduction: Any, size_average: Any = None, reduce: Any = None) -> 
         reduce = True if reduce is None else reduce
         reduction = "none" if not reduce else "mean" if size_average else "sum"
         warnings.warn(
-            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.", stacklevel=3
+            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+            stacklevel=3,
         )
     number = _REDUCTIONS.get(reduction)
     if number is None:
@@ -51,8 +51,7 @@ def _matched(input: Tensor, target: Tensor) -> Any:
 
 def _broadcast(*tensors: Tensor) -> Any:
     """The tensors expanded to their common shape, in their common dtype."""
-    shape = broadcast_shape(*[t._array.shape for t in tensors])
-    return _one_dtype(*[t if t._array.shape == shape else G.expand(t, shape) for t in tensors])
+    return _one_dtype(*P.broadcast_tensors(*tensors))
 
 
 def _one_dtype(*tensors: Any) -> Any:
@@ -140,7 +139,9 @@ def kl_div(
             stacklevel=2,
         )
     by_batch = reduction == "batchmean"
-    number = reduction if isinstance(reduction, int) else _reduction("sum" if by_batch else reduction, size_average, reduce)
+    number = (
+        reduction if isinstance(reduction, int) else _reduction("sum" if by_batch else reduction, size_average, reduce)
+    )
     given: Any = target
     values = P.exp(given) * (given - input) if log_target else P.xlogy(given, given) - given * input
     total = _reduce(values, number)
@@ -171,11 +172,8 @@ def gaussian_nll_loss(
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = full_like(given, var)
-    elif tuple(var.shape) != tuple(given.shape):
-        if tuple(given.shape[:-1]) == tuple(var.shape):
-            var = P.unsqueeze(var, -1)
-        elif tuple(given.shape[:-1]) != tuple(var.shape[:-1]) or var.shape[-1] != 1:
-            raise ValueError("var is of incorrect size")
+    else:
+        var = _variance_of_shape(var, tuple(given.shape))
     if reduction not in _REDUCTIONS:
         raise ValueError(f"{reduction} is not valid")
     if P.any(var < 0).item():
@@ -185,6 +183,18 @@ def gaussian_nll_loss(
     if full:
         values = values + 0.5 * math.log(2 * math.pi)
     return _reduce(values, _REDUCTIONS[reduction])  # type: ignore[no-any-return]
+
+
+def _variance_of_shape(var: Any, shape: tuple[int, ...]) -> Any:
+    """The variances in a shape that broadcasts: they may lack the last dimension, or have one of size 1."""
+    own = tuple(var.shape)
+    if own == shape:
+        return var
+    if own == shape[:-1]:
+        return P.unsqueeze(var, -1)
+    if own[:-1] != shape[:-1] or own[-1] != 1:
+        raise ValueError("var is of incorrect size")
+    return var
 
 
 def _kept_above(var: Tensor, eps: float) -> Any:

@@ -76,9 +76,7 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
     return G.nansum(input, dim, keepdim, dtype=dtype, out=out)  # type: ignore[no-any-return]
 
 
-def nanmean(
-    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
-) -> Tensor:
+def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """The mean of the elements that are numbers."""
     if not (input.is_floating_point() or input.is_complex()):  # type: ignore[attr-defined]  # attached at run time
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype}")

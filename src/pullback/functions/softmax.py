@@ -10,9 +10,7 @@ from pullback.functions.conversion import to
 from pullback.tensor.tensor import Tensor
 
 
-def softmax(
-    input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None, *, out: Any = None
-) -> Tensor:
+def softmax(input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None, *, out: Any = None) -> Tensor:
     """Exponentials along `dim`, divided by their sum.
 
     >>> import pullback
@@ -23,9 +21,7 @@ def softmax(
     return G.softmax(input if dtype is None else to(input, dtype), dim, out=out)  # type: ignore[no-any-return]
 
 
-def log_softmax(
-    input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None, *, out: Any = None
-) -> Tensor:
+def log_softmax(input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None, *, out: Any = None) -> Tensor:
     """The logarithm of softmax along `dim`."""
     dim, dtype = _arguments("log_softmax", input, dim, _stacklevel, dtype)
     return G.log_softmax(input if dtype is None else to(input, dtype), dim, out=out)  # type: ignore[no-any-return]
@@ -43,10 +39,9 @@ def _arguments(name: str, input: Tensor, dim: Any, stacklevel: Any, dtype: Any) 
         dtype, stacklevel = stacklevel, 3
     if dim is None:
         warnings.warn(
-            f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+            f"Implicit dimension choice for {name} has been deprecated. "
+            "Change the call to include dim=X as an argument.",
             stacklevel=stacklevel + 1 if isinstance(stacklevel, int) else 4,
         )
         dim = 0 if input.ndim in (0, 1, 3) else 1
     return dim, dtype
-
-

@@ -12,9 +12,7 @@ _sort, _topk, _kthvalue, _mode = (return_type(name) for name in ("sort", "topk",
 _median, _nanmedian = return_type("median"), return_type("nanmedian")
 
 
-def sort(
-    input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None, out: Any = None
-) -> Any:
+def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None, out: Any = None) -> Any:
     """The elements in order along `dim`, and the indices they had.
 
     >>> import pullback
@@ -37,9 +35,7 @@ def msort(input: Tensor, *, out: Any = None) -> Tensor:
     return values if out is None else G.clone(values, out=out)
 
 
-def topk(
-    input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, out: Any = None
-) -> Any:
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, out: Any = None) -> Any:
     """The `k` largest (or smallest) elements along `dim`, and their indices."""
     return _topk(G.topk(input, k, dim, largest, sorted, out=out))
 

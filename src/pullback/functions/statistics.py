@@ -123,15 +123,20 @@ def _observation_weights(rows: Any, fweights: Any, aweights: Any) -> Any:
         if given is None:
             continue
         if given.ndim > 1:
-            raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with "
-                               f"{given.ndim} dimensions")  # fmt: skip
+            raise RuntimeError(
+                f"cov(): expected {name} to have one or fewer dimensions but got {name} with {given.ndim} dimensions"
+            )
         if name == "fweights" and (given.is_floating_point() or given.is_complex()):
             raise RuntimeError(f"cov(): expected {name} to have integral dtype but got {name} with {given.dtype} dtype")
         if name == "aweights" and not given.is_floating_point():
-            raise RuntimeError(f"cov(): expected {name} to have floating point dtype but got {name} with {given.dtype} dtype")
+            raise RuntimeError(
+                f"cov(): expected {name} to have floating point dtype but got {name} with {given.dtype} dtype"
+            )
         if given.numel() != rows.shape[1]:
-            raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but "
-                               f"got {given.numel()} != {rows.shape[1]}")  # fmt: skip
+            raise RuntimeError(
+                f"cov(): expected {name} to have the same numel as there are observations in the input but got "
+                f"{given.numel()} != {rows.shape[1]}"
+            )
         if given.numel() and P.any(given < 0).item():
             raise RuntimeError(f"cov(): {name} cannot be negative")
         weights = given if weights is None else weights * given

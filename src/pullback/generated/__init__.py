@@ -432,6 +432,56 @@ _FAMILIES = {
         nonzero
         nonzero_static
     """,
+    "interpolation": """
+        resample
+        ResampleBackward0
+        resample_tangent
+        resample_back
+        ResampleBackNode
+        resample_back_tangent
+        adaptive_avg_pool2d
+        AdaptiveAvgPool2dNode
+        adaptive_avg_pool2d_tangent
+        adaptive_avg_pool3d
+        AdaptiveAvgPool3dNode
+        adaptive_avg_pool3d_tangent
+        upsample_nearest1d
+        UpsampleNearest1dNode
+        upsample_nearest1d_tangent
+        upsample_nearest_exact1d
+        UpsampleNearestExact1dNode
+        upsample_nearest_exact1d_tangent
+        upsample_nearest2d
+        UpsampleNearest2dNode
+        upsample_nearest2d_tangent
+        upsample_nearest_exact2d
+        UpsampleNearestExact2dNode
+        upsample_nearest_exact2d_tangent
+        upsample_nearest3d
+        UpsampleNearest3dNode
+        upsample_nearest3d_tangent
+        upsample_nearest_exact3d
+        UpsampleNearestExact3dNode
+        upsample_nearest_exact3d_tangent
+        upsample_linear1d
+        UpsampleLinear1dNode
+        upsample_linear1d_tangent
+        upsample_bilinear2d
+        UpsampleBilinear2dNode
+        upsample_bilinear2d_tangent
+        upsample_trilinear3d
+        UpsampleTrilinear3dNode
+        upsample_trilinear3d_tangent
+        upsample_bicubic2d
+        UpsampleBicubic2dNode
+        upsample_bicubic2d_tangent
+        upsample_bilinear2d_aa
+        UpsampleBilinear2dAaNode
+        upsample_bilinear2d_aa_tangent
+        upsample_bicubic2d_aa
+        UpsampleBicubic2dAaNode
+        upsample_bicubic2d_aa_tangent
+    """,
     "joining": """
         cat
         CatBackward0

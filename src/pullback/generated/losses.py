@@ -1386,7 +1386,7 @@ def ctc_loss(
     blank: int = 0,
     zero_infinity: bool = False,
 ) -> Tensor:
-    """Minus the log likelihood of each target; `log_probs` is (T, N, C). `zero_infinity` concerns the gradient alone."""
+    """Minus the log likelihood of each target; `log_probs` is (T, N, C)."""
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:

@@ -29,7 +29,7 @@ def add_along(input: Array, indices: Array, shape: Shape, dim: int) -> Array:
         return np.reshape(input, ())
     result = np.zeros(shape, input.dtype)
     places = list(np.ogrid[tuple(slice(n) for n in indices.shape)])
-    places[dim] = indices  # type: ignore[call-overload]
+    places[dim] = indices
     np.add.at(result, tuple(places), input)
     return result
 

@@ -17,12 +17,15 @@ def ctc_loss(
     log_probs: Array, targets: Array, input_lengths: Array, target_lengths: Array, blank: int = 0,
     zero_infinity: bool = False,
 ) -> Array:  # fmt: skip
-    """Minus the log likelihood of each target; `log_probs` is (T, N, C). `zero_infinity` concerns the gradient alone."""
+    """Minus the log likelihood of each target; `log_probs` is (T, N, C).
+
+    `zero_infinity` concerns the gradient alone.
+    """
     labels = _states(targets, target_lengths, blank)
     emitted = _emissions(log_probs, labels)
     alpha = _forward(emitted, _may_skip(labels, blank))
     loss = -_at_the_end(alpha, input_lengths, target_lengths)
-    return loss.astype(log_probs.dtype)  # type: ignore[no-any-return]
+    return loss.astype(log_probs.dtype)
 
 
 def ctc_loss_grad(
@@ -48,7 +51,7 @@ def ctc_loss_grad(
     grad[np.arange(steps)[:, None] >= input_lengths[None, :]] = 0
     if zero_infinity:
         grad = np.where(np.isinf(likelihood)[None, :, None], 0, grad)
-    return (grad * input[None, :, None]).astype(log_probs.dtype)  # type: ignore[no-any-return]
+    return (grad * input[None, :, None]).astype(log_probs.dtype)
 
 
 def _states(targets: Array, target_lengths: Array, blank: int) -> Array:

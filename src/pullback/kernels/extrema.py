@@ -71,7 +71,9 @@ def aminmax(input: Array, *, dim: Dim | None = None, keepdim: bool = False) -> t
     """The smallest and the largest element over `dim`, or over everything."""
     axes = None if dim is None else (dim,)
     if input.size == 0 and dim is None:
-        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+        )
     require_elements("aminmax", input, axes)
     refuse_complex("aminmax_cpu", input)
     where = reduced_axes(input, axes)

@@ -28,7 +28,7 @@ def multi_margin_weights(input: Array, target: Array, p: int, margin: float, wei
     picked = np.take_along_axis(rows, places, 1)
     weights = (rows - picked + margin > 0).astype(rows.dtype) / rows.dtype.type(rows.shape[1])
     np.put_along_axis(weights, places, 0, 1)
-    return weights if weight is None else weights * widened(weight)[places]
+    return weights if weight is None else weights * widened(weight)[places]  # type: ignore[no-any-return]
 
 
 def _rows_and_places(input: Array, target: Array) -> tuple[Array, Array]:

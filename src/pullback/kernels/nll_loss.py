@@ -47,7 +47,11 @@ def nll_loss_grad(
 
 
 def _places_and_factors(
-    classes: int, target: Array, weight: Array | None, dtype: np.dtype, ignore_index: int  # type: ignore[type-arg]
+    classes: int,
+    target: Array,
+    weight: Array | None,
+    dtype: np.dtype,
+    ignore_index: int,
 ) -> tuple[Array, Array]:
     """The class of each target (0 where ignored) and the weight of its loss (0 where ignored)."""
     counted = np.asarray(target != ignore_index)

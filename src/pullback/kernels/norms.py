@@ -43,7 +43,7 @@ def _check_dtype(given: DType, wanted: DType) -> None:
 
 def _norm(values: Array, order: float, axes: tuple[int, ...], keepdim: bool) -> Array:
     if order == 2 and values.dtype.kind != "c":
-        return np.sqrt(accurate_sum(np.asarray(values * values), axes, keepdim))
+        return np.sqrt(accurate_sum(np.asarray(values * values), axes, keepdim))  # type: ignore[no-any-return]
     sizes = np.asarray(np.abs(values))
     if order == 0:
         return accurate_sum((sizes != 0).astype(sizes.dtype), axes, keepdim)  # type: ignore[no-any-return]
@@ -58,14 +58,16 @@ def _norm(values: Array, order: float, axes: tuple[int, ...], keepdim: bool) -> 
         function = np.max if order > 0 else np.min
         return function(sizes, axis=axes, keepdims=keepdim)  # type: ignore[no-any-return]
     if order == 2:
-        return np.sqrt(accurate_sum(sizes * sizes, axes, keepdim))
-    return np.power(accurate_sum(np.power(sizes, order), axes, keepdim), 1 / order)
+        return np.sqrt(accurate_sum(sizes * sizes, axes, keepdim))  # type: ignore[no-any-return]
+    return np.power(accurate_sum(np.power(sizes, order), axes, keepdim), 1 / order)  # type: ignore[no-any-return]
 
 
 def div_or_zero(input: Array, other: Array) -> Array:
     """The quotient, zero where it would be a division by zero."""
     zero = other == 0
-    return np.where(zero, np.zeros((), np.result_type(input, other)), input / np.where(zero, np.ones_like(other), other))
+    return np.where(
+        zero, np.zeros((), np.result_type(input, other)), input / np.where(zero, np.ones_like(other), other)
+    )
 
 
 def pow_or_zero(input: Array, exponent: float) -> Array:

@@ -99,13 +99,13 @@ def require_elements(name: str, input: Array, dim: Dims) -> None:
 def refuse_complex(name: str, input: Array) -> None:
     """Refuse numbers that have no order."""
     if input.dtype.kind == "c":
-        raise NotImplementedError(f'"{name}" not implemented for \'{scalar_type_name(input.dtype)}\'')
+        raise NotImplementedError(f"\"{name}\" not implemented for '{scalar_type_name(input.dtype)}'")
 
 
 def refuse_unordered(name: str, input: Array) -> None:
     """Refuse bools and complex numbers."""
     if input.dtype.kind in "bc":
-        raise NotImplementedError(f'"{name}" not implemented for \'{scalar_type_name(input.dtype)}\'')
+        raise NotImplementedError(f"\"{name}\" not implemented for '{scalar_type_name(input.dtype)}'")
 
 
 def require_real_floating(name: str, input: Array) -> None:
@@ -117,4 +117,4 @@ def require_real_floating(name: str, input: Array) -> None:
 def require_floating(name: str, input: Array) -> None:
     """Refuse integers where PyTorch has no kernel for them."""
     if not is_float_or_complex(input.dtype):
-        raise NotImplementedError(f'"{name}" not implemented for \'{scalar_type_name(input.dtype)}\'')
+        raise NotImplementedError(f"\"{name}\" not implemented for '{scalar_type_name(input.dtype)}'")

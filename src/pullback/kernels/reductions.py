@@ -89,7 +89,7 @@ def prod(input: Array, dim: Dim, keepdim: bool = False, *, dtype: DType | None =
     values = _in_dtype(input, dtype)
     if input.ndim == 0:
         return np.array(values)
-    return cast_array(np.multiply.reduce(widened(values), axis=dim, keepdims=keepdim), values.dtype)
+    return cast_array(np.prod(widened(values), axis=dim, keepdims=keepdim), values.dtype)
 
 
 def product_of_others(input: Array, dim: Dim) -> Array:
@@ -99,7 +99,7 @@ def product_of_others(input: Array, dim: Dim) -> Array:
     before = np.cumprod(np.concatenate((ones, input[(*lead, slice(0, -1))]), dim), dim)
     reverse = (*lead, slice(None, None, -1))
     after = np.cumprod(np.concatenate((ones, input[reverse][(*lead, slice(0, -1))]), dim), dim)[reverse]
-    return before * after  # type: ignore[no-any-return]
+    return before * after
 
 
 def nansum(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
@@ -115,7 +115,7 @@ def nansum(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: DTyp
 
 def not_nan(input: Array) -> Array:
     """One where there is a number, zero where there is none, in the input's dtype."""
-    return (~np.isnan(input)).astype(input.dtype)  # type: ignore[no-any-return]
+    return (~np.isnan(input)).astype(input.dtype)
 
 
 def count_not_nan(input: Array, dim: Dims = None, keepdim: bool = False) -> Array:

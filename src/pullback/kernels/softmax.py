@@ -23,13 +23,13 @@ def softmax(input: Array, dim: Dim) -> Array:
 
 def _alone(input: Array) -> Array:
     """Zero for one finite number, NaN otherwise."""
-    return input - input  # type: ignore[no-any-return]
+    return input - input
 
 
 def softmax_grad(grad: Array, result: Array, dim: int) -> Array:
     """The gradient of a softmax."""
     if result.ndim == 0:
-        return grad * _alone(result)  # type: ignore[no-any-return]
+        return grad * _alone(result)
     grad, values = widened(grad), widened(result)
     product = grad * values
     total = np.sum(product, axis=dim, keepdims=True)
@@ -52,7 +52,7 @@ def log_softmax(input: Array, dim: Dim) -> Array:
 def log_softmax_grad(grad: Array, result: Array, dim: int) -> Array:
     """The gradient of a log_softmax."""
     if result.ndim == 0:
-        return grad * _alone(result)  # type: ignore[no-any-return]
+        return grad * _alone(result)
     grad = widened(grad)
     product = np.exp(widened(result))
     product *= np.sum(grad, axis=dim, keepdims=True)

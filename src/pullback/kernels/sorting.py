@@ -49,7 +49,7 @@ def order_along(input: Array, dim: int, descending: bool) -> Array:
         return np.argsort(values, axis=dim, kind="stable")
     reverse = (*(slice(None),) * dim, slice(None, None, -1))
     backwards = np.argsort(values[reverse], axis=dim, kind="stable")[reverse]
-    return input.shape[dim] - 1 - backwards
+    return input.shape[dim] - 1 - backwards  # type: ignore[no-any-return]
 
 
 def _sortable(input: Array) -> Array:
@@ -69,7 +69,9 @@ def topk(input: Array, k: int, dim: Dim = -1, largest: bool = True, sorted: bool
     lead = (slice(None),) * dim
     values = _sortable(input)
     if k and size > 4 * k and not (is_float_or_complex(values.dtype) and np.isnan(values).any()):
-        indices = _largest(values, k, dim) if largest else np.argpartition(values, k - 1, axis=dim)[(*lead, slice(0, k))]
+        indices = (
+            _largest(values, k, dim) if largest else np.argpartition(values, k - 1, axis=dim)[(*lead, slice(0, k))]
+        )
         indices = np.sort(indices, axis=dim)
         inner = order_along(np.take_along_axis(values, indices, dim), dim, largest)
         indices = np.take_along_axis(indices, inner, dim)
@@ -105,13 +107,13 @@ def _reduced(input: Array, indices: Array, dim: int, keepdim: bool) -> tuple[Arr
 def median_all(input: Array) -> Array:
     """The lower of the middle elements, NaN if there is one."""
     refuse_unordered("median_cpu", input)
-    return _median_of(input, ignore_nan=False)
+    return _median_of(input, ignore_nan=False)  # type: ignore[no-any-return]
 
 
 def nanmedian_all(input: Array) -> Array:
     """The lower of the middle elements that are numbers."""
     refuse_unordered("median_cpu", input)
-    return _median_of(input, ignore_nan=True)
+    return _median_of(input, ignore_nan=True)  # type: ignore[no-any-return]
 
 
 def _median_of(input: Array, *, ignore_nan: bool) -> Any:
@@ -121,7 +123,7 @@ def _median_of(input: Array, *, ignore_nan: bool) -> Any:
     count = flat.size
     if is_float_or_complex(input.dtype):
         missing = int(np.count_nonzero(np.isnan(flat)))
-        if missing and not ignore_nan or missing == count:
+        if (missing and not ignore_nan) or missing == count:
             return np.full((), np.nan, input.dtype)
         count -= missing
     return np.partition(_sortable(flat), (count - 1) // 2)[(count - 1) // 2].astype(input.dtype)
