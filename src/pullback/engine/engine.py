@@ -23,7 +23,7 @@ from pullback.graph.edge import Edge
 from pullback.graph.hooks import HookDict, call_node_hooks, call_tensor_hooks
 from pullback.graph.node import Node
 from pullback.modes.grad_mode import set_grad_mode
-from pullback.modes.switches import process, switches
+from pullback.modes.switches import process, reset_switches, set_switch, switches
 from pullback.tensor.tensor import Tensor, new_tensor
 
 
@@ -37,6 +37,33 @@ _running = _Running()
 _passes = 0
 _passes_lock = threading.Lock()
 _node_lock = threading.RLock()
+
+
+MAX_DEPTH = 30
+"""Re-entrant passes deeper than a multiple of this go on in a thread of their own, whose stack is empty."""
+
+
+def run_on_fresh_stack(run: Callable[[], None], task: GraphTask) -> None:
+    """Run a deeply nested pass in a new thread with this thread's switches, and raise here what it raises."""
+    state = {name: value for name, value in vars(switches).items() if name != "away"}
+    failure: list[BaseException] = []
+
+    def target() -> None:
+        _running.task = task
+        for name, value in state.items():
+            set_switch(name, value)
+        try:
+            run()
+        except BaseException as error:
+            failure.append(error)
+        finally:
+            reset_switches()
+
+    thread = threading.Thread(target=target)
+    thread.start()
+    thread.join()
+    if failure:
+        raise failure[0]
 
 
 class Engine:
@@ -68,7 +95,10 @@ class Engine:
         with _passes_lock:
             _passes += 1
         try:
-            self._run(task, root)
+            if task.depth and task.depth % MAX_DEPTH == 0:
+                run_on_fresh_stack(lambda: self._run(task, root), task)
+            else:
+                self._run(task, root)
         finally:
             _running.task = outer
             with _passes_lock:

@@ -72,6 +72,12 @@ def set_switch(name: str, value: Any) -> Any:
     return former
 
 
+def reset_switches() -> None:
+    """Put every switch of this thread back to its default, as before a thread ends."""
+    for name, default in _DEFAULTS.items():
+        set_switch(name, default)
+
+
 def close_fast_road() -> None:
     """Make every thread look at its switches from now on (a Tensor subclass overrides operations)."""
     with _lock:
