@@ -36,7 +36,16 @@ class _Running(threading.local):
 _running = _Running()
 _passes = 0
 _passes_lock = threading.Lock()
-_node_lock = threading.RLock()
+_locks_lock = threading.Lock()
+
+
+def _lock_of(node: Node) -> threading.RLock:  # type: ignore[valid-type, unused-ignore]  # a factory in older typeshed
+    """The node's own lock, made when passes of several threads first meet."""
+    with _locks_lock:
+        lock = node.__dict__.get("lock")
+        if lock is None:
+            lock = node.__dict__["lock"] = threading.RLock()
+        return lock  # type: ignore[no-any-return]  # instance dictionaries are untyped
 
 
 MAX_DEPTH = 30
@@ -92,8 +101,9 @@ class Engine:
             task.mark_needed(root, list(captures), leaves)
         _running.task = task
         global _passes
-        with _passes_lock:
-            _passes += 1
+        if outer is None:
+            with _passes_lock:
+                _passes += 1
         try:
             if task.depth and task.depth % MAX_DEPTH == 0:
                 run_on_fresh_stack(lambda: self._run(task, root), task)
@@ -101,8 +111,9 @@ class Engine:
                 self._run(task, root)
         finally:
             _running.task = outer
-            with _passes_lock:
-                _passes -= 1
+            if outer is None:
+                with _passes_lock:
+                    _passes -= 1
         for callback in task.final_callbacks:
             callback()
         return task.captured
@@ -273,7 +284,7 @@ class Engine:
         extra = node.extra
         if _passes > 1:
             # Two passes may share this graph: one of them must find the other's release whole.
-            with _node_lock:
+            with _lock_of(node):
                 results = self._evaluate(task, node, grads)
                 if not task.keep_graph:
                     node.release_saved_tensors()
