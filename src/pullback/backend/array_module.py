@@ -41,7 +41,27 @@ def is_number(value: object) -> bool:
 
 def copy_array(array: Array) -> Array:
     """A fresh array with the same values, in memory order that keeps the strides' order where it is dense."""
-    return np.array(array, copy=True, order="K")
+    if array.flags.c_contiguous or 0 not in array.strides:
+        return np.array(array, copy=True, order="K")
+    order = memory_order(array)
+    return np.array(array.transpose(order), copy=True, order="C").transpose(np.argsort(order))
+
+
+def memory_order(array: Array) -> list[int]:
+    """The dimensions from the slowest to the fastest varying; repeated (stride 0) ones stay where they are."""
+    order = list(range(array.ndim - 1, -1, -1))
+    for start in range(1, array.ndim):
+        place = start
+        for other in range(start - 1, -1, -1):
+            a, b = array.strides[order[other]], array.strides[order[place]]
+            if a == 0 or b == 0:
+                continue
+            if a < b:
+                break
+            if a > b or array.shape[order[other]] > array.shape[order[place]]:
+                order[other], order[place] = order[place], order[other]
+                place = other
+    return order[::-1]
 
 
 def empty(shape: Shape, dtype: DType) -> Array:

@@ -172,9 +172,18 @@ def _copied_storage(array: Any, memo: dict[int, Any]) -> Any:
     return as_strided(copied.reshape(-1), array.shape, element_strides(array), storage_offset(array))
 
 
+def _dlpack(self: Tensor, **options: Any) -> Any:
+    return F.dlpack(self, **options)
+
+
+def _dlpack_device(self: Tensor) -> tuple[int, int]:
+    return F.dlpack_device(self)  # type: ignore[no-any-return]
+
+
 PROTOCOLS: dict[str, Any] = {
     "__bool__": _bool, "__float__": _float, "__int__": _int, "__complex__": _complex, "__index__": _index,
     "__len__": _len, "__iter__": _iter, "__contains__": _contains, "__reversed__": _reversed, "__array__": _array,
     "__array_wrap__": _array_wrap, "__repr__": _repr, "__format__": _format, "__deepcopy__": _deepcopy,
+    "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device,
     "__nonzero__": _bool, "__long__": _int,
 }  # fmt: skip

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.backend.dtype import default_complex, default_float, number_dtype
+from pullback.backend.array_module import memory_order, restride
+from pullback.backend.dtype import default_complex, default_float, number_as, number_dtype, scalar_type_name
 from pullback.typing import Array, DType, Scalar, Shape
 
 
@@ -24,11 +25,13 @@ def array_from_values(data: Any, dtype: DType | None) -> Array:
     if array.dtype == object:
         raise _unsupported(data)
     if array.dtype.kind in "US":
-        raise TypeError("new(): invalid data type 'str'")
+        raise TypeError(f"new(): invalid data type '{_first_text(data)}'")
     if dtype is None:
         if array.size == 0 and not _holds_arrays(data):
             dtype = default_float()
-        elif not _holds_arrays(data):
+        elif _holds_arrays(data):
+            dtype = None if array.dtype.kind == "b" else _first_dtype(data)
+        else:
             dtype = {"f": default_float(), "c": default_complex(), "i": np.dtype(np.int64)}.get(array.dtype.kind)
     if dtype is None or array.dtype == dtype:
         return array
@@ -38,18 +41,65 @@ def array_from_values(data: Any, dtype: DType | None) -> Array:
 
 
 def _fill(array: Array, value: Scalar) -> Array:
-    if array.dtype.kind in "iu" and isinstance(value, int):
-        info = np.iinfo(array.dtype)
-        if not info.min <= value <= info.max:
+    """One Python number in a 0-dim array, refused where the type cannot hold it; -1 in an unsigned one wraps around."""
+    kind = array.dtype.kind
+    if isinstance(value, complex) and kind != "c":
+        raise TypeError("must be real number, not complex")
+    if kind in "iu":
+        if isinstance(value, float) and not math.isfinite(value):
             raise RuntimeError(f"value cannot be converted to type {array.dtype} without overflow")
+        whole = int(value)  # type: ignore[arg-type]  # not complex here
+        info = np.iinfo(array.dtype)
+        if not -(2**63) <= whole < 2**64:
+            raise ValueError("Overflow when unpacking long long")
+        if whole > info.max or (whole < info.min and (kind == "i" or whole < -info.max)):
+            raise RuntimeError(f"value cannot be converted to type {array.dtype} without overflow")
+        value = number_as(whole, array.dtype)
     array[...] = value
     return array
+
+
+def _c_name(dtype: DType) -> str:
+    """What PyTorch's messages call an integer type."""
+    return f"{dtype}_t" if dtype.itemsize in (1, 8) else {2: "int16_t"}.get(dtype.itemsize, str(dtype))
+
+
+def checked_fill(shape: Shape, value: Scalar, dtype: DType) -> Array:
+    """One value in every place, refused where the type cannot hold it."""
+    single: Array = np.empty((), dtype)
+    if dtype.kind in "iu" and not isinstance(value, complex):
+        info, whole = np.iinfo(dtype), int(value)
+        low = -info.max if dtype.kind == "u" else info.min
+        if not low <= whole <= info.max:
+            raise RuntimeError(f"value cannot be converted to type {_c_name(dtype)} without overflow")
+        value = number_as(whole, dtype)
+    elif isinstance(value, complex) and dtype.kind != "c":
+        raise RuntimeError(f"value cannot be converted to type {scalar_type_name(dtype).lower()} without overflow")
+    single[...] = value
+    return np.full(shape, single, dtype)
 
 
 def _holds_arrays(data: Any) -> bool:
     while isinstance(data, (list, tuple)) and data:
         data = data[0]
     return isinstance(data, (np.ndarray, np.generic))
+
+
+def _first_dtype(data: Any) -> Any:
+    """The type of the first array or NumPy scalar: PyTorch lets it decide for a list of them."""
+    while isinstance(data, (list, tuple)):
+        data = data[0]
+    return data.dtype
+
+
+def _first_text(data: Any) -> str:
+    items = [data]
+    while items:
+        item = items.pop()
+        if isinstance(item, (str, bytes)):
+            return type(item).__name__
+        items += item if isinstance(item, (list, tuple)) else []
+    return "str"
 
 
 def _ragged_message(data: Any) -> str:
@@ -75,24 +125,46 @@ def _unsupported(data: Any) -> Exception:
     return RuntimeError(f"Could not infer dtype of {type(data).__name__}")
 
 
-def arange_array(start: Scalar, end: Scalar, step: Scalar, dtype: DType | None) -> Array:
+def arange_array(start: Any, end: Any, step: Any, dtype: DType | None) -> Array:
     """Evenly spaced values from start up to, not including, end."""
+    _check_range(start, end, step)
+    whole = all(isinstance(v, int) for v in (start, end, step))
+    if dtype is None:
+        dtype = np.dtype(np.int64) if whole else default_float()
+    if dtype.kind in "cb":
+        raise NotImplementedError(f'"arange_cpu" not implemented for {scalar_type_name(dtype)!r}')
+    if dtype.kind in "iu":
+        start, end, step = int(start), int(end), int(step)
+        if step == 0:
+            raise RuntimeError("step must be nonzero")
+        return np.arange(start, end, step).astype(dtype)
+    if whole:
+        return np.arange(start, end, step).astype(dtype)
+    return _steps_from(start, step, math.ceil((end - start) / step), dtype)
+
+
+def _steps_from(start: Any, step: Any, count: int, dtype: DType) -> Array:
+    """start + i * step, in double precision before rounding, as PyTorch computes ranges."""
+    return (start + np.arange(count) * step).astype(dtype)
+
+
+def closed_range_array(start: Any, end: Any, step: Any, dtype: DType) -> Array:
+    """Evenly spaced values from start up to and including end."""
+    _check_range(start, end, step)
+    count = int((end - start) / step) + 1
+    if dtype.kind in "iu":
+        return (int(start) + np.arange(count) * int(step)).astype(dtype)
+    return _steps_from(start, step, count, dtype)
+
+
+def _check_range(start: Any, end: Any, step: Any) -> None:
     if step == 0:
         raise RuntimeError("step must be nonzero")
     for bound in (start, end):
         if isinstance(bound, float) and not math.isfinite(bound):
             raise RuntimeError(f"unsupported range: {start} -> {end}")
-    if (step > 0 and start > end) or (step < 0 and start < end):  # type: ignore[operator]
+    if (step > 0 and start > end) or (step < 0 and start < end):
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    if dtype is None:
-        dtype = np.dtype(np.int64) if all(isinstance(v, int) for v in (start, end, step)) else default_float()
-    if all(isinstance(v, int) for v in (start, end, step)):
-        return np.arange(start, end, step).astype(dtype)  # type: ignore[call-overload, no-any-return]
-    count = math.ceil((end - start) / step)  # type: ignore[operator]
-    steps = np.arange(count)
-    if dtype.kind in "iu":
-        return (int(start) + steps * int(step)).astype(dtype)  # type: ignore[arg-type, no-any-return]
-    return (start + steps * step).astype(dtype)  # type: ignore[no-any-return, operator]
 
 
 def linspace_array(start: Scalar, end: Scalar, steps: int, dtype: DType) -> Array:
@@ -113,6 +185,19 @@ def linspace_array(start: Scalar, end: Scalar, steps: int, dtype: DType) -> Arra
     return result.astype(dtype)
 
 
+def logspace_array(start: Scalar, end: Scalar, steps: int, base: float, dtype: DType) -> Array:
+    """`steps` powers of base, their exponents evenly spaced."""
+    wide = dtype if dtype.kind in "fc" else np.dtype(np.float64)
+    exponents = linspace_array(start, end, steps, wide)
+    return np.power(np.asarray(base, wide), exponents).astype(dtype)
+
+
+def triangle_positions(row: int, col: int, offset: int, dtype: DType, *, lower: bool) -> Array:
+    """The rows and columns of a triangle, in row-major order."""
+    places = np.tril_indices(row, offset, col) if lower else np.triu_indices(row, offset, col)
+    return np.stack(places).astype(dtype)
+
+
 def eye_array(n: int, m: int | None, dtype: DType) -> Array:
     return np.eye(n, m, dtype=dtype)
 
@@ -120,7 +205,28 @@ def eye_array(n: int, m: int | None, dtype: DType) -> Array:
 def strided_array(size: Shape, stride: tuple[int, ...], dtype: DType) -> Array:
     """Uninitialised memory seen with the given strides, in elements."""
     if len(size) != len(stride):
-        raise RuntimeError("mismatch in length of strides and shape")
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
+        )
     needed = 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if all(size) else 0
     storage: Array = np.empty(needed, dtype)
-    return np.lib.stride_tricks.as_strided(storage, size, tuple(s * dtype.itemsize for s in stride))
+    return restride(storage, size, tuple([s * dtype.itemsize for s in stride]))
+
+
+def permuted_array(size: Shape, order: tuple[int, ...], dtype: DType) -> Array:
+    """Uninitialised memory whose dimensions lie in `order`, slowest first."""
+    if sorted(order) != list(range(len(size))):
+        raise RuntimeError(f"Duplicate or missing dim in physical_layout: {list(order)} for {len(size)} dimensions")
+    return np.empty([size[d] for d in order], dtype).transpose(np.argsort(order))
+
+
+def channels_last_array(array: Array) -> Array:
+    """The values of `array` with dimension 1 varying fastest in memory."""
+    moved = np.ascontiguousarray(np.moveaxis(array, 1, -1))
+    return np.moveaxis(moved, -1, 1)
+
+
+def in_memory_order_of(array: Array, source: Array) -> Array:
+    """The values of `array`, its dimensions in memory in the order of those of `source`."""
+    order = memory_order(source)
+    return np.ascontiguousarray(array.transpose(order)).transpose(np.argsort(order))

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from pullback.backend.array_module import as_strided as strided_window
-from pullback.backend.array_module import cast_array, restride
+from pullback.backend.array_module import cast_array, copy_array, restride
 from pullback.typing import Array, Dim, DType, Shape
 
 
 def clone(input: Array) -> Array:
     """A copy."""
-    return np.array(input, copy=True, order="K")
+    return copy_array(np.asarray(input))
 
 
 def contiguous_copy(input: Array) -> Array:

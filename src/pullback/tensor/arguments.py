@@ -8,7 +8,7 @@ from typing import Any
 
 from pullback.backend.array_module import as_array, is_array, is_number
 from pullback.backend.dtype import (
-    default_float, dtype, is_float_or_complex, number_as, number_dtype, result_dtype, to_dtype,
+    complex128, default_float, dtype, float64, is_float_or_complex, number_as, number_dtype, result_dtype, to_dtype,
 )  # fmt: skip
 from pullback.errors import not_a_tensor
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
@@ -93,9 +93,9 @@ def as_numpy_dtype(value: Any) -> Any:
         return None
     if isinstance(value, dtype):
         return value.numpy_dtype
-    if value is float:
-        return default_float()
-    if value is int or value is bool or value is complex:
+    if value is float or value is complex:
+        return float64.numpy_dtype if value is float else complex128.numpy_dtype
+    if value is int or value is bool:
         return number_dtype(value(0))
     if hasattr(value, "kind") and hasattr(value, "itemsize"):
         return value

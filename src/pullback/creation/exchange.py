@@ -1,0 +1,141 @@
+"""Tensors on memory that others own: NumPy's arrays, buffers, DLPack."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from pullback.backend import array_module
+from pullback.backend.array_module import is_array, is_number
+from pullback.backend.device import usable_device
+from pullback.backend.dtype import dtype as Dtype
+from pullback.backend.dtype import default_float, from_numpy_dtype
+from pullback.creation.from_values import tensor
+from pullback.creation.options import dtype_option, wrap
+from pullback.kernels.exchange import array_over_buffer, import_dlpack
+from pullback.tensor.tensor import Tensor
+
+
+def as_tensor(data: Any, dtype: Dtype | None = None, device: Any = None) -> Tensor:
+    """A tensor of `data`, sharing memory and history where nothing needs to change."""
+    usable_device(device)
+    if isinstance(data, Tensor):
+        return data if dtype is None or data.dtype is dtype else data.to(dtype)  # type: ignore[attr-defined, no-any-return]
+    if is_array(data):
+        wanted = dtype_option("as_tensor", dtype)
+        return from_numpy(data) if wanted is None or data.dtype == wanted else wrap(data.astype(wanted))
+    return tensor(data, dtype=dtype)
+
+
+def asarray(
+    obj: Any, *, dtype: Dtype | None = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor of `obj`; shares memory unless `copy` is True or the dtype changes."""
+    usable_device(device)
+    if isinstance(obj, Tensor):
+        return _as_array_of_tensor(obj, dtype, copy, requires_grad)
+    shared = _on_memory_of(obj, dtype)
+    if shared is None and copy is False:
+        raise ValueError("can't alias arbitrary sequence into a tensor.")
+    wanted = dtype_option("asarray", dtype)
+    if shared is None:
+        result = tensor(obj, dtype=dtype)
+    elif wanted is not None and shared.dtype != wanted:
+        if copy is False:
+            raise ValueError(f"can't alias tensor with dtype '{from_numpy_dtype(shared.dtype)}' into dtype '{dtype}'.")
+        result = wrap(shared.astype(wanted))
+    else:
+        result = wrap(array_module.copy_array(shared) if copy else shared)
+    return result.requires_grad_() if requires_grad else result
+
+
+def _as_array_of_tensor(obj: Tensor, dtype: Dtype | None, copy: bool | None, requires_grad: bool) -> Tensor:
+    changes = dtype is not None and obj.dtype is not dtype
+    if changes and copy is False:
+        raise ValueError(f"can't alias tensor with dtype '{obj.dtype}' into dtype '{dtype}'.")
+    result = obj.to(dtype) if changes else obj.clone() if copy else obj  # type: ignore[attr-defined]
+    if requires_grad and not result.requires_grad:
+        return (result.detach() if result is obj else result).requires_grad_()  # type: ignore[no-any-return]
+    return result  # type: ignore[no-any-return]
+
+
+def _on_memory_of(obj: Any, dtype: Dtype | None) -> Any:
+    """An array that shares the memory of `obj`; None where there is none to share."""
+    if is_array(obj):
+        return from_numpy(obj)._array
+    if is_number(obj) or isinstance(obj, (list, tuple, str)):
+        return None
+    if hasattr(obj, "__dlpack__"):
+        return import_dlpack(obj)
+    try:
+        memoryview(obj)
+    except TypeError:
+        return None
+    return frombuffer(obj, dtype=dtype or from_numpy_dtype(default_float()))._array
+
+
+def from_numpy(ndarray: Any, /) -> Tensor:
+    """A tensor that shares the array's memory.
+
+    >>> import numpy, pullback
+    >>> pullback.from_numpy(numpy.zeros(2))
+    tensor([0., 0.], dtype=...float64)
+    """
+    if not is_array(ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    from_numpy_dtype(ndarray.dtype)
+    if any(stride < 0 for stride in ndarray.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+            "currently supported. (You can probably work around this by making a copy of your array  with array.copy().) "
+        )
+    if not ndarray.flags.writeable:
+        warnings.warn(
+            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. Writing to this "
+            "tensor would change memory that its owner expects to stay the same: copy the array first.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return wrap(ndarray)
+
+
+def frombuffer(
+    buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Tensor:
+    """A one-dimensional tensor on the memory of a Python buffer."""
+    try:
+        memory = memoryview(buffer)
+    except TypeError:
+        raise ValueError("object does not implement Python buffer protocol.") from None
+    length, size = memory.nbytes, dtype.itemsize
+    if length <= 0 or count == 0:
+        raise ValueError(f"both buffer length ({length}) and count ({count}) must not be 0")
+    if not 0 <= offset < length:
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({length} bytes) minus 1"
+        )
+    if count < 0 and (length - offset) % size:
+        raise ValueError(
+            f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a multiple of element size "
+            f"({size})"
+        )
+    if count > 0 and offset + count * size > length:
+        raise ValueError(
+            f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be greater than "
+            f"actual buffer length ({length} bytes)"
+        )
+    if memory.readonly:
+        warnings.warn(
+            "The given buffer is not writable, and PyTorch does not support non-writable tensors. Writing to this tensor "
+            "is not possible: copy the buffer first.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return wrap(array_over_buffer(buffer, dtype.numpy_dtype, count, offset), requires_grad)
+
+
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor on the memory of an object that speaks DLPack, or of its capsule."""
+    usable_device(device)
+    array = import_dlpack(ext_tensor)
+    return wrap(array_module.copy_array(array) if copy else array)

@@ -1,0 +1,110 @@
+"""Tensors of one value or of uninitialised memory, of a given shape or in that of another tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pullback.backend import array_module
+from pullback.backend.dtype import default_float, number_dtype
+from pullback.creation.options import dtype_option, finish, number_of, sizes_of
+from pullback.kernels.creation import channels_last_array, checked_fill, in_memory_order_of, permuted_array, strided_array
+from pullback.tensor.tensor import Tensor
+
+Maker = Callable[[tuple[int, ...], Any], Any]
+
+
+def _filled(function: str, make: Maker, size: tuple[Any, ...], options: dict[str, Any]) -> Tensor:
+    if "size" in options:
+        size = (options.pop("size"),)
+    elif not size:
+        raise TypeError(f'{function}() missing 1 required positional arguments: "size"')
+    shape = sizes_of(size, function)
+    wanted = dtype_option(function, options.pop("dtype", None))
+    array = make(shape, wanted or _dtype_of(options.get("out")) or default_float())
+    order = getattr(options.pop("memory_format", None), "name", "")
+    return finish(function, channels_last_array(array) if order.startswith("channels_last") else array, options)
+
+
+def _dtype_of(out: Any) -> Any:
+    """The dtype of a tensor given as `out=` is that of the result."""
+    return out._array.dtype if isinstance(out, Tensor) else None
+
+
+def zeros(*size: Any, **options: Any) -> Tensor:
+    """A tensor of zeros.
+
+    >>> import pullback
+    >>> pullback.zeros(2, 2)
+    tensor([[0., 0.],
+            [0., 0.]])
+    """
+    return _filled("zeros", array_module.zeros, size, options)
+
+
+def ones(*size: Any, **options: Any) -> Tensor:
+    """A tensor of ones."""
+    return _filled("ones", array_module.ones, size, options)
+
+
+def empty(*size: Any, **options: Any) -> Tensor:
+    """A tensor of uninitialised memory."""
+    return _filled("empty", array_module.empty, size, options)
+
+
+def full(size: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
+    """A tensor filled with one value."""
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
+    options.pop("names", None)
+    value = number_of("full", "fill_value", 2, fill_value)
+    wanted = dtype_option("full", dtype)
+    if wanted is None:
+        wanted = fill_value._array.dtype if isinstance(fill_value, Tensor) else number_dtype(value)
+    return finish("full", checked_fill(sizes_of((size,), "full"), value, wanted), options)
+
+
+def _like(function: str, input: Tensor, make: Maker, options: dict[str, Any]) -> Tensor:
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{function}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    source = input._array
+    array = make(source.shape, dtype_option(function, options.pop("dtype", None)) or source.dtype)
+    order = getattr(options.pop("memory_format", None), "name", "preserve_format")
+    if order == "preserve_format" and not source.flags.c_contiguous:
+        array = in_memory_order_of(array, source)
+    elif order.startswith("channels_last"):
+        array = channels_last_array(array)
+    return finish(function, array, options)
+
+
+def zeros_like(input: Tensor, **options: Any) -> Tensor:
+    """Zeros in the shape and dtype of `input`."""
+    return _like("zeros_like", input, array_module.zeros, options)
+
+
+def ones_like(input: Tensor, **options: Any) -> Tensor:
+    """Ones in the shape and dtype of `input`."""
+    return _like("ones_like", input, array_module.ones, options)
+
+
+def empty_like(input: Tensor, **options: Any) -> Tensor:
+    """Uninitialised memory in the shape and dtype of `input`."""
+    return _like("empty_like", input, array_module.empty, options)
+
+
+def full_like(input: Tensor, fill_value: Any, **options: Any) -> Tensor:
+    """One value in the shape and dtype of `input`."""
+    value = number_of("full_like", "fill_value", 2, fill_value)
+    return _like("full_like", input, lambda shape, wanted: checked_fill(shape, value, wanted), options)
+
+
+def empty_strided(size: Any, stride: Any, *, dtype: Any = None, **options: Any) -> Tensor:
+    """Uninitialised memory with the given strides."""
+    wanted = dtype_option("empty_strided", dtype) or default_float()
+    return finish("empty_strided", strided_array(sizes_of((size,)), tuple(stride), wanted), options)
+
+
+def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, **options: Any) -> Tensor:
+    """Uninitialised memory whose dimensions lie in the given order, slowest first."""
+    wanted = dtype_option("empty_permuted", dtype) or default_float()
+    return finish("empty_permuted", permuted_array(sizes_of((size,)), tuple(physical_layout), wanted), options)

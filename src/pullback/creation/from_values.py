@@ -1,0 +1,74 @@
+"""Tensors of Python values: numbers, nested sequences, arrays, other tensors."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from pullback.backend import array_module
+from pullback.backend.array_module import is_array, is_number
+from pullback.backend.device import usable_device
+from pullback.backend.dtype import default_float, from_numpy_dtype
+from pullback.backend.dtype import dtype as Dtype
+from pullback.creation.options import dtype_option, wrap
+from pullback.kernels.creation import array_from_values
+from pullback.tensor.tensor import Tensor
+
+
+def tensor(
+    data: Any, *, dtype: Dtype | None = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """Make a tensor by copying `data`: a number, nested sequences, an array.
+
+    >>> import pullback
+    >>> pullback.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    usable_device(device)
+    wanted = dtype_option("tensor", dtype)
+    if isinstance(data, Tensor):
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+            UserWarning,
+            stacklevel=2,
+        )
+        return wrap(array_from_values(data._array, wanted), requires_grad)
+    return wrap(array_from_values(plain_values(data), wanted), requires_grad)
+
+
+def plain_values(data: Any) -> Any:
+    """Nested sequences with tensors replaced by their values."""
+    if isinstance(data, Tensor):
+        if data._array.ndim == 0:
+            if data._requires_grad:
+                _warn_scalar()
+            return data._array[()]
+        return data._array
+    if isinstance(data, (list, tuple)):
+        if all(type(item) in (int, float, bool, complex) for item in data):
+            return data
+        return [plain_values(item) for item in data]
+    if is_array(data) or is_number(data):
+        return data
+    if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
+        return array_module.as_array(data.__array__() if hasattr(data, "__array__") else data)
+    if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (str, bytes, dict)):
+        return [plain_values(data[i]) for i in range(len(data))]
+    return data
+
+
+def _warn_scalar() -> None:
+    warnings.warn(
+        "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+        "Consider using tensor.detach() first.",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
+def scalar_tensor(value: Any, *, dtype: Dtype | None = None, **options: Any) -> Tensor:
+    """A 0-dim tensor."""
+    options.pop("layout", None)
+    return tensor(value, dtype=from_numpy_dtype(default_float()) if dtype is None else dtype, **options)

@@ -1,0 +1,94 @@
+"""What creation functions have in common: sizes, dtype, device, requires_grad, out=."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.backend.device import usable_device
+from pullback.backend.dtype import is_float_or_complex
+from pullback.backend.naming import display_namespace
+from pullback.graph.in_place import write_out
+from pullback.modes.switches import process
+from pullback.tensor.arguments import as_int, as_numpy_dtype
+from pullback.tensor.tensor import Tensor, new_tensor
+
+_IGNORED = ("layout", "pin_memory", "memory_format")
+
+
+def wrap(array: Any, requires_grad: bool = False) -> Tensor:
+    """A new leaf around `array`."""
+    result = new_tensor(array)
+    if process.changed:
+        result._note_inference()
+    if requires_grad:
+        if not is_float_or_complex(array.dtype):
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        result._requires_grad = True
+    return result
+
+
+def dtype_option(function: str, value: Any) -> Any:
+    """The NumPy dtype given as `dtype=`, None without one."""
+    try:
+        return as_numpy_dtype(value)
+    except TypeError:
+        raise TypeError(
+            f"{function}(): argument 'dtype' must be {display_namespace()}.dtype, not {type(value).__name__}"
+        ) from None
+
+
+def finish(function: str, array: Any, options: dict[str, Any]) -> Tensor:
+    """The tensor around a made array, as the remaining options want it."""
+    usable_device(options.pop("device", None))
+    out = options.pop("out", None)
+    requires_grad = options.pop("requires_grad", False)
+    for name in _IGNORED:
+        options.pop(name, None)
+    if options:
+        raise TypeError(f"{function}() got an unexpected keyword argument '{next(iter(options))}'")
+    result = wrap(array, requires_grad)
+    return result if out is None else write_out(function, out, result)  # type: ignore[no-any-return]
+
+
+def sizes_of(size: tuple[Any, ...], function: str = "empty") -> tuple[int, ...]:
+    """Sizes given as numbers or as one sequence."""
+    if len(size) == 1 and isinstance(size[0], (tuple, list)):
+        size = tuple(size[0])
+    elif len(size) == 1 and not _is_integer(size[0]):
+        raise TypeError(
+            f"{function}(): argument 'size' (position 1) must be tuple of ints, not {type(size[0]).__name__}"
+        )
+    for position, n in enumerate(size, 1):
+        if not _is_integer(n):
+            raise TypeError(
+                f"{function}(): argument 'size' failed to unpack the object at pos {position} with error \"type must be "
+                f'tuple of ints,but got {type(n).__name__}"'
+            )
+    shape = tuple([as_int(n) for n in size])
+    for n in shape:
+        if n < 0:
+            if function == "zeros":
+                raise RuntimeError(f"zeros: Dimension size must be non-negative. Got {n} in {list(shape)}")
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
+    return shape
+
+
+def _is_integer(value: Any) -> bool:
+    if type(value) is int:
+        return True
+    try:
+        as_int(value)
+    except TypeError:
+        return False
+    return not isinstance(value, bool)
+
+
+def number_of(function: str, argument: str, position: int, value: Any) -> Any:
+    """A Python number from a number, a 0-dim tensor or a NumPy scalar."""
+    if isinstance(value, (bool, int, float, complex)):
+        return value.item() if hasattr(value, "item") else value
+    if isinstance(value, Tensor):
+        return value._array.item()
+    if hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Number, not {type(value).__name__}")

@@ -1,0 +1,109 @@
+"""Ranges of numbers, identity matrices, positions of triangles."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from pullback.backend.dtype import default_float, int64, number_dtype
+from pullback.creation.options import dtype_option, finish, number_of
+from pullback.kernels.creation import (
+    arange_array, closed_range_array, eye_array, linspace_array, logspace_array, triangle_positions,
+)  # fmt: skip
+from pullback.tensor.arguments import as_int
+from pullback.tensor.tensor import Tensor
+
+
+def arange(*bounds: Any, **options: Any) -> Tensor:
+    """Values from start (0) to end, end excluded, in steps (1).
+
+    >>> import pullback
+    >>> pullback.arange(2, 8, 2)
+    tensor([2, 4, 6])
+    """
+    start, end, step = _bounds(bounds, options)
+    out = options.get("out")
+    wanted = dtype_option("arange", options.pop("dtype", None))
+    if wanted is None and isinstance(out, Tensor):
+        wanted = out._array.dtype
+    return finish("arange", arange_array(start, end, step, wanted), options)
+
+
+def _bounds(given: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any, Any]:
+    named = {name: options.pop(name) for name in ("start", "end", "step") if name in options}
+    if len(given) == 1:
+        named["start" if "end" in named else "end"] = given[0]
+    elif given and "start" in named:
+        named.update(zip(("end", "step"), given, strict=False))
+    else:
+        named.update(zip(("start", "end", "step"), given, strict=False))
+    if "end" not in named or len(given) > 3:
+        raise TypeError(
+            "arange() received an invalid combination of arguments: it takes (end), (start, end) or (start, end, step)"
+        )
+    numbers = {name: number_of("arange", name, 1, value) for name, value in named.items()}
+    return numbers.get("start", 0), numbers["end"], numbers.get("step", 1)
+
+
+def range(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, **options: Any) -> Tensor:
+    """As `arange`, but with the end included (deprecated in PyTorch)."""
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
+        UserWarning,
+        stacklevel=2,
+    )
+    if end is None:
+        start, end = 0, start
+    first, last, width = (number_of("range", "end", 1, value) for value in (start, end, step))
+    wanted = dtype_option("range", dtype) or default_float()
+    return finish("range", closed_range_array(first, last, width, wanted), options)
+
+
+def linspace(start: Any, end: Any, steps: Any, *, dtype: Any = None, **options: Any) -> Tensor:
+    """`steps` evenly spaced values from start to end."""
+    wanted = dtype_option("linspace", dtype)
+    first, last = number_of("linspace", "start", 1, start), number_of("linspace", "end", 2, end)
+    if wanted is None:
+        wanted = number_dtype(1j) if isinstance(first, complex) or isinstance(last, complex) else default_float()
+    return finish("linspace", linspace_array(first, last, as_int(steps), wanted), options)
+
+
+def logspace(start: Any, end: Any, steps: Any, base: float = 10.0, *, dtype: Any = None, **options: Any) -> Tensor:
+    """`steps` values whose logarithms are evenly spaced."""
+    wanted = dtype_option("logspace", dtype)
+    first, last = number_of("logspace", "start", 1, start), number_of("logspace", "end", 2, end)
+    if wanted is None:
+        wanted = number_dtype(1j) if isinstance(first, complex) or isinstance(last, complex) else default_float()
+    return finish("logspace", logspace_array(first, last, as_int(steps), base, wanted), options)
+
+
+def eye(n: Any, m: Any = None, *, dtype: Any = None, **options: Any) -> Tensor:
+    """A matrix with ones on the diagonal."""
+    for name, size in (("n", n), ("m", m)):
+        if size is None:
+            continue
+        if not hasattr(size, "__index__"):
+            raise TypeError(f"eye(): argument '{name}' (position 1) must be int, not {type(size).__name__}")
+        if size < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
+    wanted = dtype_option("eye", dtype) or default_float()
+    return finish("eye", eye_array(as_int(n), None if m is None else as_int(m), wanted), options)
+
+
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = int64, **options: Any) -> Tensor:
+    """The rows and columns of the elements of a lower triangle."""
+    return _triangle("tril_indices", row, col, offset, dtype, options)
+
+
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = int64, **options: Any) -> Tensor:
+    """The rows and columns of the elements of an upper triangle."""
+    return _triangle("triu_indices", row, col, offset, dtype, options)
+
+
+def _triangle(function: str, row: int, col: int, offset: int, dtype: Any, options: dict[str, Any]) -> Tensor:
+    for name, size in (("row", row), ("col", col)):
+        if size < 0:
+            raise RuntimeError(f"{name} must be non-negative, got{size}")
+    wanted = dtype_option(function, dtype) or int64.numpy_dtype
+    return finish(function, triangle_positions(row, col, offset, wanted, lower=function == "tril_indices"), options)
