@@ -26,6 +26,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("generated",),
     ("formulas", "rules", "creation", "functions", "derivatives"),
     ("autograd",),
+    ("overrides",),
     ("utils", "linalg", "fft", "special", "amp", "random", "serialization", "testing"),
     ("nn", "func"),
     ("optim", "distributions"),

@@ -14,9 +14,9 @@ from pullback.engine.engine import current_graph_task
 from pullback.graph.gradient_edge import GradientEdge, get_gradient_edge
 from pullback.graph.history import bump_version
 from pullback.graph.node import Node as _Node
+from pullback.graph.removable_handle import RemovableHandle
 from pullback.modes.saved_tensor_hooks import disable_hooks, pop_hooks, push_hooks, restore_hooks
 from pullback.tensor.tensor import Tensor
-from pullback.utils.hooks import RemovableHandle
 
 __all__ = [
     "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",

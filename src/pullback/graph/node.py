@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pullback.errors import graph_freed
 from pullback.graph.hooks import HookDict, NodeExtra
 from pullback.graph.input_metadata import InputMetadata
+from pullback.graph.removable_handle import RemovableHandle
 from pullback.typing import DType, Shape
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from pullback.graph.edge import Edge
 
 next_sequence_nr = itertools.count().__next__
-next_hook_id = itertools.count().__next__
 FIRST = 2**64 - 1
 """The sequence number of nodes that run as soon as they are ready."""
 
@@ -141,8 +141,6 @@ class Node:
 
     @staticmethod
     def _register(hooks: HookDict, fn: Callable[..., Any]) -> Any:
-        from pullback.utils.hooks import RemovableHandle  # lazy: the handle is a public class of the utils layer
-
         handle = RemovableHandle(hooks)
         hooks[handle.id] = fn
         return handle

@@ -7,13 +7,12 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from pullback.graph.removable_handle import RemovableHandle
 from pullback.tensor.tensor import Tensor, _Graph
 
 
 def add_hook(hooks: Any, hook: Callable[..., Any]) -> Any:
     """Add `hook` to an ordered dict and return the handle that removes it."""
-    from pullback.utils.hooks import RemovableHandle  # lazy: the handle is a public class of the utils layer
-
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle
