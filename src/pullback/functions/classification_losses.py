@@ -20,8 +20,11 @@ def nll_loss(
 
 
 def _nll_loss(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
-    _check_target(input, target, weight)
-    ndim = input.ndim
+    given, wanted = input._array, target._array
+    ndim = given.ndim
+    plain = ndim == 2 and wanted.ndim == 1 and wanted.shape[0] == given.shape[0] and wanted.dtype == int64.numpy_dtype
+    if weight is not None or not plain:
+        _check_target(input, target, weight)
     if ndim < 3:
         if ndim == 1 and target.ndim == 1:
             target = G.reshape(target, ())
@@ -75,7 +78,7 @@ def cross_entropy(
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     given: Any = input
     class_dim = 0 if given.ndim <= 1 else 1
-    if tuple(given.shape) == tuple(target.shape) and given.ndim:
+    if given._array.shape == target._array.shape and given.ndim:
         return _cross_entropy_of_probabilities(given, target, weight, number, ignore_index, label_smoothing)  # type: ignore[no-any-return]
     logarithms = G.log_softmax(given, class_dim)
     if label_smoothing > 0:

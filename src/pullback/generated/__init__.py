@@ -407,6 +407,31 @@ _FAMILIES = {
         shares
         shares_or_nans
     """,
+    "grid_sampling": """
+        grid_sampler_2d
+        GridSampler2dNode
+        grid_sampler_2d_tangent
+        grid_sampler_3d
+        GridSampler3dNode
+        grid_sampler_3d_tangent
+        grid_points
+        GridPointsBackward0
+        grid_points_tangent
+        grid_slopes
+        point_positions
+        take_points
+        TakePointsBackward0
+        take_points_tangent
+        put_points
+        PutPointsBackward0
+        put_points_tangent
+        affine_grid_generator
+        AffineGridGeneratorBackward0
+        affine_grid_generator_tangent
+        affine_grid_back
+        AffineGridBackBackward0
+        affine_grid_back_tangent
+    """,
     "indexing": """
         select
         SelectBackward0
@@ -1252,6 +1277,12 @@ _FORMULAS = {
     "pow_base_grad": "exponential",
     "logarithm": "exponential",
     "aminmax_grad": "extrema",
+    "grid_sample_back_input": "grid_sampling",
+    "grid_sample_back_grid": "grid_sampling",
+    "parts_of_points": "grid_sampling",
+    "times_weights": "grid_sampling",
+    "polynomial_of": "grid_sampling",
+    "slope_of": "grid_sampling",
     "select_back": "indexing",
     "slice_back": "indexing",
     "index_back": "indexing",

@@ -13,7 +13,6 @@ from pullback.generated.array_formulas import binary_cross_entropy_grad as binar
 from pullback.generated.array_formulas import (
     binary_cross_entropy_grad_target as binary_cross_entropy_grad_target_kernel,
 )
-from pullback.generated.array_formulas import clamped_distance_grad as clamped_distance_grad_kernel
 from pullback.generated.array_formulas import logits_grad as logits_grad_kernel
 from pullback.generated.array_formulas import logits_grad_target as logits_grad_target_kernel
 from pullback.generated.array_formulas import multi_margin_loss_grad as multi_margin_loss_grad_kernel
@@ -29,6 +28,7 @@ from pullback.kernels.ctc_loss import ctc_loss as ctc_loss_kernel
 from pullback.kernels.ctc_loss import ctc_loss_grad as ctc_loss_grad_kernel
 from pullback.kernels.losses import binary_cross_entropy as binary_cross_entropy_kernel
 from pullback.kernels.losses import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits_kernel
+from pullback.kernels.losses import clamped_distance_grad as clamped_distance_grad_kernel
 from pullback.kernels.losses import huber_loss as huber_loss_kernel
 from pullback.kernels.losses import mse_loss as mse_loss_kernel
 from pullback.kernels.losses import mse_loss_grad as mse_loss_grad_kernel

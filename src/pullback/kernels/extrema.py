@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.dtype import is_float_or_complex
-from pullback.kernels.reduced_axes import reduced_axes, refuse_complex, require_elements
+from pullback.kernels.reduced_axes import largest_along, reduced_axes, refuse_complex, require_elements
 from pullback.typing import Array, Dim, Dims
 
 
@@ -57,7 +57,11 @@ def amax(input: Array, dim: Dims = (), keepdim: bool = False) -> Array:
     """The largest element over `dim`, or over everything."""
     require_elements("amax", input, dim)
     refuse_complex("max_values_cpu", input)
-    return np.max(input, axis=reduced_axes(input, dim), keepdims=keepdim)  # type: ignore[no-any-return]
+    axes = reduced_axes(input, dim)
+    if len(axes) == 1 and input.dtype.kind == "f":
+        result = largest_along(input, axes[0])
+        return result if keepdim else np.squeeze(result, axes[0])
+    return np.max(input, axis=axes, keepdims=keepdim)  # type: ignore[no-any-return]
 
 
 def amin(input: Array, dim: Dims = (), keepdim: bool = False) -> Array:

@@ -41,16 +41,40 @@ def mse_loss_grad(grad: Array, input: Array, target: Array, reduction: int) -> A
 
 def smooth_l1_loss(input: Array, target: Array, reduction: int = 1, beta: float = 1.0) -> Array:
     """Half the squared distance over `beta` where it is below `beta`, the distance less half of `beta` elsewhere."""
-    distance = np.abs(widened(input) - widened(target))
-    values = np.where(distance < beta, 0.5 * distance * distance / beta, distance - 0.5 * beta)
+    values = _rounded_distance(input, target, beta)
+    values /= beta
     return cast_array(reduce_loss(values, reduction), input.dtype)
+
+
+def _rounded_distance(input: Array, target: Array, limit: float) -> Array:
+    """d^2 / 2 for distances d up to `limit`, limit (d - limit / 2) beyond.
+
+    With c = min(d, limit) both are c (d - c / 2).
+    """
+    distance = np.asarray(widened(input) - widened(target))
+    np.abs(distance, out=distance)
+    short = np.minimum(distance, limit)
+    distance *= short
+    short *= short
+    short *= 0.5
+    distance -= short
+    return distance
+
+
+def clamped_distance_grad(
+    grad: Array, input: Array, target: Array, reduction: int, factor: float, limit: float
+) -> Array:
+    """The gradient of smooth_l1_loss and huber_loss: the distance, scaled and clamped."""
+    distance = np.asarray(input - target)
+    distance *= factor
+    np.clip(distance, -limit, limit, out=distance)
+    distance *= loss_weight(grad, input.size, reduction)
+    return distance
 
 
 def huber_loss(input: Array, target: Array, reduction: int = 1, delta: float = 1.0) -> Array:
     """As smooth_l1_loss, times `delta`."""
-    distance = np.abs(widened(input) - widened(target))
-    values = np.where(distance <= delta, 0.5 * distance * distance, delta * (distance - 0.5 * delta))
-    return cast_array(reduce_loss(values, reduction), input.dtype)
+    return cast_array(reduce_loss(_rounded_distance(input, target, delta), reduction), input.dtype)
 
 
 def soft_margin_loss(input: Array, target: Array, reduction: int = 1) -> Array:

@@ -14,6 +14,8 @@ def nll_loss(
 ) -> Array:
     """Minus the input at the target's class, weighted; `input` is (C,), (N, C) or (N, C, d1, ...)."""
     axis = 0 if input.ndim == 1 else 1
+    if weight is None and input.ndim == 2 and _all_count(target, input.shape[1], ignore_index):
+        return _plain_loss(input, target, reduction)
     place, factor = _places_and_factors(input.shape[axis], target, weight, input.dtype, ignore_index)
     picked = np.squeeze(np.take_along_axis(input, np.expand_dims(place, axis), axis), axis)
     values = np.asarray(widened(picked) * -widened(factor))
@@ -23,6 +25,23 @@ def nll_loss(
     if reduction == 1:
         total = total / accurate_sum(widened(factor), tuple(range(factor.ndim)), False)
     return cast_array(np.asarray(total), input.dtype)
+
+
+def _all_count(target: Array, classes: int, ignore_index: int) -> bool:
+    """Whether every target is a class and none is ignored."""
+    if target.size == 0:
+        return False
+    low, high = target.min(), target.max()
+    return bool(low >= 0 and high < classes and not (low <= ignore_index <= high and (target == ignore_index).any()))
+
+
+def _plain_loss(input: Array, target: Array, reduction: int) -> Array:
+    """The loss without weights."""
+    picked = widened(input[np.arange(target.size), target])
+    if reduction == 0:
+        return cast_array(-picked, input.dtype)
+    total = -picked.sum()
+    return cast_array(total / picked.dtype.type(target.size) if reduction == 1 else total, input.dtype)
 
 
 def nll_loss2d(
@@ -37,6 +56,12 @@ def nll_loss_grad(
 ) -> Array:
     """The adjoint of nll_loss: the gradient `input` spread to the targets' classes."""
     axis = 0 if len(shape) == 1 else 1
+    if weight is None and len(shape) == 2 and _all_count(target, shape[1], ignore_index):
+        result = np.zeros(shape, input.dtype)
+        result[np.arange(target.size), target] = (
+            np.true_divide(-input, target.size, dtype=input.dtype) if reduction == 1 else -input
+        )
+        return result
     place, factor = _places_and_factors(shape[axis], target, weight, input.dtype, ignore_index)
     values = -input * factor
     if reduction == 1:

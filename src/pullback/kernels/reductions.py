@@ -94,6 +94,8 @@ def prod(input: Array, dim: Dim, keepdim: bool = False, *, dtype: DType | None =
 
 def product_of_others(input: Array, dim: Dim) -> Array:
     """At each element the product of all others along `dim`; right with any number of zeros."""
+    if not np.any(input == 0):
+        return np.prod(input, axis=dim, keepdims=True) / input  # type: ignore[no-any-return]
     ones = np.ones_like(input[(slice(None),) * dim + (slice(0, 1),)])
     lead = (slice(None),) * dim
     before = np.cumprod(np.concatenate((ones, input[(*lead, slice(0, -1))]), dim), dim)

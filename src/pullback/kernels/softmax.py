@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.backend.array_module import cast_array
-from pullback.kernels.reduced_axes import floated, reduced_axes, require_real_floating, widened
+from pullback.kernels.reduced_axes import floated, largest_along, reduced_axes, require_real_floating, widened
 from pullback.typing import Array, Dim, Dims
 
 
@@ -15,7 +15,7 @@ def softmax(input: Array, dim: Dim) -> Array:
     if input.size == 0 or input.ndim == 0:
         return np.ones_like(input) if input.size == 0 else cast_array(_alone(input) + 1, input.dtype)
     values = widened(input)
-    result = values - np.max(values, axis=dim, keepdims=True)
+    result = values - largest_along(values, dim)
     np.exp(result, out=result)
     result /= np.sum(result, axis=dim, keepdims=True)
     return cast_array(result, input.dtype)
@@ -43,7 +43,7 @@ def log_softmax(input: Array, dim: Dim) -> Array:
     if input.size == 0 or input.ndim == 0:
         return np.array(_alone(input))
     values = widened(input)
-    result = values - np.max(values, axis=dim, keepdims=True)
+    result = values - largest_along(values, dim)
     total = np.sum(np.exp(result), axis=dim, keepdims=True)
     result -= np.log(total, out=total)
     return cast_array(result, input.dtype)
@@ -68,7 +68,7 @@ def logsumexp(input: Array, dim: Dims, keepdim: bool = False) -> Array:
         total = np.sum(values, axis=axes, keepdims=keepdim)
         return cast_array(np.log(total), floated(input).dtype)
     real = values.real if values.dtype.kind == "c" else values
-    top = np.max(real, axis=axes, keepdims=True)
+    top = largest_along(real, axes[0]) if len(axes) == 1 else np.max(real, axis=axes, keepdims=True)
     top = np.where(np.isinf(top), np.zeros_like(top), top)
     shifted = values - top
     total = np.log(np.sum(np.exp(shifted), axis=axes, keepdims=True))

@@ -95,7 +95,10 @@ def kthvalue(input: Array, k: int, dim: Dim = -1, keepdim: bool = False) -> tupl
     refuse_unordered("kthvalue_cpu", input)
     if input.ndim == 0:
         return np.array(input), np.zeros((), np.int64)
-    indices = order_along(input, dim, False)[(*(slice(None),) * dim, slice(k - 1, k))]
+    if is_float_or_complex(input.dtype) and np.isnan(input).any():
+        indices = order_along(input, dim, False)[(*(slice(None),) * dim, slice(k - 1, k))]
+    else:
+        indices = _index_of_rank(_sortable(input), k - 1, dim)
     return _reduced(input, indices, dim, keepdim)
 
 
@@ -146,6 +149,8 @@ def _median_along(name: str, input: Array, dim: int, keepdim: bool, *, ignore_na
     size = input.shape[dim]
     if size == 0:
         raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
+    if not (is_float_or_complex(input.dtype) and np.isnan(input).any()):
+        return _reduced(input, _index_of_rank(_sortable(input), (size - 1) // 2, dim), dim, keepdim)
     order = order_along(input, dim, False)
     middle = np.full([1 if i == dim else n for i, n in enumerate(input.shape)], (size - 1) // 2)
     if is_float_or_complex(input.dtype):
@@ -155,6 +160,16 @@ def _median_along(name: str, input: Array, dim: int, keepdim: bool, *, ignore_na
         else:
             middle = np.where(missing > 0, size - missing, middle)
     return _reduced(input, np.take_along_axis(order, middle, dim), dim, keepdim)
+
+
+def _index_of_rank(values: Array, rank: int, dim: int) -> Array:
+    """The index that stands at `rank` in the stable order, found without sorting."""
+    lead = (slice(None),) * dim
+    chosen = np.partition(values, rank, axis=dim)[(*lead, slice(rank, rank + 1))]
+    before = np.sum(values < chosen, axis=dim, keepdims=True)
+    equal = values == chosen
+    seen = np.cumsum(equal, axis=dim, dtype=np.int32)
+    return np.argmax(equal & (seen == rank - before + 1), axis=dim, keepdims=True)  # type: ignore[no-any-return]
 
 
 def mode(input: Array, dim: Dim = -1, keepdim: bool = False) -> tuple[Array, Array]:
