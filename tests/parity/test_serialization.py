@@ -154,7 +154,6 @@ def test_attributes_of_tensors_cross_over() -> None:
 
 
 def test_parameters_cross_over() -> None:
-    pytest.importorskip("pullback.nn.parameter")
     weight = torch.nn.Parameter(torch.ones(2))
     noted = torch.nn.Parameter(torch.ones(3), requires_grad=False)
     noted.note = 1
@@ -188,6 +187,18 @@ def test_training_state_crosses_over() -> None:
     back = torch.load(by_pullback(ours))
     model.load_state_dict(back["model"])
     optimizer.load_state_dict(back["optimizer"])
+
+
+def test_a_trusted_module_of_torch_becomes_one_of_pullback() -> None:
+    theirs = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.LayerNorm(4))
+    ours = load(by_torch(theirs), weights_only=False)
+    assert type(ours).__module__.startswith("pullback.nn.")
+    inputs = torch.arange(6.0).reshape(2, 3)
+    expected = theirs(inputs).detach().numpy()
+    np.testing.assert_allclose(ours(new_tensor(inputs.numpy()))._array, expected, rtol=1e-5, atol=1e-6)
+    theirs.load_state_dict(torch.load(by_pullback(ours.state_dict())))
+    again = load(by_pullback(ours), weights_only=False)
+    np.testing.assert_allclose(again(new_tensor(inputs.numpy()))._array, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("value", [np.ones(2), np.float64(1.0), torch.nn.Linear(1, 1), collections.defaultdict(list)])
