@@ -1,0 +1,442 @@
+"""Activation checkpointing: save the inputs of a region, and compute its saved tensors again when backward needs them.
+
+The non-reentrant variant works by saved-tensor hooks: each tensor the region saves is replaced by a `_Holder`; the first
+holder that backward unpacks runs the region again, and the tensors it saves then fill the holders in the same order.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from pullback.autograd.differentiation import backward
+from pullback.autograd.function import Function
+from pullback.autograd.grad_mode import enable_grad, no_grad
+from pullback.autograd.graph import saved_tensors_hooks
+from pullback.engine.engine import current_graph_task
+from pullback.random import get_rng_state, set_rng_state
+from pullback.tensor.tensor import Tensor
+from pullback.utils.selective_checkpoint import (
+    SAC_IGNORED_OPS,
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    create_selective_checkpoint_contexts,
+)
+
+__all__ = [
+    "SAC_IGNORED_OPS", "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType", "GraphExecGroup",
+    "SelectiveCheckpointContext", "check_backward_validity", "checkpoint", "checkpoint_sequential",
+    "create_selective_checkpoint_contexts", "detach_variable", "get_device_states", "noop_context_fn",
+    "set_checkpoint_debug_enabled", "set_checkpoint_early_stop", "set_device_states",
+]  # fmt: skip
+
+
+class CheckpointError(RuntimeError):
+    """The recomputation of a checkpointed region did not repeat what the original did."""
+
+
+class DefaultDeviceType:
+    """The accelerator whose random state would be kept; there is none on the CPU."""
+
+    _default_device_type = "cuda"
+
+    @staticmethod
+    def set_device_type(device: str = "cuda") -> None:
+        """Remember the name of a device type."""
+        DefaultDeviceType._default_device_type = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        """The remembered device type."""
+        return DefaultDeviceType._default_device_type
+
+
+class _Settings:
+    early_stop: bool | None = None
+    debug: bool | None = None
+
+
+@contextlib.contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """Whether recomputation stops once every needed tensor is there."""
+    former, _Settings.early_stop = _Settings.early_stop, enable
+    try:
+        yield
+    finally:
+        _Settings.early_stop = former
+
+
+@contextlib.contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+    """Whether errors of checkpoints inside of the block show the operations of both runs."""
+    former, _Settings.debug = _Settings.debug, enabled
+    try:
+        yield
+    finally:
+        _Settings.debug = former
+
+
+class GraphExecGroup:
+    """Several backward calls over one checkpointed graph that count as one execution."""
+
+    _current: GraphExecGroup | None = None
+
+    def __enter__(self) -> GraphExecGroup:
+        if GraphExecGroup._current is not None:
+            raise RuntimeError("GraphExecGroup contexts cannot be nested")
+        GraphExecGroup._current = self
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        GraphExecGroup._current = None
+
+
+def noop_context_fn() -> tuple[Any, Any]:
+    """No contexts around the original run and the recomputation."""
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The inputs cut off their history, requiring grad as before."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
+    return tuple([x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs])
+
+
+def check_backward_validity(inputs: Sequence[Any]) -> None:
+    """Warn if no input requires grad: the reentrant variant gives no gradients then."""
+    if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
+    """The random states of the accelerators among the arguments: none on the CPU."""
+    return [], []
+
+
+def set_device_states(devices: Any, states: Any, *, device_type: str | None = None) -> None:
+    """Put back what `get_device_states` returned."""
+
+
+@contextlib.contextmanager
+def _random_state(state: Any) -> Iterator[None]:
+    """Run a block from a given state of the generator, and put the present one back afterwards."""
+    if state is None:
+        yield
+        return
+    present = get_rng_state()
+    set_rng_state(state)
+    try:
+        yield
+    finally:
+        set_rng_state(present)
+
+
+class CheckpointFunction(Function):
+    """The reentrant variant: forward without a graph, backward runs forward again and a backward inside of it."""
+
+    @staticmethod
+    def forward(ctx: Any, run_function: Any, preserve_rng_state: bool, *args: Any) -> Any:
+        check_backward_validity(args)
+        ctx.run_function = run_function
+        ctx.state = get_rng_state() if preserve_rng_state else None
+        ctx.others = [None if isinstance(a, Tensor) else a for a in args]
+        ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        ctx.save_for_backward(*[a for a in args if isinstance(a, Tensor)])
+        with no_grad():
+            return run_function(*args)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        task = current_graph_task()
+        if task is not None and task.exec_info is not None:
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
+                "parameter to .backward(). To resolve this error, you can either set use_reentrant=False, or call "
+                ".backward() without passing the `inputs` argument."
+            )
+        inputs = list(ctx.others)
+        for place, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
+            inputs[place] = tensor
+        with _random_state(ctx.state):
+            detached = detach_variable(tuple(inputs))
+            with enable_grad():
+                outputs = ctx.run_function(*detached)
+        outputs = (outputs,) if isinstance(outputs, Tensor) else outputs
+        pairs = [(o, g) for o, g in zip(outputs, grads, strict=True) if isinstance(o, Tensor) and o.requires_grad]
+        if not pairs:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+        backward([o for o, _ in pairs], [g for _, g in pairs])
+        return (None, None, *[x._grad if isinstance(x, Tensor) else None for x in detached])
+
+
+class _StopRecomputation(Exception):
+    """Every holder that is alive has been filled."""
+
+
+class _Holder:
+    """Stands in the graph for one tensor that the region saved."""
+
+    __slots__ = ("__weakref__", "metadata", "values")
+
+    def __init__(self, tensor: Any, describe: bool) -> None:
+        self.values: dict[int, Any] = {}
+        self.metadata = _describe(tensor) if describe else None
+
+
+def _describe(tensor: Any) -> dict[str, Any]:
+    return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
+
+
+class _SaveInputs(Function):
+    """Saves the region's inputs through whatever hooks are active around it, as any operation would."""
+
+    @staticmethod
+    def forward(*tensors: Any) -> Any:
+        from pullback.creation import empty
+
+        return empty(0)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise AssertionError("nothing is computed from this output")
+
+
+class _Frame:
+    """One checkpointed region: how to run it again, and the holders of what it saved."""
+
+    def __init__(self, function: Callable[..., Any], early_stop: bool, check: bool, recompute_context: Any, debug: bool) -> None:
+        self.function = function
+        self.early_stop = early_stop
+        self.check = check
+        self.recompute_context = recompute_context
+        self.debug = debug
+        self.holders: list[weakref.ref[_Holder]] = []
+        self.input_node: Any = None
+        self.arguments: list[Any] = []
+        self.done: set[int] = set()
+        self.counts: dict[int, int] = {}
+        self.original_log: list[str] = []
+        self.recompute_log: list[str] = []
+        self.state: Any = None
+
+    def pack(self, tensor: Any) -> _Holder:
+        holder = _Holder(tensor, self.check)
+        self.holders.append(weakref.ref(holder))
+        return holder
+
+    def unpack(self, holder: _Holder) -> Any:
+        """The tensor for a holder; the first call of a backward pass runs the region again."""
+        group = GraphExecGroup._current
+        task = current_graph_task()
+        key = id(group) if group is not None else -1 if task is None else task.id
+        if key not in self.done:
+            self._recompute(key)
+        if key not in holder.values:
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
+                f"recomputation.\nNumber of tensors saved during forward: {len(self.holders)}\nNumber of tensors saved "
+                f"during recomputation: {self.counts.get(key, 0)}.{self._logs()}"
+            )
+        if group is None and task is not None and not task.keep_graph:
+            return holder.values.pop(key)
+        return holder.values[key]
+
+    def _recompute(self, key: int) -> None:
+        saved = iter(self.input_node.saved_tensors if self.input_node is not None else ())
+        arguments = [next(saved) if marker is _TENSOR else marker for marker in self.arguments]
+        self.counts[key] = 0
+        hooks = saved_tensors_hooks(lambda t: self._fill(key, t), _refuse_unpack)
+        log = _operation_log(self.recompute_log) if self.debug else contextlib.nullcontext()
+        try:
+            with _random_state(self.state), self.recompute_context, hooks, log, enable_grad():
+                self.function(*[a.detach().requires_grad_(a.requires_grad) if isinstance(a, Tensor) else a for a in arguments])
+        except _StopRecomputation:
+            pass
+        self.done.add(key)
+        if self.check:
+            self._compare(key)
+
+    def _fill(self, key: int, tensor: Any) -> Any:
+        index = self.counts[key]
+        self.counts[key] = index + 1
+        if index >= len(self.holders):
+            if self.check:
+                raise CheckpointError(
+                    "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "
+                    f"forward pass. A different number of tensors was saved during the original forward and recomputation."
+                    f"{self._logs()}"
+                )
+            return tensor.detach()
+        holder = self.holders[index]()
+        if holder is not None:
+            holder.values[key] = tensor.detach()
+        if self.early_stop and self.counts[key] == len(self.holders):
+            raise _StopRecomputation
+        return tensor.detach()
+
+    def _compare(self, key: int) -> None:
+        if self.counts[key] != len(self.holders):
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
+                f"recomputation.\nNumber of tensors saved during forward: {len(self.holders)}\nNumber of tensors saved "
+                f"during recomputation: {self.counts[key]}.{self._logs()}"
+            )
+        different = []
+        for index, reference in enumerate(self.holders):
+            holder = reference()
+            if holder is None or key not in holder.values:
+                continue
+            again = _describe(holder.values[key])
+            if again != holder.metadata:
+                different.append(f"tensor at position {index}:\nsaved metadata: {holder.metadata}\nrecomputed metadata: {again}")
+        if different:
+            raise CheckpointError(
+                "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the "
+                "forward pass.\n" + "\n".join(different) + self._logs()
+            )
+
+    def _logs(self) -> str:
+        if not self.debug:
+            return "\nPass debug=True to checkpoint to see the operations of both runs."
+        return "\nOriginal:\n  " + "\n  ".join(self.original_log) + "\nRecomputed:\n  " + "\n  ".join(self.recompute_log)
+
+
+_TENSOR = object()
+
+
+def _refuse_unpack(value: Any) -> Any:
+    raise CheckpointError(
+        "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. If you are calling "
+        "ctx.saved_tensors in backward, make sure to do so only once."
+    )
+
+
+@contextlib.contextmanager
+def _operation_log(log: list[str]) -> Iterator[None]:
+    """Write down the operations of a block."""
+    from pullback.modes.interception import pop_interceptor, push_interceptor
+
+    def note(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        shapes = ", ".join(f"{type(a).__name__}{list(a.shape)}" if isinstance(a, Tensor) else repr(a) for a in args)
+        log.append(f"{getattr(function, '__name__', function)}({shapes})")
+        return NotImplemented
+
+    push_interceptor(note)
+    try:
+        yield
+    finally:
+        pop_interceptor()
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Callable[[], tuple[Any, Any]] = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """Run `function` without keeping what it saves for backward; backward computes that again.
+
+    >>> import pullback
+    >>> x = pullback.ones(2, requires_grad=True)
+    >>> checkpoint(lambda t: (t * t).exp(), x, use_reentrant=False).sum().backward()
+    >>> x.grad
+    tensor([5.4366, 5.4366])
+    """
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if use_reentrant is None:
+        warnings.warn(
+            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. The default is the reentrant "
+            "variant for now; use_reentrant=False is recommended.",
+            stacklevel=2,
+        )
+        use_reentrant = True
+    if use_reentrant:
+        if kwargs:
+            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+        if context_fn is not noop_context_fn or debug is not False:
+            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        return CheckpointFunction.apply(function, preserve, *args)
+    if determinism_check not in ("default", "none"):
+        raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
+    early = early_stop if _Settings.early_stop is None else _Settings.early_stop
+    debugging = debug if _Settings.debug is None else _Settings.debug
+    return _checkpoint_by_hooks(function, args, kwargs, context_fn, preserve, determinism_check == "default", early, debugging)
+
+
+def _checkpoint_by_hooks(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], context_fn: Any, preserve: bool, check: bool,
+    early_stop: bool, debug: bool,
+) -> Any:  # fmt: skip
+    names = list(kwargs)
+    flat = [*args, *kwargs.values()]
+
+    def run(*values: Any) -> Any:
+        return function(*values[: len(args)], **dict(zip(names, values[len(args) :], strict=True)))
+
+    forward_context, recompute_context = context_fn()
+    frame = _Frame(run, early_stop, check, recompute_context, debug)
+    frame.state = get_rng_state() if preserve else None
+    frame.arguments = [_TENSOR if isinstance(a, Tensor) else a for a in flat]
+    tensors = [a for a in flat if isinstance(a, Tensor)]
+    from pullback.creation import empty
+
+    frame.input_node = _SaveInputs.apply(empty(0, requires_grad=True), *tensors).grad_fn if tensors else None
+    if frame.input_node is not None:
+        frame.arguments = [_TENSOR if m is _TENSOR else m for m in frame.arguments]
+        frame.input_node = _WithoutFirst(frame.input_node)
+    log = _operation_log(frame.original_log) if debug else contextlib.nullcontext()
+    with saved_tensors_hooks(frame.pack, frame.unpack), forward_context, log:
+        return run(*flat)
+
+
+class _WithoutFirst:
+    """The saved inputs without the dummy that made the node recorded."""
+
+    def __init__(self, node: Any) -> None:
+        self._node = node
+
+    @property
+    def saved_tensors(self) -> Any:
+        return self._node.saved_tensors[1:]
+
+
+def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:
+    """Run a sequence of modules in `segments` checkpointed pieces, the last one without a checkpoint."""
+    if use_reentrant is None:
+        warnings.warn(
+            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. "
+            "use_reentrant=False is recommended.",
+            stacklevel=2,
+        )
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    modules = list(functions.children()) if hasattr(functions, "children") else list(functions)
+
+    def piece(start: int, end: int) -> Callable[[Any], Any]:
+        def forward(value: Any) -> Any:
+            for module in modules[start : end + 1]:
+                value = module(value)
+            return value
+
+        return forward
+
+    size = len(modules) // segments
+    end = -1
+    for start in range(0, size * (segments - 1), size):
+        end = start + size - 1
+        input = checkpoint(piece(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
+    return piece(end + 1, len(modules) - 1)(input)
