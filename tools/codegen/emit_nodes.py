@@ -10,7 +10,7 @@ from tools.codegen.saved_values import SavedValues, is_fresh
 
 # Functions that rules call and that round nothing.
 _EXACT = set(
-    "conj conj_number zeros_of where keep_where drop_where relu_grad logical_and logical_or logical_not isnan isfinite "
+    "conj conj_number scaled_by zeros_of tied_to where keep_where drop_where relu_grad abs logical_and logical_or logical_not isnan isfinite "
     "sum_to to_dtype".split()
 )
 # PyTorch's inspection attributes keep the name `self` for the first argument.

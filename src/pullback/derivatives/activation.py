@@ -10,11 +10,6 @@ def relu(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=F.relu_grad(grad, result))
 
 
-@elementwise(out=False, node="ThresholdBackwardBackward0")
-def relu_grad(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
-    return wrt(input=F.relu_grad(grad, other), other=F.zeros_of(grad))
-
-
 @elementwise(in_place=True, promote="float")
 def sigmoid(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * F.conj((1 - result) * result))
@@ -47,27 +42,27 @@ def softplus(grad: Tensor, input: Tensor, beta: Scalar, threshold: Scalar) -> Pu
 
 @elementwise
 def softshrink(grad: Tensor, input: Tensor, lambd: Scalar) -> Pullback:
-    return wrt(input=F.drop_where(F.abs(input) <= lambd, grad))
+    return wrt(input=F.tied_to(F.keep_where(F.abs(input) > lambd, grad), input))
 
 
 @elementwise
 def hardshrink(grad: Tensor, input: Tensor, lambd: Scalar) -> Pullback:
-    return wrt(input=F.drop_where(F.abs(input) <= lambd, grad))
+    return wrt(input=F.tied_to(F.keep_where(F.abs(input) > lambd, grad), input))
 
 
 @elementwise(in_place=True)
 def hardtanh(grad: Tensor, input: Tensor, min_val: Scalar, max_val: Scalar) -> Pullback:
-    return wrt(input=F.drop_where(F.logical_or(input <= min_val, input >= max_val), grad))
+    return wrt(input=F.tied_to(F.keep_where(F.logical_and(input > min_val, input < max_val), grad), input))
 
 
 @elementwise(in_place=True)
 def hardsigmoid(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=F.keep_where(F.logical_and(input > -3, input < 3), grad / 6))
+    return wrt(input=F.tied_to(F.keep_where(F.logical_and(input > -3, input < 3), grad / 6), input))
 
 
 @elementwise(in_place=True)
 def hardswish(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=F.drop_where(input <= -3, F.where(input < 3, grad * (input / 3 + 0.5), grad)))
+    return wrt(input=F.drop_where(input <= -3, F.where(input >= 3, grad, grad * (input / 3 + 0.5))))
 
 
 @elementwise(in_place=True)
@@ -82,7 +77,7 @@ def celu(grad: Tensor, input: Tensor, alpha: Scalar) -> Pullback:
 
 @elementwise(in_place=True)
 def leaky_relu(grad: Tensor, input: Tensor, negative_slope: Scalar) -> Pullback:
-    return wrt(input=F.where(input > 0, grad, grad * negative_slope))
+    return wrt(input=F.tied_to(F.where(input > 0, grad, F.scaled_by(grad, negative_slope)), input))
 
 
 @elementwise
@@ -94,13 +89,13 @@ def prelu_kernel(grad: Tensor, input: Tensor, weight: Tensor) -> Pullback:
 
 
 @elementwise(in_place=True)
-def rrelu_with_noise(grad: Tensor, noise: Tensor) -> Pullback:
-    return wrt(input=grad * noise)
+def rrelu_with_noise(grad: Tensor, input: Tensor, noise: Tensor) -> Pullback:
+    return wrt(input=F.tied_to(grad * noise, input))
 
 
 @elementwise(in_place=True)
 def threshold(grad: Tensor, input: Tensor, threshold: Scalar) -> Pullback:
-    return wrt(input=F.drop_where(input <= threshold, grad))
+    return wrt(input=F.tied_to(F.drop_where(input <= threshold, grad), input))
 
 
 @general

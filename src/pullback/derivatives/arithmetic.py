@@ -7,22 +7,22 @@ from pullback.rules import F, Pullback, Scalar, Tensor, elementwise, linear, non
 
 @elementwise(in_place=True)
 def add(grad: Tensor, input: Tensor, other: Tensor, alpha: Scalar) -> Pullback:
-    return wrt(input=grad, other=grad if alpha == 1 else grad * F.conj_number(alpha))
+    return wrt(input=grad, other=grad if alpha == 1 else F.scaled_by(grad, alpha))
 
 
 @elementwise(in_place=True, promote="subtraction")
 def sub(grad: Tensor, input: Tensor, other: Tensor, alpha: Scalar) -> Pullback:
-    return wrt(input=grad, other=-grad if alpha == 1 else -grad * F.conj_number(alpha))
+    return wrt(input=grad, other=-grad if alpha == 1 else F.scaled_by(-grad, alpha))
 
 
 @elementwise(node="RsubBackward1", promote="subtraction")
 def rsub(grad: Tensor, input: Tensor, other: Tensor, alpha: Scalar) -> Pullback:
-    return wrt(input=-grad if alpha == 1 else -grad * F.conj_number(alpha), other=grad)
+    return wrt(input=-grad if alpha == 1 else F.scaled_by(-grad, alpha), other=grad)
 
 
 @elementwise(node="RsubBackward0", promote="subtraction")
 def rsub_tensor(grad: Tensor, input: Tensor, other: Tensor, alpha: Scalar) -> Pullback:
-    return wrt(input=-grad if alpha == 1 else -grad * F.conj_number(alpha), other=grad)
+    return wrt(input=-grad if alpha == 1 else F.scaled_by(-grad, alpha), other=grad)
 
 
 @elementwise(in_place=True)

@@ -10,6 +10,11 @@ def where(grad: Tensor, condition: Tensor, input: Tensor, other: Tensor) -> Pull
     return wrt(input=F.where(condition, grad, 0), other=F.where(condition, 0, grad))
 
 
+@elementwise(out=False)
+def tied_to(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    return wrt(input=grad, other=F.zeros_of(grad))
+
+
 @elementwise
 def maximum(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(

@@ -56,7 +56,7 @@ def copysign_scalar(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
 
 @elementwise(in_place=True)
 def nextafter(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
-    return wrt(input=not_implemented("aten::nextafter"), other=not_implemented("aten::nextafter"))
+    return wrt(input=F.drop_where(input == other, grad), other=F.zeros_of(grad))
 
 
 @elementwise(outputs=("mantissa", "exponent"), differentiable=(True, False))
@@ -69,8 +69,9 @@ def ldexp(grad: Tensor, input: Tensor, other: Tensor, *, result: Tensor) -> Pull
     return wrt(input=grad * F.conj(F.exp2(other)), other=grad * F.conj(result * 0.6931471805599453))
 
 
-@non_differentiable(in_place=True)
-def heaviside(input: Tensor, values: Tensor) -> None: ...
+@elementwise(in_place=True)
+def heaviside(grad: Tensor, input: Tensor, values: Tensor) -> Pullback:
+    return wrt(input=not_implemented("aten::heaviside"), values=not_implemented("aten::heaviside"))
 
 
 @linear

@@ -67,7 +67,7 @@ def atanh(grad: Tensor, input: Tensor) -> Pullback:
 
 @elementwise(in_place=True, promote="float")
 def atan2(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
-    scaled = grad / (input * input + other * other)
+    scaled = F.over_square_radius(grad, input, other)
     return wrt(input=other * scaled, other=-input * scaled)
 
 

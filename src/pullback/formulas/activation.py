@@ -9,6 +9,11 @@ import pullback.generated as F
 from pullback.typing import Scalar
 
 
+def relu_grad(grad: Any, result: Any) -> Any:
+    """The gradient of relu: zero where the result is not positive."""
+    return F.tied_to(F.drop_where(result <= 0, grad), result)
+
+
 def silu_slope(input: Any) -> Any:
     """The derivative of x * sigmoid(x)."""
     gate = F.sigmoid(input)
@@ -39,13 +44,13 @@ def gelu_tanh_slope(input: Any) -> Any:
 def elu_grad(grad: Any, input: Any, alpha: Scalar, scale: Scalar, input_scale: Scalar) -> Any:
     """The gradient of elu; at zero it is that of the exponential branch."""
     below = grad * F.exp(input * input_scale) * (alpha * scale * input_scale)
-    return F.where(input <= 0, below, grad * scale)
+    return F.where(input > 0, grad * scale, below)
 
 
 def glu_grad(grad: Any, input: Any, dim: int) -> Any:
     """The gradients of both halves of a gated input, joined."""
     size = input.shape[dim] // 2
-    first, second = F.narrow(input, dim, 0, size), F.narrow(input, dim, size, size)
+    first, second = F.slice_view(input, dim, 0, size, 1), F.slice_view(input, dim, size, 2 * size, 1)
     gate = F.sigmoid(second)
     return F.cat([grad * gate, grad * first * gate * (1 - gate)], dim)
 
@@ -55,4 +60,4 @@ def logit_grad(grad: Any, input: Any, eps: float | None) -> Any:
     slope = grad / (input * (1 - input))
     if eps is None:
         return F.where(F.logical_or(input < 0, input > 1), math.nan, slope)
-    return F.drop_where(F.logical_or(input < eps, input > 1 - eps), slope)
+    return F.keep_where(F.logical_and(input >= eps, input <= 1 - eps), slope)

@@ -29,11 +29,11 @@ def pow_base_grad(grad: Any, exponent: Any, input: Any, result: Any) -> Any:
     """The gradient of the exponent, for a base that is a number."""
     if input == 0:
         return grad * F.where(F.real_part(exponent) >= 0, 0, F.conj(result * -math.inf))
-    return grad * F.conj(result * logarithm(input))
+    return grad * F.conj(result * logarithm(input, F.is_complex_value(exponent)))
 
 
-def logarithm(value: Scalar) -> Scalar:
-    """The logarithm of a number; of a negative one nan, unless it is complex."""
-    if isinstance(value, complex):
+def logarithm(value: Scalar, in_plane: bool) -> Scalar:
+    """The logarithm of a number; of a negative one nan, unless the plane of complex numbers is meant."""
+    if in_plane or isinstance(value, complex):
         return cmath.log(value)
     return math.log(value) if value > 0 else math.nan

@@ -21,3 +21,9 @@ def acosh_slope(input: Any) -> Any:
     if F.is_complex_value(input):
         return F.rsqrt(input - 1) * F.rsqrt(input + 1)
     return F.rsqrt(input * input - 1)
+
+
+def over_square_radius(grad: Any, input: Any, other: Any) -> Any:
+    """The gradient over the squared distance from the origin; zero at the origin."""
+    square = input * input + other * other
+    return F.where(square == 0, 0, grad / square)

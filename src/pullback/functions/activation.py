@@ -6,8 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pullback.generated as G
+from pullback.backend.array_module import ones
+from pullback.backend.dtype import float64
+from pullback.backend.random import uniform
 from pullback.graph.in_place import in_place
-from pullback.tensor.tensor import Tensor
+from pullback.tensor.tensor import Tensor, new_tensor
 
 _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946
@@ -74,6 +77,11 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
     return _apply(G.celu, inplace, input, alpha)
 
 
+def celu_(input: Tensor, alpha: float = 1.0) -> Any:
+    """In-place version of celu."""
+    return in_place(G.celu, input, alpha)
+
+
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Any:
     """Positive elements as they are, the rest times `negative_slope`."""
     return _apply(G.leaky_relu, inplace, input, negative_slope)
@@ -82,6 +90,11 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Any:
     """Elements above `threshold` as they are, `value` for the rest."""
     return _apply(G.threshold, inplace, input, threshold, value)
+
+
+def threshold_(input: Tensor, threshold: float, value: float) -> Any:
+    """In-place version of threshold."""
+    return in_place(G.threshold, input, threshold, value)
 
 
 def prelu(input: Tensor, weight: Tensor) -> Any:
@@ -103,6 +116,24 @@ def prelu(input: Tensor, weight: Tensor) -> Any:
     elif weight._array.ndim > len(shape):
         weight = G.reshape(weight, ())
     return G.prelu_kernel(input, weight)
+
+
+def rrelu(
+    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
+) -> Any:
+    """Positive elements as they are, the rest times a slope drawn from [lower, upper]; its middle when not training."""
+    if lower > upper:
+        raise RuntimeError(f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}")
+    positive = input._array > 0
+    slopes = ones(input._array.shape, input._array.dtype)
+    drawn = uniform((int((~positive).sum()),), float64.numpy_dtype, lower, upper) if training else (lower + upper) / 2
+    slopes[~positive] = drawn
+    return _apply(G.rrelu_with_noise, inplace, input, new_tensor(slopes))
+
+
+def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Any:
+    """In-place version of rrelu."""
+    return rrelu(input, lower, upper, training, inplace=True)
 
 
 def tanhshrink(input: Tensor) -> Any:

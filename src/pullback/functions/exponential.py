@@ -19,6 +19,8 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     tensor([2., 8.])
     """
     if not isinstance(exponent, TensorBase):
+        if isinstance(exponent, int) and not 0 <= exponent < 128:
+            _check_integer_exponent(input, exponent)
         return G.pow_scalar(input, exponent, out=out)
     if isinstance(input, TensorBase):
         return G.pow(input, exponent, out=out)
@@ -58,3 +60,14 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
 def float_power_(input: Tensor, exponent: Any) -> Any:
     """In-place version of float_power."""
     return in_place(float_power, input, exponent)
+
+
+def _check_integer_exponent(input: Any, exponent: int) -> None:
+    """Refuse powers that integers cannot express; the kernel sees the exponent only in their dtype."""
+    numpy_dtype = input._array.dtype if isinstance(input, TensorBase) else None
+    if numpy_dtype is None or numpy_dtype.kind not in "iu":
+        return
+    if exponent < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    if exponent >> (numpy_dtype.itemsize * 8 - (numpy_dtype.kind == "i")):
+        raise RuntimeError(f"value cannot be converted to type {numpy_dtype.name}_t without overflow")

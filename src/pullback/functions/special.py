@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pullback.generated as G
+from pullback.backend.dtype import result_dtype, scalar_type_name
 from pullback.graph.in_place import in_place
 from pullback.tensor.arguments import number_beside
 from pullback.tensor.tensor import Tensor
@@ -34,6 +35,24 @@ def xlog1py(input: Any, other: Any, *, out: Any = None) -> Any:
 def zeta(input: Any, other: Any, *, out: Any = None) -> Any:
     """Compute the Hurwitz zeta function, the sum over k of (other + k)**-input."""
     return _pair(G.zeta, input, other, out)
+
+
+def igamma(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
+    """Compute the lower regularised incomplete gamma function."""
+    _refuse_integers("igamma_cpu", input, other)
+    return G.igamma(input, other, out=out)
+
+
+def igammac(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
+    """Compute the upper regularised incomplete gamma function."""
+    _refuse_integers("igammac_cpu", input, other)
+    return G.igammac(input, other, out=out)
+
+
+def _refuse_integers(function: str, input: Tensor, other: Tensor) -> None:
+    common = result_dtype((input._array, other._array))
+    if common.kind in "biu":
+        raise NotImplementedError(f'"{function}" not implemented for \'{scalar_type_name(common)}\'')
 
 
 def method_polygamma(input: Tensor, n: int) -> Any:

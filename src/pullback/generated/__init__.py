@@ -11,9 +11,6 @@ _FAMILIES = {
         relu_
         ReluBackward0
         relu_tangent
-        relu_grad
-        ReluGradNode
-        relu_grad_tangent
         sigmoid
         sigmoid_
         SigmoidBackward0
@@ -207,6 +204,9 @@ _FAMILIES = {
         where
         WhereBackward0
         where_tangent
+        tied_to
+        TiedToBackward0
+        tied_to_tangent
         maximum
         MaximumBackward0
         maximum_tangent
@@ -314,6 +314,22 @@ _FAMILIES = {
         ConvolutionGradWeightNode
         convolution_grad_weight_tangent
     """,
+    "distances": """
+        cdist_forward
+        CdistForwardNode
+        cdist_forward_tangent
+        euclidean_dist
+        EuclideanDistBackward0
+        euclidean_dist_tangent
+        pdist_forward
+        PdistForwardNode
+        pdist_forward_tangent
+        pair_rows
+        largest_share
+        trilinear
+        TrilinearBackward0
+        trilinear_tangent
+    """,
     "embeddings": """
         embedding
         EmbeddingBackward0
@@ -406,6 +422,23 @@ _FAMILIES = {
         argmin
         shares
         shares_or_nans
+    """,
+    "folding": """
+        im2col
+        Im2colNode
+        im2col_tangent
+        col2im
+        Col2imNode
+        col2im_tangent
+        pixel_shuffle
+        PixelShuffleBackward0
+        pixel_shuffle_tangent
+        pixel_unshuffle
+        PixelUnshuffleBackward0
+        pixel_unshuffle_tangent
+        channel_shuffle
+        ChannelShuffleBackward0
+        channel_shuffle_tangent
     """,
     "grid_sampling": """
         grid_sampler_2d
@@ -506,6 +539,9 @@ _FAMILIES = {
         upsample_bicubic2d_aa
         UpsampleBicubic2dAaNode
         upsample_bicubic2d_aa_tangent
+        upsample_lanczos2d_aa
+        UpsampleLanczos2dAaNode
+        upsample_lanczos2d_aa_tangent
     """,
     "joining": """
         cat
@@ -756,6 +792,26 @@ _FAMILIES = {
         AvgPoolBackNode
         avg_pool_back_tangent
     """,
+    "pooling_to_size": """
+        adaptive_max_pool2d
+        AdaptiveMaxPool2dNode
+        adaptive_max_pool2d_tangent
+        adaptive_max_pool3d
+        AdaptiveMaxPool3dNode
+        adaptive_max_pool3d_tangent
+        fractional_max_pool2d
+        FractionalMaxPool2dNode
+        fractional_max_pool2d_tangent
+        fractional_max_pool3d
+        FractionalMaxPool3dNode
+        fractional_max_pool3d_tangent
+        max_unpool2d
+        MaxUnpool2dNode
+        max_unpool2d_tangent
+        max_unpool3d
+        MaxUnpool3dNode
+        max_unpool3d_tangent
+    """,
     "rearranging": """
         flip
         FlipBackward0
@@ -859,6 +915,8 @@ _FAMILIES = {
         ldexp_tangent
         heaviside
         heaviside_
+        HeavisideBackward0
+        heaviside_tangent
         zeros_of
         ZerosOfBackward0
         zeros_of_tangent
@@ -956,6 +1014,9 @@ _FAMILIES = {
         clone
         CloneBackward0
         clone_tangent
+        copy_to
+        CopyToNode
+        copy_to_tangent
         contiguous_copy
         ContiguousCopyNode
         contiguous_copy_tangent
@@ -1021,7 +1082,7 @@ _FAMILIES = {
         ViewAsComplexBackward0
         view_as_complex_tangent
     """,
-    "softmax": """
+    "softmaxes": """
         softmax
         SoftmaxBackward0
         softmax_tangent
@@ -1247,6 +1308,7 @@ _FAMILIES = {
     """,
 }
 _FORMULAS = {
+    "relu_grad": "activation",
     "silu_slope": "activation",
     "mish_slope": "activation",
     "gelu_slope": "activation",
@@ -1254,6 +1316,7 @@ _FORMULAS = {
     "elu_grad": "activation",
     "glu_grad": "activation",
     "logit_grad": "activation",
+    "scaled_by": "arithmetic",
     "conj_number": "arithmetic",
     "attention_back": "attention",
     "expand_reduced": "broadcasting",
@@ -1272,6 +1335,11 @@ _FORMULAS = {
     "convolution_back": "convolutions",
     "convolution_weight_back": "convolutions",
     "sum_over_channels": "convolutions",
+    "cdist_back": "distances",
+    "distance_back": "distances",
+    "pdist_back": "distances",
+    "trilinear_back_first": "distances",
+    "trilinear_back_weight": "distances",
     "pow_grad_input": "exponential",
     "pow_grad_exponent": "exponential",
     "pow_base_grad": "exponential",
@@ -1357,11 +1425,11 @@ _FORMULAS = {
     "diagonal_back": "shape",
     "complex_from_pairs": "shape",
     "pairs_from_complex": "shape",
-    "softmax_grad": "softmax",
-    "log_softmax_grad": "softmax",
-    "log_softmax_push": "softmax",
-    "logsumexp_grad": "softmax",
-    "logsumexp_push": "softmax",
+    "softmax_grad": "softmaxes",
+    "log_softmax_grad": "softmaxes",
+    "log_softmax_push": "softmaxes",
+    "logsumexp_grad": "softmaxes",
+    "logsumexp_push": "softmaxes",
     "mvlgamma_slope": "special",
     "gamma_density": "special",
     "i1_grad": "special",
@@ -1369,6 +1437,7 @@ _FORMULAS = {
     "var_grad": "statistics",
     "sinc_grad": "trigonometric",
     "acosh_slope": "trigonometric",
+    "over_square_radius": "trigonometric",
 }
 
 MODULES: dict[str, str] = {

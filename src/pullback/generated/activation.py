@@ -43,14 +43,14 @@ from pullback.kernels.activation import silu as silu_kernel
 from pullback.kernels.activation import softplus as softplus_kernel
 from pullback.kernels.activation import softshrink as softshrink_kernel
 from pullback.kernels.activation import threshold as threshold_kernel
+from pullback.kernels.arithmetic import scaled_by as scaled_by_kernel
 from pullback.kernels.bitwise import logical_and as logical_and_kernel
-from pullback.kernels.bitwise import logical_or as logical_or_kernel
 from pullback.kernels.broadcasting import sum_to_like
 from pullback.kernels.clamping import drop_where as drop_where_kernel
 from pullback.kernels.clamping import keep_where as keep_where_kernel
+from pullback.kernels.clamping import tied_to as tied_to_kernel
 from pullback.kernels.clamping import where as where_kernel
 from pullback.kernels.complex_numbers import abs as abs_kernel
-from pullback.kernels.rounding import zeros_of as zeros_of_kernel
 from pullback.kernels.special import logit as logit_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
@@ -149,151 +149,6 @@ def relu_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     if input_tangent is not None:
         grad = conjugate(input_tangent)
         terms.append(conjugate(F.relu_grad(grad, result)))
-    return sum_of_terms(terms, result)
-
-
-class ReluGradNode(Node):
-    """Gradient of relu_grad."""
-
-    __slots__ = ()
-    saved_names = ("other",)
-    saved_other: Any = None
-    saved_other_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
-
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        edges = self.next_edges
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            other = self.saved_other
-            if other._counter is not None and other._counter.value != self.saved_other_version:
-                raise_stale(self, "other")
-            other = other._array
-            grad_of_input = relu_grad_kernel(grad, other)
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            grad_of_other = zeros_of_kernel(grad)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        edges = self.next_edges
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            other = self.unpack("other")
-            grad_of_input = F.relu_grad(grad, other)
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            grad_of_other = F.zeros_of(grad)
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_other = None
-
-
-ReluGradNode.__name__ = ReluGradNode.__qualname__ = "ThresholdBackwardBackward0"
-
-
-def relu_grad(input: Tensor, other: Tensor) -> Tensor:
-    """The gradient of relu, given that of its result: zero where the result, `other`, is not positive."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(relu_grad, (input, other), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        input = as_tensor_argument("relu_grad", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        other = as_tensor_argument("relu_grad", "other", 2, other)
-    input_array = input._array
-    other_array = other._array
-    promoted = False
-    if input_array.dtype is not other_array.dtype:
-        input_array, other_array = promote_arrays(input_array, other_array)
-        promoted = True
-    try:
-        computed: Any = relu_grad_kernel(input_array, other_array)
-    except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
-    result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = ReluGradNode()
-        node.next_edges = (
-            (input._edge or gradient_edge(input)) if input._requires_grad else None,
-            (other._edge or gradient_edge(other)) if other._requires_grad else None,
-        )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.other_shape = other._array.shape
-            node.other_dtype = other._array.dtype
-        if input._requires_grad:
-            node.saved_other = other
-            node.saved_other_version = other._counter.value if other._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                relu_grad_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-def relu_grad_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of relu_grad."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.relu_grad(grad, other)))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(F.zeros_of(grad)))
     return sum_of_terms(terms, result)
 
 
@@ -937,9 +792,6 @@ class SoftshrinkBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
         lambd = self.saved_lambd
         edges = self.next_edges
         if edges[0] is None:
@@ -948,11 +800,7 @@ class SoftshrinkBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = drop_where_kernel(abs_kernel(input) <= lambd, grad)
-        if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+        grad_of_input = tied_to_kernel(keep_where_kernel(abs_kernel(input) > lambd, grad), input)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -964,7 +812,7 @@ class SoftshrinkBackward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = F.drop_where(F.abs(input) <= lambd, grad)
+        grad_of_input = F.tied_to(F.keep_where(F.abs(input) > lambd, grad), input)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -1024,7 +872,7 @@ def softshrink_tangent(result: Any, input: Any, lambd: Any, input_tangent: Any) 
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(F.drop_where(F.abs(input) <= lambd, grad)))
+        terms.append(conjugate(F.tied_to(F.keep_where(F.abs(input) > lambd, grad), input)))
     return sum_of_terms(terms, result)
 
 
@@ -1042,9 +890,6 @@ class HardshrinkBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
         lambd = self.saved_lambd
         edges = self.next_edges
         if edges[0] is None:
@@ -1053,11 +898,7 @@ class HardshrinkBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = drop_where_kernel(abs_kernel(input) <= lambd, grad)
-        if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+        grad_of_input = tied_to_kernel(keep_where_kernel(abs_kernel(input) > lambd, grad), input)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1069,7 +910,7 @@ class HardshrinkBackward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = F.drop_where(F.abs(input) <= lambd, grad)
+        grad_of_input = F.tied_to(F.keep_where(F.abs(input) > lambd, grad), input)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -1129,7 +970,7 @@ def hardshrink_tangent(result: Any, input: Any, lambd: Any, input_tangent: Any) 
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(F.drop_where(F.abs(input) <= lambd, grad)))
+        terms.append(conjugate(F.tied_to(F.keep_where(F.abs(input) > lambd, grad), input)))
     return sum_of_terms(terms, result)
 
 
@@ -1157,7 +998,9 @@ class HardtanhBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = drop_where_kernel(logical_or_kernel(input <= min_val, input >= max_val), grad)
+        grad_of_input = tied_to_kernel(
+            keep_where_kernel(logical_and_kernel(input > min_val, input < max_val), grad), input
+        )
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1170,7 +1013,7 @@ class HardtanhBackward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = F.drop_where(F.logical_or(input <= min_val, input >= max_val), grad)
+        grad_of_input = F.tied_to(F.keep_where(F.logical_and(input > min_val, input < max_val), grad), input)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -1237,7 +1080,7 @@ def hardtanh_tangent(result: Any, input: Any, min_val: Any, max_val: Any, input_
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(F.drop_where(F.logical_or(input <= min_val, input >= max_val), grad)))
+        terms.append(conjugate(F.tied_to(F.keep_where(F.logical_and(input > min_val, input < max_val), grad), input)))
     return sum_of_terms(terms, result)
 
 
@@ -1261,7 +1104,7 @@ class HardsigmoidBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = keep_where_kernel(logical_and_kernel(input > -3, input < 3), grad / 6)
+        grad_of_input = tied_to_kernel(keep_where_kernel(logical_and_kernel(input > -3, input < 3), grad / 6), input)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1272,7 +1115,7 @@ class HardsigmoidBackward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = F.keep_where(F.logical_and(input > -3, input < 3), grad / 6)
+        grad_of_input = F.tied_to(F.keep_where(F.logical_and(input > -3, input < 3), grad / 6), input)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -1331,7 +1174,7 @@ def hardsigmoid_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(F.keep_where(F.logical_and(input > -3, input < 3), grad / 6)))
+        terms.append(conjugate(F.tied_to(F.keep_where(F.logical_and(input > -3, input < 3), grad / 6), input)))
     return sum_of_terms(terms, result)
 
 
@@ -1360,7 +1203,7 @@ class HardswishBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = drop_where_kernel(input <= -3, where_kernel(input < 3, grad * (input / 3 + 0.5), grad))
+        grad_of_input = drop_where_kernel(input <= -3, where_kernel(input >= 3, grad, grad * (input / 3 + 0.5)))
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1373,7 +1216,7 @@ class HardswishBackward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = F.drop_where(input <= -3, F.where(input < 3, grad * (input / 3 + 0.5), grad))
+        grad_of_input = F.drop_where(input <= -3, F.where(input >= 3, grad, grad * (input / 3 + 0.5)))
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -1432,7 +1275,7 @@ def hardswish_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(F.drop_where(input <= -3, F.where(input < 3, grad * (input / 3 + 0.5), grad))))
+        terms.append(conjugate(F.drop_where(input <= -3, F.where(input >= 3, grad, grad * (input / 3 + 0.5)))))
     return sum_of_terms(terms, result)
 
 
@@ -1672,7 +1515,6 @@ class LeakyReluBackward0(Node):
     __slots__ = ()
     saved_names = ("input", "negative_slope")
     public_names = {"input": "self"}
-    fresh = (True,)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_negative_slope: Any = None
@@ -1689,7 +1531,7 @@ class LeakyReluBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = where_kernel(input > 0, grad, grad * negative_slope)
+        grad_of_input = tied_to_kernel(where_kernel(input > 0, grad, scaled_by_kernel(grad, negative_slope)), input)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1701,7 +1543,7 @@ class LeakyReluBackward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = F.where(input > 0, grad, grad * negative_slope)
+        grad_of_input = F.tied_to(F.where(input > 0, grad, F.scaled_by(grad, negative_slope)), input)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -1766,7 +1608,7 @@ def leaky_relu_tangent(result: Any, input: Any, negative_slope: Any, input_tange
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(F.where(input > 0, grad, grad * negative_slope)))
+        terms.append(conjugate(F.tied_to(F.where(input > 0, grad, F.scaled_by(grad, negative_slope)), input)))
     return sum_of_terms(terms, result)
 
 
@@ -1935,8 +1777,10 @@ class RreluWithNoiseBackward0(Node):
     """Gradient of rrelu_with_noise."""
 
     __slots__ = ()
-    saved_names = ("noise",)
-    fresh = (True,)
+    saved_names = ("input", "noise")
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
     saved_noise: Any = None
     saved_noise_version: int = -1
     broadcast: bool = False
@@ -1950,11 +1794,15 @@ class RreluWithNoiseBackward0(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
         noise = self.saved_noise
         if noise._counter is not None and noise._counter.value != self.saved_noise_version:
             raise_stale(self, "noise")
         noise = noise._array
-        grad_of_input = grad * noise
+        grad_of_input = tied_to_kernel(grad * noise, input)
         if self.broadcast:
             grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         return (grad_of_input,)
@@ -1966,14 +1814,16 @@ class RreluWithNoiseBackward0(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
+        input = self.unpack("input")
         noise = self.unpack("noise")
-        grad_of_input = grad * noise
+        grad_of_input = F.tied_to(grad * noise, input)
         if self.broadcast:
             grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
         self.released = True
+        self.saved_input = None
         self.saved_noise = None
 
 
@@ -2016,6 +1866,8 @@ def rrelu_with_noise(input: Tensor, noise: Tensor, *, out: Any = None) -> Tensor
             node.broadcast = True
             node.input_shape = input._array.shape
             node.input_dtype = input._array.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_noise = noise
         node.saved_noise_version = noise._counter.value if noise._counter is not None else 0
         result._requires_grad = True
@@ -2047,7 +1899,7 @@ def rrelu_with_noise_tangent(result: Any, input: Any, noise: Any, input_tangent:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * noise))
+        terms.append(conjugate(F.tied_to(grad * noise, input)))
     return sum_of_terms(terms, result)
 
 
@@ -2073,7 +1925,7 @@ class ThresholdBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = drop_where_kernel(input <= threshold, grad)
+        grad_of_input = tied_to_kernel(drop_where_kernel(input <= threshold, grad), input)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -2085,7 +1937,7 @@ class ThresholdBackward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = F.drop_where(input <= threshold, grad)
+        grad_of_input = F.tied_to(F.drop_where(input <= threshold, grad), input)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -2151,7 +2003,7 @@ def threshold_tangent(result: Any, input: Any, threshold: Any, value: Any, input
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(F.drop_where(input <= threshold, grad)))
+        terms.append(conjugate(F.tied_to(F.drop_where(input <= threshold, grad), input)))
     return sum_of_terms(terms, result)
 
 

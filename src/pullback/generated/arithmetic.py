@@ -15,7 +15,6 @@ from pullback.backend.dtype import (
     widen_half,
 )
 from pullback.errors import derivative_not_implemented, graph_freed
-from pullback.generated.array_formulas import conj_number as conj_number_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -47,6 +46,7 @@ from pullback.kernels.arithmetic import remainder as remainder_kernel
 from pullback.kernels.arithmetic import remainder_scalar as remainder_scalar_kernel
 from pullback.kernels.arithmetic import rsub as rsub_kernel
 from pullback.kernels.arithmetic import rsub_tensor as rsub_tensor_kernel
+from pullback.kernels.arithmetic import scaled_by as scaled_by_kernel
 from pullback.kernels.arithmetic import sub as sub_kernel
 from pullback.kernels.broadcasting import sum_to_like
 from pullback.kernels.rounding import zeros_of as zeros_of_kernel
@@ -82,7 +82,7 @@ class AddBackward0(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
-            grad_of_other = grad if alpha == 1 else grad * conj_number_kernel(alpha)
+            grad_of_other = grad if alpha == 1 else scaled_by_kernel(grad, alpha)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -101,7 +101,7 @@ class AddBackward0(Node):
             if self.broadcast:
                 grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
-            grad_of_other = grad if alpha == 1 else grad * F.conj_number(alpha)
+            grad_of_other = grad if alpha == 1 else F.scaled_by(grad, alpha)
             if self.broadcast:
                 grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -196,7 +196,7 @@ def add_tangent(result: Any, input: Any, other: Any, alpha: Any, input_tangent: 
         terms.append(conjugate(grad))
     if other_tangent is not None:
         grad = conjugate(other_tangent)
-        terms.append(conjugate(grad if alpha == 1 else grad * F.conj_number(alpha)))
+        terms.append(conjugate(grad if alpha == 1 else F.scaled_by(grad, alpha)))
     return sum_of_terms(terms, result)
 
 
@@ -205,7 +205,6 @@ class SubBackward0(Node):
 
     __slots__ = ()
     saved_names = ("alpha",)
-    fresh = (False, True)
     saved_alpha: Any = None
     broadcast: bool = False
     input_shape: Any = None
@@ -224,7 +223,7 @@ class SubBackward0(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
-            grad_of_other = -grad if alpha == 1 else -grad * conj_number_kernel(alpha)
+            grad_of_other = -grad if alpha == 1 else scaled_by_kernel(-grad, alpha)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -243,7 +242,7 @@ class SubBackward0(Node):
             if self.broadcast:
                 grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
-            grad_of_other = -grad if alpha == 1 else -grad * F.conj_number(alpha)
+            grad_of_other = -grad if alpha == 1 else F.scaled_by(-grad, alpha)
             if self.broadcast:
                 grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -338,7 +337,7 @@ def sub_tangent(result: Any, input: Any, other: Any, alpha: Any, input_tangent: 
         terms.append(conjugate(grad))
     if other_tangent is not None:
         grad = conjugate(other_tangent)
-        terms.append(conjugate(-grad if alpha == 1 else -grad * F.conj_number(alpha)))
+        terms.append(conjugate(-grad if alpha == 1 else F.scaled_by(-grad, alpha)))
     return sum_of_terms(terms, result)
 
 
@@ -347,7 +346,6 @@ class RsubNode(Node):
 
     __slots__ = ()
     saved_names = ("alpha",)
-    fresh = (True, False)
     saved_alpha: Any = None
     broadcast: bool = False
     input_shape: Any = None
@@ -362,7 +360,7 @@ class RsubNode(Node):
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
-            grad_of_input = -grad if alpha == 1 else -grad * conj_number_kernel(alpha)
+            grad_of_input = -grad if alpha == 1 else scaled_by_kernel(-grad, alpha)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
@@ -381,7 +379,7 @@ class RsubNode(Node):
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
-            grad_of_input = -grad if alpha == 1 else -grad * F.conj_number(alpha)
+            grad_of_input = -grad if alpha == 1 else F.scaled_by(-grad, alpha)
             if self.broadcast:
                 grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
@@ -475,7 +473,7 @@ def rsub_tangent(result: Any, input: Any, other: Any, alpha: Any, input_tangent:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(-grad if alpha == 1 else -grad * F.conj_number(alpha)))
+        terms.append(conjugate(-grad if alpha == 1 else F.scaled_by(-grad, alpha)))
     if other_tangent is not None:
         grad = conjugate(other_tangent)
         terms.append(conjugate(grad))
@@ -487,7 +485,6 @@ class RsubTensorNode(Node):
 
     __slots__ = ()
     saved_names = ("alpha",)
-    fresh = (True, False)
     saved_alpha: Any = None
     broadcast: bool = False
     input_shape: Any = None
@@ -502,7 +499,7 @@ class RsubTensorNode(Node):
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
-            grad_of_input = -grad if alpha == 1 else -grad * conj_number_kernel(alpha)
+            grad_of_input = -grad if alpha == 1 else scaled_by_kernel(-grad, alpha)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
@@ -521,7 +518,7 @@ class RsubTensorNode(Node):
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
-            grad_of_input = -grad if alpha == 1 else -grad * F.conj_number(alpha)
+            grad_of_input = -grad if alpha == 1 else F.scaled_by(-grad, alpha)
             if self.broadcast:
                 grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
@@ -610,7 +607,7 @@ def rsub_tensor_tangent(result: Any, input: Any, other: Any, alpha: Any, input_t
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(-grad if alpha == 1 else -grad * F.conj_number(alpha)))
+        terms.append(conjugate(-grad if alpha == 1 else F.scaled_by(-grad, alpha)))
     if other_tangent is not None:
         grad = conjugate(other_tangent)
         terms.append(conjugate(grad))

@@ -46,13 +46,13 @@ def gelu_tanh_slope(input: Any) -> Any:
 def elu_grad(grad: Any, input: Any, alpha: Scalar, scale: Scalar, input_scale: Scalar) -> Any:
     """The gradient of elu; at zero it is that of the exponential branch."""
     below = grad * F.exp(input * input_scale) * (alpha * scale * input_scale)
-    return F.where(input <= 0, below, grad * scale)
+    return F.where(input > 0, grad * scale, below)
 
 
 def glu_grad(grad: Any, input: Any, dim: int) -> Any:
     """The gradients of both halves of a gated input, joined."""
     size = input.shape[dim] // 2
-    first, second = (F.narrow(input, dim, 0, size), F.narrow(input, dim, size, size))
+    first, second = (F.slice_view(input, dim, 0, size, 1), F.slice_view(input, dim, size, 2 * size, 1))
     gate = F.sigmoid(second)
     return F.cat([grad * gate, grad * first * gate * (1 - gate)], dim)
 
@@ -62,7 +62,7 @@ def logit_grad(grad: Any, input: Any, eps: float | None) -> Any:
     slope = grad / (input * (1 - input))
     if eps is None:
         return F.where(F.logical_or(input < 0, input > 1), math.nan, slope)
-    return F.drop_where(F.logical_or(input < eps, input > 1 - eps), slope)
+    return F.keep_where(F.logical_and(input >= eps, input <= 1 - eps), slope)
 
 
 def conj_number(value: Scalar) -> Scalar:
@@ -163,6 +163,55 @@ def sum_over_channels(grad: Any) -> Any:
     return F.sum(grad, (0, *range(2, grad.ndim)), False)
 
 
+def cdist_back(grad: Any, x1: Any, x2: Any, p: float, distances: Any) -> Any:
+    """The gradient of distances (*, P, R) with respect to the rows (*, P, M) of the first matrix."""
+    if p == 2:
+        ratio = F.div_or_zero(grad, distances)
+        return F.sub(F.mul(F.sum(ratio, (-1,), True), x1), F.matmul(ratio, x2))
+    difference = F.sub(F.unsqueeze(x1, x1.ndim - 1), F.unsqueeze(x2, x2.ndim - 2))
+    return F.sum(F.distance_back(grad, difference, p, distances), (-2,), False)
+
+
+def distance_back(grad: Any, difference: Any, p: float, distances: Any) -> Any:
+    """The gradient of p-norms with respect to the vectors in the last dimension."""
+    wide = F.unsqueeze(grad, grad.ndim)
+    if p == 0:
+        return F.zeros_in_shape_of(difference)
+    if p == 1:
+        return F.mul(wide, F.sign(difference))
+    if math.isinf(p):
+        return F.mul(wide, F.largest_share(difference, distances))
+    norms = F.unsqueeze(distances, distances.ndim)
+    if p == 2:
+        return F.mul(difference, F.div_or_zero(wide, norms))
+    powers = F.mul(F.sign(difference), F.pow_or_zero(F.abs(difference), p - 1))
+    return F.mul(powers, F.div_or_zero(wide, F.pow_or_zero(norms, p - 1)))
+
+
+def pdist_back(grad: Any, input: Any, p: float, distances: Any) -> Any:
+    """The gradient of the distances of all pairs of rows."""
+    rows = input.shape[0]
+    first, second = (F.pair_rows(input, 0), F.pair_rows(input, 1))
+    difference = F.sub(F.embedding_take(input, first, -1, False), F.embedding_take(input, second, -1, False))
+    share = F.distance_back(grad, difference, p, distances)
+    return F.sub(F.embedding_back(share, first, rows, -1, False), F.embedding_back(share, second, rows, -1, False))
+
+
+def trilinear_back_first(grad: Any, input2: Any, weight: Any) -> Any:
+    """The gradient of a bilinear form with respect to its first vector."""
+    outputs, rows, columns = weight.shape
+    pairs = F.reshape(F.mul(F.unsqueeze(grad, 2), F.unsqueeze(input2, 1)), (-1, outputs * columns))
+    return F.mm(pairs, F.reshape(F.transpose(weight, 1, 2), (outputs * columns, rows)))
+
+
+def trilinear_back_weight(grad: Any, input1: Any, input2: Any) -> Any:
+    """The gradient of a bilinear form with respect to its weight."""
+    outputs, columns = (grad.shape[1], input2.shape[1])
+    pairs = F.reshape(F.mul(F.unsqueeze(grad, 2), F.unsqueeze(input2, 1)), (-1, outputs * columns))
+    product = F.mm(F.transpose(pairs, 0, 1), input1)
+    return F.transpose(F.reshape(product, (outputs, columns, input1.shape[1])), 1, 2)
+
+
 def pow_grad_input(grad: Any, input: Any, exponent: Any) -> Any:
     """The gradient of the base, for an exponent that is a number."""
     if exponent == 0:
@@ -182,12 +231,12 @@ def pow_base_grad(grad: Any, exponent: Any, input: Any, result: Any) -> Any:
     """The gradient of the exponent, for a base that is a number."""
     if input == 0:
         return grad * F.where(F.real_part(exponent) >= 0, 0, F.conj(result * -math.inf))
-    return grad * F.conj(result * logarithm(input))
+    return grad * F.conj(result * logarithm(input, F.is_complex_value(exponent)))
 
 
-def logarithm(value: Scalar) -> Scalar:
-    """The logarithm of a number; of a negative one nan, unless it is complex."""
-    if isinstance(value, complex):
+def logarithm(value: Scalar, in_plane: bool) -> Scalar:
+    """The logarithm of a number; of a negative one nan, unless the plane of complex numbers is meant."""
+    if in_plane or isinstance(value, complex):
         return cmath.log(value)
     return math.log(value) if value > 0 else math.nan
 
@@ -749,3 +798,9 @@ def acosh_slope(input: Any) -> Any:
     if F.is_complex_value(input):
         return F.rsqrt(input - 1) * F.rsqrt(input + 1)
     return F.rsqrt(input * input - 1)
+
+
+def over_square_radius(grad: Any, input: Any, other: Any) -> Any:
+    """The gradient over the squared distance from the origin; zero at the origin."""
+    square = input * input + other * other
+    return F.where(square == 0, 0, grad / square)

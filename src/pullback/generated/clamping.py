@@ -37,9 +37,11 @@ from pullback.kernels.clamping import lerp_scalar as lerp_scalar_kernel
 from pullback.kernels.clamping import maximum as maximum_kernel
 from pullback.kernels.clamping import minimum as minimum_kernel
 from pullback.kernels.clamping import nan_to_num as nan_to_num_kernel
+from pullback.kernels.clamping import tied_to as tied_to_kernel
 from pullback.kernels.clamping import where as where_kernel
 from pullback.kernels.comparison import isfinite as isfinite_kernel
 from pullback.kernels.comparison import isnan as isnan_kernel
+from pullback.kernels.rounding import zeros_of as zeros_of_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument, promote_many, shapes_differ
@@ -207,6 +209,129 @@ def where_tangent(result: Any, condition: Any, input: Any, other: Any, input_tan
     if other_tangent is not None:
         grad = conjugate(other_tangent)
         terms.append(conjugate(F.where(condition, 0, grad)))
+    return sum_of_terms(terms, result)
+
+
+class TiedToBackward0(Node):
+    """Gradient of tied_to."""
+
+    __slots__ = ()
+    broadcast: bool = False
+    input_shape: Any = None
+    input_dtype: Any = None
+    other_shape: Any = None
+    other_dtype: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_other = None
+        if edges[0] is not None:
+            grad_of_input = grad
+            if self.broadcast:
+                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        if edges[1] is not None:
+            grad_of_other = zeros_of_kernel(grad)
+            if self.broadcast:
+                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+        return (
+            grad_of_input,
+            grad_of_other,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_other = None
+        if edges[0] is not None:
+            grad_of_input = grad
+            if self.broadcast:
+                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        if edges[1] is not None:
+            grad_of_other = F.zeros_of(grad)
+            if self.broadcast:
+                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+        return (
+            grad_of_input,
+            grad_of_other,
+        )
+
+
+def tied_to(input: Tensor, other: Tensor) -> Tensor:
+    """`input` itself. In the graph it depends on `other` too, with the gradient zero, as gradients at kinks do."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(tied_to, (input, other), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.records
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("tied_to", "input", 1, input)
+    if not isinstance(other, TensorBase):
+        other = as_tensor_argument("tied_to", "other", 2, other)
+    input_array = input._array
+    other_array = other._array
+    promoted = False
+    if input_array.dtype is not other_array.dtype:
+        input_array, other_array = promote_arrays(input_array, other_array)
+        promoted = True
+    try:
+        computed: Any = tied_to_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad or other._requires_grad):
+        node = TiedToBackward0()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (other._edge or gradient_edge(other)) if other._requires_grad else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
+            node.broadcast = True
+            node.input_shape = input._array.shape
+            node.input_dtype = input._array.dtype
+            node.other_shape = other._array.shape
+            node.other_dtype = other._array.dtype
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, other):
+            carry_tangents(
+                result,
+                tied_to_tangent,
+                (
+                    input,
+                    other,
+                ),
+                (
+                    input,
+                    other,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def tied_to_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
+    """Tangent of tied_to."""
+    terms = []
+    if input_tangent is not None:
+        grad = conjugate(input_tangent)
+        terms.append(conjugate(grad))
+    if other_tangent is not None:
+        grad = conjugate(other_tangent)
+        terms.append(conjugate(F.zeros_of(grad)))
     return sum_of_terms(terms, result)
 
 

@@ -17,6 +17,7 @@ from pullback.kernels.interpolation import upsample_bicubic2d as upsample_bicubi
 from pullback.kernels.interpolation import upsample_bicubic2d_aa as upsample_bicubic2d_aa_kernel
 from pullback.kernels.interpolation import upsample_bilinear2d as upsample_bilinear2d_kernel
 from pullback.kernels.interpolation import upsample_bilinear2d_aa as upsample_bilinear2d_aa_kernel
+from pullback.kernels.interpolation import upsample_lanczos2d_aa as upsample_lanczos2d_aa_kernel
 from pullback.kernels.interpolation import upsample_linear1d as upsample_linear1d_kernel
 from pullback.kernels.interpolation import upsample_nearest1d as upsample_nearest1d_kernel
 from pullback.kernels.interpolation import upsample_nearest2d as upsample_nearest2d_kernel
@@ -1452,3 +1453,95 @@ def upsample_bicubic2d_aa_tangent(
     if input_tangent is None:
         input_tangent = zeros_like_input(input)
     return upsample_bicubic2d_aa(input_tangent, output_size, align_corners, scales)
+
+
+class UpsampleLanczos2dAaNode(Node):
+    """Gradient of upsample_lanczos2d_aa."""
+
+    __slots__ = ()
+    saved_names = ("align_corners", "scales")
+    saved_align_corners: Any = None
+    saved_scales: Any = None
+    saved_input_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        align_corners = self.saved_align_corners
+        scales = self.saved_scales
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = resample_back_kernel(grad, input_shape[-2:], "lanczos-aa", align_corners, scales)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        align_corners = self.saved_align_corners
+        scales = self.saved_scales
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.resample_back(grad, input_shape[-2:], "lanczos-aa", align_corners, scales)
+        return (grad_of_input,)
+
+
+UpsampleLanczos2dAaNode.__name__ = UpsampleLanczos2dAaNode.__qualname__ = "UpsampleLanczos2DAaBackward0"
+
+
+def upsample_lanczos2d_aa(input: Tensor, output_size: Any, align_corners: bool = False, scales: Any = None) -> Tensor:
+    """Resize the last two dimensions by a windowed sinc that does not alias."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(upsample_lanczos2d_aa, (input, output_size, align_corners, scales), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.records
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("upsample_lanczos2d_aa", "input", 1, input)
+    output_size = as_shape(output_size)
+    input_array = input._array
+    computed: Any = upsample_lanczos2d_aa_kernel(input_array, output_size, align_corners, scales)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad):
+        node = UpsampleLanczos2dAaNode()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_align_corners = align_corners
+        node.saved_scales = scales
+        node.saved_input_shape = input._array.shape
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                upsample_lanczos2d_aa_tangent,
+                (
+                    input,
+                    output_size,
+                    align_corners,
+                    scales,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def upsample_lanczos2d_aa_tangent(
+    result: Any, input: Any, output_size: Any, align_corners: Any, scales: Any, input_tangent: Any
+) -> Any:
+    """Tangent of upsample_lanczos2d_aa."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return upsample_lanczos2d_aa(input_tangent, output_size, align_corners, scales)

@@ -24,8 +24,8 @@ from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference, version_of
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, forward_not_implemented, tangents_flow, zeros_like_input
-from pullback.kernels.ctc_loss import ctc_loss as ctc_loss_kernel
-from pullback.kernels.ctc_loss import ctc_loss_grad as ctc_loss_grad_kernel
+from pullback.kernels.ctc import ctc_loss as ctc_loss_kernel
+from pullback.kernels.ctc import ctc_loss_grad as ctc_loss_grad_kernel
 from pullback.kernels.losses import binary_cross_entropy as binary_cross_entropy_kernel
 from pullback.kernels.losses import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits_kernel
 from pullback.kernels.losses import clamped_distance_grad as clamped_distance_grad_kernel
@@ -38,9 +38,9 @@ from pullback.kernels.margin_losses import multi_margin_loss as multi_margin_los
 from pullback.kernels.margin_losses import multi_margin_weights as multi_margin_weights_kernel
 from pullback.kernels.margin_losses import multilabel_margin_loss as multilabel_margin_loss_kernel
 from pullback.kernels.margin_losses import multilabel_margin_weights as multilabel_margin_weights_kernel
-from pullback.kernels.nll_loss import nll_loss as nll_loss_kernel
-from pullback.kernels.nll_loss import nll_loss2d as nll_loss2d_kernel
-from pullback.kernels.nll_loss import nll_loss_grad as nll_loss_grad_kernel
+from pullback.kernels.nll import nll_loss as nll_loss_kernel
+from pullback.kernels.nll import nll_loss2d as nll_loss2d_kernel
+from pullback.kernels.nll import nll_loss_grad as nll_loss_grad_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument

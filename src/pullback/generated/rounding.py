@@ -25,6 +25,7 @@ from pullback.graph.tangents import (
     zeros_like_input,
 )
 from pullback.kernels.broadcasting import sum_to_like
+from pullback.kernels.clamping import drop_where as drop_where_kernel
 from pullback.kernels.rounding import ceil as ceil_kernel
 from pullback.kernels.rounding import copysign as copysign_kernel
 from pullback.kernels.rounding import copysign_scalar as copysign_scalar_kernel
@@ -920,6 +921,12 @@ class NextafterBackward0(Node):
     """Gradient of nextafter."""
 
     __slots__ = ()
+    saved_names = ("input", "other")
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
+    saved_other: Any = None
+    saved_other_version: int = -1
     broadcast: bool = False
     input_shape: Any = None
     input_dtype: Any = None
@@ -927,32 +934,59 @@ class NextafterBackward0(Node):
     other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
         grad = grads[0]
         edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
-            raise derivative_not_implemented("aten::nextafter")
+            input = self.saved_input
+            if input._counter is not None and input._counter.value != self.saved_input_version:
+                raise_stale(self, "input")
+            input = input._array
+            other = self.saved_other
+            if other._counter is not None and other._counter.value != self.saved_other_version:
+                raise_stale(self, "other")
+            other = other._array
+            grad_of_input = drop_where_kernel(input == other, grad)
+            if self.broadcast:
+                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
-            raise derivative_not_implemented("aten::nextafter")
+            grad_of_other = zeros_of_kernel(grad)
+            if self.broadcast:
+                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
             grad_of_input,
             grad_of_other,
         )
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
         grad = grads[0]
         edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
-            raise derivative_not_implemented("aten::nextafter")
+            input = self.unpack("input")
+            other = self.unpack("other")
+            grad_of_input = F.drop_where(input == other, grad)
+            if self.broadcast:
+                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
-            raise derivative_not_implemented("aten::nextafter")
+            grad_of_other = F.zeros_of(grad)
+            if self.broadcast:
+                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
             grad_of_input,
             grad_of_other,
         )
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
+        self.saved_other = None
 
 
 def nextafter(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
@@ -999,6 +1033,12 @@ def nextafter(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             node.input_dtype = input._array.dtype
             node.other_shape = other._array.shape
             node.other_dtype = other._array.dtype
+        if input._requires_grad:
+            node.saved_input = input
+            node.saved_input_version = input._counter.value if input._counter is not None else 0
+        if input._requires_grad:
+            node.saved_other = other
+            node.saved_other_version = other._counter.value if other._counter is not None else 0
         result._requires_grad = True
         result._edge = (node, 0)
         if process.changed:
@@ -1028,7 +1068,14 @@ def nextafter_(input: Tensor, other: Tensor) -> Tensor:
 
 def nextafter_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
     """Tangent of nextafter."""
-    raise forward_not_implemented("nextafter")
+    terms = []
+    if input_tangent is not None:
+        grad = conjugate(input_tangent)
+        terms.append(conjugate(F.drop_where(input == other, grad)))
+    if other_tangent is not None:
+        grad = conjugate(other_tangent)
+        terms.append(conjugate(F.zeros_of(grad)))
+    return sum_of_terms(terms, result)
 
 
 class FrexpBackward0(Node):
@@ -1293,13 +1340,54 @@ def ldexp_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other
     return sum_of_terms(terms, result)
 
 
+class HeavisideBackward0(Node):
+    """Gradient of heaviside."""
+
+    __slots__ = ()
+    broadcast: bool = False
+    input_shape: Any = None
+    input_dtype: Any = None
+    values_shape: Any = None
+    values_dtype: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_values = None
+        if edges[0] is not None:
+            raise derivative_not_implemented("aten::heaviside")
+        if edges[1] is not None:
+            raise derivative_not_implemented("aten::heaviside")
+        return (
+            grad_of_input,
+            grad_of_values,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_values = None
+        if edges[0] is not None:
+            raise derivative_not_implemented("aten::heaviside")
+        if edges[1] is not None:
+            raise derivative_not_implemented("aten::heaviside")
+        return (
+            grad_of_input,
+            grad_of_values,
+        )
+
+
 def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
     """0 below zero, 1 above, `values` at zero."""
+    record = True
     if process.changed:
         if switches.interceptors or overrides.types:
             taken = intercept(heaviside, (input, values), {"out": out})
             if taken is not NotImplemented:
                 return taken
+        record = switches.records
     if out is not None:
         return write_out("heaviside", out, heaviside(input, values))
     if not isinstance(input, TensorBase):
@@ -1308,12 +1396,51 @@ def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
         values = as_tensor_argument("heaviside", "values", 2, values)
     input_array = input._array
     values_array = values._array
-    computed: Any = heaviside_kernel(input_array, values_array)
+    promoted = False
+    if input_array.dtype is not values_array.dtype:
+        input_array, values_array = promote_arrays(input_array, values_array)
+        promoted = True
+    try:
+        computed: Any = heaviside_kernel(input_array, values_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, values_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
     result._array = computed
+    if record and (input._requires_grad or values._requires_grad):
+        node = HeavisideBackward0()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (values._edge or gradient_edge(values)) if values._requires_grad else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        if promoted or input_array.shape != node.shape or values_array.shape != node.shape:
+            node.broadcast = True
+            node.input_shape = input._array.shape
+            node.input_dtype = input._array.dtype
+            node.values_shape = values._array.shape
+            node.values_dtype = values._array.dtype
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
     if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, values):
+            carry_tangents(
+                result,
+                heaviside_tangent,
+                (
+                    input,
+                    values,
+                ),
+                (
+                    input,
+                    values,
+                ),
+            )
         note_inference(result)
     return result
 
@@ -1321,6 +1448,11 @@ def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
 def heaviside_(input: Tensor, values: Tensor) -> Tensor:
     """In-place version of heaviside."""
     return in_place(heaviside, input, values)
+
+
+def heaviside_tangent(result: Any, input: Any, values: Any, input_tangent: Any, values_tangent: Any) -> Any:
+    """Tangent of heaviside."""
+    raise forward_not_implemented("heaviside")
 
 
 class ZerosOfBackward0(Node):

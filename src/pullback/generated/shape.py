@@ -26,6 +26,7 @@ from pullback.kernels.shape import as_strided as as_strided_kernel
 from pullback.kernels.shape import clone as clone_kernel
 from pullback.kernels.shape import contiguous_copy as contiguous_copy_kernel
 from pullback.kernels.shape import copy as copy_kernel
+from pullback.kernels.shape import copy_to as copy_to_kernel
 from pullback.kernels.shape import diagonal as diagonal_kernel
 from pullback.kernels.shape import expand as expand_kernel
 from pullback.kernels.shape import permute as permute_kernel
@@ -117,6 +118,72 @@ def clone_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     if input_tangent is None:
         input_tangent = zeros_like_input(input)
     return clone(input_tangent)
+
+
+class CopyToNode(Node):
+    """Gradient of copy_to."""
+
+    __slots__ = ()
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = grad
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = grad
+        return (grad_of_input,)
+
+
+CopyToNode.__name__ = CopyToNode.__qualname__ = "ToCopyBackward0"
+
+
+def copy_to(input: Tensor) -> Tensor:
+    """A copy, as `to(copy=True)` makes it."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(copy_to, (input,), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.records
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("copy_to", "input", 1, input)
+    input_array = input._array
+    computed: Any = copy_to_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad):
+        node = CopyToNode()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(result, copy_to_tangent, (input,), (input,))
+        note_inference(result)
+    return result
+
+
+def copy_to_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
+    """Tangent of copy_to."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return copy_to(input_tangent)
 
 
 class ContiguousCopyNode(Node):

@@ -10,6 +10,7 @@ from pullback.backend.array_module import as_array, ndarray
 from pullback.backend.dtype import promote_arrays, promote_arrays_to_float, promote_to_float, widen_half
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import acosh_slope as acosh_slope_kernel
+from pullback.generated.array_formulas import over_square_radius as over_square_radius_kernel
 from pullback.generated.array_formulas import sinc_grad as sinc_grad_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
@@ -1327,7 +1328,7 @@ class Atan2Backward0(Node):
         other = other._array
         if half:
             other = widen_half(other)
-        scaled = grad / (input * input + other * other)
+        scaled = over_square_radius_kernel(grad, input, other)
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -1354,7 +1355,7 @@ class Atan2Backward0(Node):
         edges = self.next_edges
         input = self.unpack("input")
         other = self.unpack("other")
-        scaled = grad / (input * input + other * other)
+        scaled = F.over_square_radius(grad, input, other)
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -1456,11 +1457,11 @@ def atan2_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        scaled = grad / (input * input + other * other)
+        scaled = F.over_square_radius(grad, input, other)
         terms.append(conjugate(other * scaled))
     if other_tangent is not None:
         grad = conjugate(other_tangent)
-        scaled = grad / (input * input + other * other)
+        scaled = F.over_square_radius(grad, input, other)
         terms.append(conjugate(-input * scaled))
     return sum_of_terms(terms, result)
 

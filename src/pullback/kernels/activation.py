@@ -23,9 +23,9 @@ def relu(input: Array) -> Array:
     return np.maximum(input, 0)
 
 
-def relu_grad(input: Array, other: Array) -> Array:
-    """The gradient of relu, given that of its result: zero where the result, `other`, is not positive."""
-    return drop_where(other <= 0, input)
+def relu_grad(grad: Array, result: Array) -> Array:
+    """The gradient of relu: zero where the result is not positive."""
+    return drop_where(result <= 0, grad)
 
 
 @_in_float32
@@ -37,18 +37,21 @@ def sigmoid(input: Array) -> Array:
 @_in_float32
 def logsigmoid(input: Array) -> Array:
     """Compute log(sigmoid(input)) without overflow."""
+    _refuse_kinds(input, "biuc", "log_sigmoid_cpu")
     return np.minimum(input, 0) - np.log1p(np.exp(-np.abs(input)))  # type: ignore[no-any-return]
 
 
 @_in_float32
 def silu(input: Array) -> Array:
     """Compute input * sigmoid(input)."""
+    _refuse_kinds(input, "biu", "silu_cpu")
     return input / (1 + np.exp(-input))  # type: ignore[no-any-return]
 
 
 @_in_float32
 def mish(input: Array) -> Array:
     """Compute input * tanh(softplus(input))."""
+    _refuse_kinds(input, "biuc", "mish_cpu")
     return input * np.tanh(np.log1p(np.exp(input)))  # type: ignore[no-any-return]
 
 
@@ -66,12 +69,14 @@ def gelu(input: Array, *, approximate: str = "none") -> Array:
 @_in_float32
 def softplus(input: Array, beta: Scalar = 1, threshold: Scalar = 20) -> Array:
     """Compute log(1 + exp(beta * input)) / beta; the input itself where that product exceeds `threshold`."""
+    _refuse_kinds(input, "biuc", "softplus_cpu")
     scaled = input * beta
     return np.where(scaled > threshold, input, np.log1p(np.exp(scaled)) / beta)
 
 
 def softshrink(input: Array, lambd: Scalar = 0.5) -> Array:
     """Move towards zero by `lambd`, not beyond."""
+    _refuse_kinds(input, "biuc", "softshrink_check")
     if lambd < 0:  # type: ignore[operator]
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
     step = input.dtype.type(lambd)
@@ -81,24 +86,29 @@ def softshrink(input: Array, lambd: Scalar = 0.5) -> Array:
 
 def hardshrink(input: Array, lambd: Scalar = 0.5) -> Array:
     """Zero where the magnitude does not exceed `lambd`."""
+    _refuse_kinds(input, "biuc", "hardshrink_cpu")
     return np.where(np.abs(input) <= input.dtype.type(lambd), input.dtype.type(0), input)
 
 
 def hardtanh(input: Array, min_val: Scalar = -1.0, max_val: Scalar = 1.0) -> Array:
     """Clamp to [min_val, max_val]."""
     _refuse_kinds(input, "bc", "hardtanh")
+    if input.dtype.kind == "u" and (min_val < 0 or max_val < 0):  # type: ignore[operator]
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     return np.minimum(np.maximum(input, input.dtype.type(min_val)), input.dtype.type(max_val))
 
 
 @_in_float32
 def hardsigmoid(input: Array) -> Array:
     """Compute clamp(input + 3, 0, 6) / 6."""
+    _refuse_kinds(input, "biuc", "hardsigmoid_cpu")
     return np.minimum(np.maximum(input + 3, 0), 6) / 6  # type: ignore[no-any-return]
 
 
 @_in_float32
 def hardswish(input: Array) -> Array:
     """Compute input * clamp(input + 3, 0, 6) / 6."""
+    _refuse_kinds(input, "biuc", "hardswish_cpu")
     return input * np.minimum(np.maximum(input + 3, 0), 6) / 6  # type: ignore[no-any-return]
 
 
@@ -125,11 +135,13 @@ def leaky_relu(input: Array, negative_slope: Scalar = 0.01) -> Array:
 
 def prelu_kernel(input: Array, weight: Array) -> Array:
     """Positive elements as they are, the rest times `weight`."""
+    _refuse_kinds(input, "biuc", "prelu_cpu")
     return np.where(input > 0, input, weight * input)
 
 
 def rrelu_with_noise(input: Array, noise: Array) -> Array:
     """Multiply by the slopes drawn for the elements, which are 1 for positive ones."""
+    _refuse_kinds(input, "biuc", "leaky_relu_cpu")
     return input * noise  # type: ignore[no-any-return]
 
 
@@ -142,6 +154,7 @@ def threshold(input: Array, threshold: Scalar, value: Scalar) -> Array:
 @_in_float32
 def glu(input: Array, dim: Dim = -1) -> Array:
     """Multiply the first half along `dim` by the sigmoid of the second."""
+    _refuse_kinds(input, "biuc", "glu_cpu")
     if input.ndim == 0:
         raise RuntimeError("glu does not support 0-dimensional tensors")
     size = input.shape[dim]

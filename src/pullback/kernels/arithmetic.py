@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pullback.kernels.dtype_support import _refuse_kinds
+from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
 from pullback.typing import Array, Scalar
 
 
@@ -58,7 +58,7 @@ def floor_divide(input: Array, other: Array | Scalar) -> Array:
     """Divide and round down."""
     _refuse_kinds(input, "bc", "div_floor_cpu")
     if input.dtype.kind in "iu":
-        _refuse_zero(other)
+        _refuse_zero(input, other)
     return np.floor_divide(input, other)
 
 
@@ -66,7 +66,7 @@ def remainder(input: Array, other: Array) -> Array:
     """The remainder of a division rounded down: it has the sign of `other`."""
     _refuse_kinds(input, "bc", "remainder_cpu")
     if input.dtype.kind in "iu":
-        _refuse_zero(other)
+        _refuse_zero(input, other)
     return np.remainder(input, other)
 
 
@@ -79,13 +79,19 @@ def fmod(input: Array, other: Array) -> Array:
     """The remainder of a division rounded towards zero: it has the sign of `input`."""
     _refuse_kinds(input, "bc", "fmod_cpu")
     if input.dtype.kind in "iu":
-        _refuse_zero(other)
+        _refuse_zero(input, other)
     return np.fmod(input, other)
 
 
 def fmod_scalar(input: Array, other: Array | Scalar) -> Array:
     """As fmod, by a number."""
     return fmod(input, other)  # type: ignore[arg-type]  # NumPy takes a number in an array's place
+
+
+def scaled_by(input: Array, value: Scalar) -> Array:
+    """Multiply by the conjugate of a number, keeping the dtype: the gradient of an argument scaled by it."""
+    factor = value.conjugate()
+    return input * (factor if input.dtype.itemsize != 2 else input.dtype.type(factor))  # type: ignore[no-any-return]
 
 
 def neg(input: Array) -> Array:
@@ -104,12 +110,15 @@ def reciprocal(input: Array) -> Array:
     return 1 / input  # type: ignore[no-any-return]
 
 
+@_in_float32
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Array:
     """Add `value * tensor1 * tensor2` to `input`."""
+    _refuse_kinds(input, "b", "addcmul_cpu_out")
     product = tensor1 * tensor2
-    return input + (product if value == 1 else _scaled(product, value, input))  # type: ignore[no-any-return]
+    return input + (product if value == 1 else product * input.dtype.type(value))  # type: ignore[no-any-return]
 
 
+@_in_float32
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Array:
     """Add `value * tensor1 / tensor2` to `input`."""
     if input.dtype.kind in "biu":
@@ -117,7 +126,7 @@ def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) 
             "Integer division with addcdiv is no longer supported: convert an operand to a floating-point dtype, or "
             "write (input + value * trunc(tensor1 / tensor2)).to(input.dtype) for the truncating form."
         )
-    quotient = (tensor1 if value == 1 else _scaled(tensor1, value, input)) / tensor2
+    quotient = (tensor1 if value == 1 else tensor1 * input.dtype.type(value)) / tensor2
     return input + quotient  # type: ignore[no-any-return]
 
 
@@ -152,7 +161,7 @@ def _scaled(other: Array | Scalar, alpha: Scalar, input: Array) -> Array:
 
 def _truncated_quotient(input: Array, other: Array | Scalar) -> Array:
     """Integer division rounded towards zero."""
-    _refuse_zero(other)
+    _refuse_zero(input, other)
     return (input - np.fmod(input, other)) // other  # type: ignore[no-any-return]
 
 
@@ -163,6 +172,6 @@ def _bool_subtraction() -> RuntimeError:
     )
 
 
-def _refuse_zero(other: Array | Scalar) -> None:
-    if not np.all(other):
+def _refuse_zero(input: Array, other: Array | Scalar) -> None:
+    if input.size and not np.all(other):
         raise RuntimeError("ZeroDivisionError")

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from pullback.backend.dtype import number_as
 from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
 from pullback.typing import Array, Scalar
 
 _BITS = {np.dtype(np.float32): np.dtype(np.int32), np.dtype(np.float64): np.dtype(np.int64)}
 # Below this size a masked write is faster than masking bits (100,000 elements: 380 us against 34 us).
 _SMALL = 1024
+
+
+def tied_to(input: Array, other: Array) -> Array:
+    """`input` itself. In the graph it depends on `other` too, with the gradient zero, as gradients at kinks do."""
+    return input
 
 
 def where(condition: Array, input: Array | Scalar, other: Array | Scalar) -> Array:
@@ -69,13 +75,13 @@ def fmin(input: Array, other: Array) -> Array:
 def clamp(input: Array, min: Scalar | None = None, max: Scalar | None = None) -> Array:
     """Elements between two numbers; `max` where `min` is greater."""
     _refuse_kinds(input, "bc", "clamp")
-    raised = input if min is None else np.maximum(input, input.dtype.type(min))
-    return raised if max is None else np.minimum(raised, input.dtype.type(max))
+    raised = input if min is None else np.maximum(input, number_as(min, input.dtype))
+    return raised if max is None else np.minimum(raised, number_as(max, input.dtype))
 
 
 def clamp_tensor(input: Array, min: Array | None = None, max: Array | None = None) -> Array:
     """Elements between two bounds of their own; `max` where `min` is greater."""
-    _refuse_kinds(input, "bc", "clamp")
+    _refuse_kinds(input, "c", "clamp")
     raised = input if min is None else np.maximum(input, min)
     return raised if max is None else np.minimum(raised, max)
 
@@ -103,6 +109,7 @@ def clamp_max_tensor(input: Array, max: Array) -> Array:
 @_in_float32
 def lerp(input: Array, end: Array, weight: Array) -> Array:
     """Interpolate linearly from `input` to `end`."""
+    _refuse_kinds(input, "biu", "lerp_kernel_tensor")
     step = end - input
     return np.where(np.abs(weight) < 0.5, input + weight * step, end - step * (1 - weight))
 
@@ -110,6 +117,7 @@ def lerp(input: Array, end: Array, weight: Array) -> Array:
 @_in_float32
 def lerp_scalar(input: Array, end: Array, weight: Scalar) -> Array:
     """As lerp, by a number."""
+    _refuse_kinds(input, "biu", "lerp_kernel_scalar")
     step = end - input
     return input + weight * step if abs(weight) < 0.5 else end - step * (1 - weight)  # type: ignore[no-any-return]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pullback.backend.dtype import complex_of, scalar_type_name
+from pullback.backend.dtype import complex_of
 from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.kernels.rounding import sign
 from pullback.typing import Array
@@ -39,7 +39,6 @@ def conj_physical(input: Array) -> Array:
 
 def polar(abs: Array, angle: Array) -> Array:
     """Complex numbers from magnitudes and angles."""
-    _require_same_float(abs, angle, "abs", "angle")
     made = np.empty(np.broadcast_shapes(abs.shape, angle.shape), complex_of(abs.dtype))
     made.real, made.imag = abs * np.cos(angle), abs * np.sin(angle)
     return made
@@ -47,7 +46,6 @@ def polar(abs: Array, angle: Array) -> Array:
 
 def complex(real: Array, imag: Array) -> Array:
     """Complex numbers from their parts."""
-    _require_same_float(real, imag, "real", "imag")
     made = np.empty(np.broadcast_shapes(real.shape, imag.shape), complex_of(real.dtype))
     made.real, made.imag = real, imag
     return made
@@ -61,17 +59,3 @@ def real_part(input: Array) -> Array:
 def imaginary_part(input: Array) -> Array:
     """The imaginary part; zeros for a real array."""
     return input.imag
-
-
-def _require_same_float(first: Array, second: Array, first_name: str, second_name: str) -> None:
-    for array in (first, second):
-        if array.dtype.kind != "f":
-            raise RuntimeError(
-                "Expected both inputs to be Half, Float or Double tensors but got "
-                f"{scalar_type_name(first.dtype)} and {scalar_type_name(second.dtype)}"
-            )
-    if first.dtype != second.dtype:
-        raise RuntimeError(
-            f"Expected object of scalar type {scalar_type_name(first.dtype)} but got scalar type "
-            f"{scalar_type_name(second.dtype)} for second argument"
-        )

@@ -22,7 +22,7 @@ def pow_scalar(input: Array, exponent: Array | Scalar) -> Array:
     if kind in "iu" and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
     if kind == "b":
-        return pow(input, exponent)  # type: ignore[arg-type]  # refused there
+        return np.where(input, True, not exponent)
     if exponent == 2:
         return input * input  # type: ignore[no-any-return]
     if exponent == 3 and kind != "c":
@@ -93,9 +93,7 @@ def logaddexp(input: Array, other: Array) -> Array:
 
 def logaddexp2(input: Array, other: Array) -> Array:
     """Compute log2(2**input + 2**other) without overflow."""
-    _refuse_kinds(input, "biu", "logaddexp2_cpu")
-    if input.dtype.kind == "c":
-        return _complex_logaddexp(input * np.log(2), other * np.log(2)) / np.log(2)  # type: ignore[no-any-return]
+    _refuse_kinds(input, "biuc", "logaddexp2_cpu")
     return np.logaddexp2(input, other)
 
 

@@ -66,12 +66,13 @@ def signbit(input: Array) -> Array:
 
 def copysign(input: Array, other: Array) -> Array:
     """The magnitude of `input` with the sign of `other`."""
+    _refuse_kinds(input, "c", "copysign_cpu")
     return np.copysign(input, other)
 
 
 def copysign_scalar(input: Array, other: Array | Scalar) -> Array:
     """The magnitude of `input` with the sign of a number."""
-    return np.copysign(input, other)
+    return copysign(input, other)  # type: ignore[arg-type]  # NumPy takes a number in an array's place
 
 
 def nextafter(input: Array, other: Array) -> Array:

@@ -1,0 +1,34 @@
+"""Complex numbers from parts, which must be of one floating dtype."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.generated as G
+from pullback.backend.dtype import scalar_type_name
+from pullback.tensor.tensor import Tensor
+
+
+def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Any:
+    """Complex numbers from their real and imaginary parts.
+
+    >>> import pullback
+    >>> pullback.complex(pullback.tensor([1.0]), pullback.tensor([2.0]))
+    tensor([1.+2.j])
+    """
+    _require_same_float(real, imag)
+    return G.complex(real, imag, out=out)
+
+
+def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Any:
+    """Complex numbers from magnitudes and angles."""
+    _require_same_float(abs, angle)
+    return G.polar(abs, angle, out=out)
+
+
+def _require_same_float(first: Tensor, second: Tensor) -> None:
+    names = [scalar_type_name(tensor._array.dtype) for tensor in (first, second)]
+    if not all(name in ("Half", "Float", "Double") for name in names):
+        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {names[0]} and {names[1]}")
+    if names[0] != names[1]:
+        raise RuntimeError(f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second argument")
