@@ -21,7 +21,6 @@ SAMPLES = [
     Sample("dist", lambda x, y: F.dist(x, y, 3), (normal(3, 4), normal(4))),
     Sample("renorm", lambda x: F.renorm(x, 2, 0, 1.0), (normal(3, 4),)),
     Sample("renorm-3", lambda x: F.renorm(x, 3, 1, 0.5), (normal(3, 4),)),
-    Sample("normalize", lambda x: F.normalize(x, dim=1), (normal(3, 4),)),
     Sample("pairwise_distance", F.pairwise_distance, (normal(3, 4), normal(3, 4))),
     Sample("cosine_similarity", F.cosine_similarity, (normal(3, 4), normal(3, 4))),
 ]

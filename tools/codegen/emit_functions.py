@@ -31,7 +31,7 @@ def emit_function(operation: Operation) -> list[str]:
     out += _interception(operation, bool(takes_out))
     if takes_out:
         arguments = ", ".join(_forwarded(p) for p in operation.kernel.parameters)
-        out += ["    if out is not None:", f"        return write_out({operation.name!r}, out, {operation.name}({arguments}))"]
+        out += ["    if out is not None:", f"        return write_out({_public_name(operation)!r}, out, {operation.name}({arguments}))"]
     out += _checks(operation)
     out += _arrays(operation)
     out += _kernel_call(operation)
@@ -42,6 +42,11 @@ def emit_function(operation: Operation) -> list[str]:
     out += _finish(operation)
     out.append(f"    return {_result(operation)}")
     return [*out, ""]
+
+
+def _public_name(operation: Operation) -> str:
+    """The function's name in messages: that of the overloaded function of which the operation is one form."""
+    return str(operation.rule.options.get("public", operation.name))
 
 
 def _result(operation: Operation) -> str:
@@ -121,15 +126,15 @@ def _checks(operation: Operation) -> list[str]:
         if p.role == TENSOR:
             out += [
                 f"    if not isinstance({p.name}, TensorBase):",
-                f"        {p.name} = as_tensor_argument({operation.name!r}, {p.name!r}, {position}, {p.name})",
+                f"        {p.name} = as_tensor_argument({_public_name(operation)!r}, {p.name!r}, {position}, {p.name})",
             ]
         elif p.role == OPTIONAL_TENSOR:
             out += [
                 f"    if {p.name} is not None and not isinstance({p.name}, TensorBase):",
-                f"        {p.name} = as_tensor_argument({operation.name!r}, {p.name!r}, {position}, {p.name})",
+                f"        {p.name} = as_tensor_argument({_public_name(operation)!r}, {p.name!r}, {position}, {p.name})",
             ]
         elif p.role == TENSOR_LIST:
-            out.append(f"    {p.name} = as_tensor_list({operation.name!r}, {p.name!r}, {position}, {p.name})")
+            out.append(f"    {p.name} = as_tensor_list({_public_name(operation)!r}, {p.name!r}, {position}, {p.name})")
         elif p.role == TENSOR_OR_NUMBER:
             out += [f"    {p.name}_is_tensor = isinstance({p.name}, TensorBase)"]
         elif p.role in (DIM, DIMS):
@@ -204,7 +209,7 @@ def _promote_pair(operation: Operation, floating: bool) -> list[str]:
         f"            {a}, {b} = {function}({a}, {b})",
         *["    " + text for text in mark],
         f"    elif {number}:",
-        f"        {b} = as_number_argument({operation.name!r}, {second.name!r}, {b})",
+        f"        {b} = as_number_argument({_public_name(operation)!r}, {second.name!r}, {b})",
         f"        {a}, {b} = {function}({a}, {b})",
         *mark,
     ]

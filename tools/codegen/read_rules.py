@@ -8,7 +8,7 @@ from pathlib import Path
 from tools.codegen.model import Kernel, Line, Operation, Refusal, Rule, TangentRule
 
 KINDS = ("elementwise", "linear", "multilinear", "self_adjoint", "general", "non_differentiable")
-OPTIONS = {"view", "in_place", "node", "promote", "outputs", "differentiable", "multi_view", "saved", "out", "forward"}
+OPTIONS = {"view", "in_place", "node", "promote", "outputs", "differentiable", "multi_view", "saved", "out", "forward", "public"}
 _ALLOWED = (
     ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Call, ast.Attribute, ast.Name, ast.Constant,
     ast.Tuple, ast.Subscript, ast.Slice, ast.Starred, ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context,

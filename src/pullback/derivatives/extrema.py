@@ -9,7 +9,7 @@ from __future__ import annotations
 from pullback.rules import Dim, Dims, F, Pullback, Tensor, general, non_differentiable, tangent, wrt
 
 
-@general(node="MaxBackward1")
+@general(node="MaxBackward1", public="max")
 def max_all(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * F.shares_or_nans(input, result))
 
@@ -19,7 +19,7 @@ def max_all_tangent(input: Tensor, input_tangent: Tensor, *, result: Tensor) -> 
     return F.sum(input_tangent * F.shares_or_nans(input, result))
 
 
-@general(node="MinBackward1")
+@general(node="MinBackward1", public="min")
 def min_all(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * F.shares_or_nans(input, result))
 
@@ -29,7 +29,7 @@ def min_all_tangent(input: Tensor, input_tangent: Tensor, *, result: Tensor) -> 
     return F.sum(input_tangent * F.shares_or_nans(input, result))
 
 
-@general(node="MaxBackward0", outputs=("values", "indices"), differentiable=(True, False))
+@general(node="MaxBackward0", public="max", outputs=("values", "indices"), differentiable=(True, False))
 def max_dim(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, indices: Tensor) -> Pullback:
     return wrt(input=F.put_reduced(grad, indices, input.shape, dim, keepdim))
 
@@ -39,7 +39,7 @@ def max_dim_tangent(input_tangent: Tensor, dim: Dim, keepdim: bool, *, indices: 
     return (F.take_reduced(input_tangent, indices, dim, keepdim), None)
 
 
-@general(node="MinBackward0", outputs=("values", "indices"), differentiable=(True, False))
+@general(node="MinBackward0", public="min", outputs=("values", "indices"), differentiable=(True, False))
 def min_dim(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, indices: Tensor) -> Pullback:
     return wrt(input=F.put_reduced(grad, indices, input.shape, dim, keepdim))
 

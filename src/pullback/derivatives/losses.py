@@ -1,4 +1,4 @@
-"""Rules of the losses' kernels: losses.py, nll_loss.py, margin_losses.py, ctc_loss.py."""
+"""Rules of the losses' kernels: losses.py, nll.py, margin_losses.py, ctc.py."""
 
 from __future__ import annotations
 

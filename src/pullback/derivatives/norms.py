@@ -25,7 +25,7 @@ def pow_or_zero(grad: Tensor, input: Tensor, exponent: float) -> Pullback:
     return wrt(input=grad * (F.pow_or_zero(input, exponent - 1) * exponent))
 
 
-@general(node="NormBackward1")
+@general(node="NormBackward1", public="norm")
 def norm_dim(grad: Tensor, input: Tensor, p: Scalar, dim: Dims, keepdim: bool, *, result: Tensor) -> Pullback:
     return wrt(input=None if p == 0 else F.vector_norm_grad(grad, input, p, dim, keepdim, result))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback.rules import Dim, Dims, F, Pullback, Tensor, general, linear, non_differentiable, wrt
 
 
-@linear(node="SumBackward0")
+@linear(node="SumBackward0", public="sum")
 def sum_all(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.expand_reduced(F.to_dtype(grad, input.dtype), input.shape, None, False))
 
@@ -15,7 +15,7 @@ def sum(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool) -> Pullback:
     return wrt(input=F.expand_reduced(F.to_dtype(grad, input.dtype), input.shape, dim, keepdim))
 
 
-@linear(node="MeanBackward0")
+@linear(node="MeanBackward0", public="mean")
 def mean_all(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.mean_grad(F.to_dtype(grad, input.dtype), input.shape, None, False))
 
@@ -25,7 +25,7 @@ def mean(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool) -> Pullback:
     return wrt(input=F.mean_grad(F.to_dtype(grad, input.dtype), input.shape, dim, keepdim))
 
 
-@general(node="ProdBackward0")
+@general(node="ProdBackward0", public="prod")
 def prod_all(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.prod_all_grad(grad, input))
 

@@ -15,7 +15,7 @@ def sort_tangent(input_tangent: Tensor, dim: Dim, *, indices: Tensor) -> Tensor:
     return (F.take_along(input_tangent, indices, dim), None)
 
 
-@general(node="SortBackward1", outputs=("values", "indices"), differentiable=(True, False))
+@general(node="SortBackward1", public="sort", outputs=("values", "indices"), differentiable=(True, False))
 def sort_stable(grad: Tensor, input: Tensor, dim: Dim, *, indices: Tensor) -> Pullback:
     return wrt(input=F.put_along(grad, indices, input.shape, dim))
 
@@ -49,7 +49,7 @@ def kthvalue_tangent(input_tangent: Tensor, dim: Dim, keepdim: bool, *, indices:
     return (F.take_reduced(input_tangent, indices, dim, keepdim), None)
 
 
-@general(node="MedianBackward0")
+@general(node="MedianBackward0", public="median")
 def median_all(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * F.shares_or_nans(input, result))
 
@@ -59,7 +59,7 @@ def median_all_tangent(input: Tensor, input_tangent: Tensor, *, result: Tensor) 
     return F.sum(input_tangent * F.shares_or_nans(input, result))
 
 
-@general(node="NanmedianBackward0")
+@general(node="NanmedianBackward0", public="nanmedian")
 def nanmedian_all(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * F.shares_or_nans(input, result))
 
@@ -69,7 +69,7 @@ def nanmedian_all_tangent(input: Tensor, input_tangent: Tensor, *, result: Tenso
     return F.sum(input_tangent * F.shares_or_nans(input, result))
 
 
-@general(node="MedianBackward1", outputs=("values", "indices"), differentiable=(True, False))
+@general(node="MedianBackward1", public="median", outputs=("values", "indices"), differentiable=(True, False))
 def median_dim(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, indices: Tensor) -> Pullback:
     return wrt(input=F.put_reduced(grad, indices, input.shape, dim, keepdim))
 
@@ -79,7 +79,7 @@ def median_dim_tangent(input_tangent: Tensor, dim: Dim, keepdim: bool, *, indice
     return (F.take_reduced(input_tangent, indices, dim, keepdim), None)
 
 
-@general(node="NanmedianBackward1", outputs=("values", "indices"), differentiable=(True, False))
+@general(node="NanmedianBackward1", public="nanmedian", outputs=("values", "indices"), differentiable=(True, False))
 def nanmedian_dim(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, indices: Tensor) -> Pullback:
     return wrt(input=F.put_reduced(grad, indices, input.shape, dim, keepdim))
 

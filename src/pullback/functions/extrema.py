@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
-from pullback.tensor.return_types import return_type
+from pullback.tensor.return_types import named_results
 from pullback.tensor.tensor import Tensor, TensorBase
-
-_max, _min, _aminmax = return_type("max"), return_type("min"), return_type("aminmax")
 
 
 def max(
@@ -25,7 +23,7 @@ def max(
         return G.maximum(input, other, out=out)
     if dim is None:
         return G.max_all(input, out=out)
-    return _max(G.max_dim(input, dim, keepdim, out=out))
+    return named_results("max", G.max_dim, input, dim, keepdim, out=out)
 
 
 def min(
@@ -37,7 +35,7 @@ def min(
         return G.minimum(input, other, out=out)
     if dim is None:
         return G.min_all(input, out=out)
-    return _min(G.min_dim(input, dim, keepdim, out=out))
+    return named_results("min", G.min_dim, input, dim, keepdim, out=out)
 
 
 def _overload(name: str, dim: Any, other: Any, axis: Any) -> tuple[Any, Any]:
@@ -53,4 +51,4 @@ def _overload(name: str, dim: Any, other: Any, axis: Any) -> tuple[Any, Any]:
 
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False, out: Any = None) -> Any:
     """The smallest and the largest element."""
-    return _aminmax(G.aminmax(input, dim=dim, keepdim=keepdim, out=out))
+    return named_results("aminmax", G.aminmax, input, dim=dim, keepdim=keepdim, out=out)

@@ -5,12 +5,12 @@ from __future__ import annotations
 # fmt: off
 FILES = {
     "activation": "silu mish relu6 hardtanh hardsigmoid hardswish elu elu_ selu selu_ celu celu_ leaky_relu threshold threshold_ prelu rrelu rrelu_ tanhshrink softsign",
-    "aliases": "subtract subtract_ multiply multiply_ negative negative_ true_divide true_divide_ arccos arccos_ arccosh arccosh_ arcsin arcsin_ arcsinh arcsinh_ arctan arctan_ arctan2 arctan2_ arctanh arctanh_ absolute absolute_ fix fix_ greater greater_ greater_equal greater_equal_ less less_ less_equal less_equal_ not_equal not_equal_",
-    "arithmetic": "reflected_add reflected_mul reflected_sub div div_ rsub reflected_div floor_divide reflected_floor_divide remainder remainder_ reflected_remainder fmod fmod_ positive",
+    "aliases": "subtract subtract_ multiply multiply_ negative negative_ true_divide true_divide_ arccos arccos_ arccosh arccosh_ arcsin arcsin_ arcsinh arcsinh_ arctan arctan_ arctan2 arctan2_ arctanh arctanh_ absolute absolute_ fix fix_ greater greater_equal less less_equal not_equal",
+    "arithmetic": "reflected_add reflected_mul reflected_sub div div_ divide divide_ rsub reflected_div floor_divide reflected_floor_divide remainder remainder_ reflected_remainder fmod fmod_ positive",
     "bitwise": "reflected_and reflected_or reflected_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift reflected_left_shift reflected_right_shift",
     "clamping": "clamp clamp_ clamp_min clamp_min_ clamp_max clamp_max_ clip clip_ where method_where lerp lerp_",
     "classification_losses": "nll_loss cross_entropy binary_cross_entropy binary_cross_entropy_with_logits multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss soft_margin_loss",
-    "comparison": "equal allclose",
+    "comparison": "equal allclose eq_ ne_ lt_ le_ gt_ ge_ not_equal_ less_ less_equal_ greater_ greater_equal_",
     "complex_numbers": "complex polar",
     "complex_views": "real imag resolve_conj resolve_neg is_conj is_neg",
     "conversion": "item tolist numpy to convert type type_as cpu cuda double float half method_bfloat16 long int short char byte bool cfloat cdouble get_device is_complex is_floating_point is_signed",

@@ -30,13 +30,6 @@ def norm(
     return G.linalg_vector_norm(input, order, dim, keepdim, dtype=dtype, out=out)  # type: ignore[no-any-return]
 
 
-def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Tensor:
-    """The vectors along `dim` divided by their norm, which is kept above `eps`."""
-    given: Any = input
-    size = P.expand_as(P.clamp_min(norm(input, p, dim, True), eps), given)
-    return given / size if out is None else P.div(given, size, out=out)  # type: ignore[no-any-return]
-
-
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The norms of the differences of two lists of vectors."""
     first: Any = x1

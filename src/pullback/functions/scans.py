@@ -7,10 +7,8 @@ from typing import Any
 import pullback.functions as P
 import pullback.generated as G
 from pullback.functions.reductions import _require_differentiable
-from pullback.tensor.return_types import return_type
+from pullback.tensor.return_types import named_results
 from pullback.tensor.tensor import Tensor
-
-_cummax, _cummin = return_type("cummax"), return_type("cummin")
 
 
 def cumsum(input: Tensor, dim: Any, *, dtype: Any = None, out: Any = None) -> Any:
@@ -29,12 +27,12 @@ def cumprod(input: Tensor, dim: Any, *, dtype: Any = None, out: Any = None) -> A
 
 def cummax(input: Tensor, dim: int, *, out: Any = None) -> Any:
     """The largest element up to each along `dim`, and its index."""
-    return _cummax(G.cummax(input, dim, out=out))
+    return named_results("cummax", G.cummax, input, dim, out=out)
 
 
 def cummin(input: Tensor, dim: int, *, out: Any = None) -> Any:
     """The smallest element up to each along `dim`, and its index."""
-    return _cummin(G.cummin(input, dim, out=out))
+    return named_results("cummin", G.cummin, input, dim, out=out)
 
 
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:

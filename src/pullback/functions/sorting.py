@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
-from pullback.tensor.return_types import return_type
+from pullback.tensor.return_types import named_results
 from pullback.tensor.tensor import Tensor
-
-_sort, _topk, _kthvalue, _mode = (return_type(name) for name in ("sort", "topk", "kthvalue", "mode"))
-_median, _nanmedian = return_type("median"), return_type("nanmedian")
 
 
 def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None, out: Any = None) -> Any:
@@ -20,8 +17,8 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool
     tensor([1., 2., 3.])
     """
     if stable is None:
-        return _sort(G.sort(input, dim, descending, out=out))
-    return _sort(G.sort_stable(input, stable, dim, descending, out=out))
+        return named_results("sort", G.sort, input, dim, descending, out=out)
+    return named_results("sort", G.sort_stable, input, stable, dim, descending, out=out)
 
 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
@@ -37,28 +34,28 @@ def msort(input: Tensor, *, out: Any = None) -> Tensor:
 
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, out: Any = None) -> Any:
     """The `k` largest (or smallest) elements along `dim`, and their indices."""
-    return _topk(G.topk(input, k, dim, largest, sorted, out=out))
+    return named_results("topk", G.topk, input, k, dim, largest, sorted, out=out)
 
 
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
     """The `k`-th smallest element along `dim`, counted from 1, and its index."""
-    return _kthvalue(G.kthvalue(input, k, dim, keepdim, out=out))
+    return named_results("kthvalue", G.kthvalue, input, k, dim, keepdim, out=out)
 
 
 def median(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The lower of the middle elements; along `dim` with its index."""
     if dim is None:
         return G.median_all(input)
-    return _median(G.median_dim(input, dim, keepdim, out=out))
+    return named_results("median", G.median_dim, input, dim, keepdim, out=out)
 
 
 def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The lower of the middle elements that are numbers; along `dim` with its index."""
     if dim is None:
         return G.nanmedian_all(input)
-    return _nanmedian(G.nanmedian_dim(input, dim, keepdim, out=out))
+    return named_results("nanmedian", G.nanmedian_dim, input, dim, keepdim, out=out)
 
 
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
     """The most frequent element along `dim`, and an index of it."""
-    return _mode(G.mode(input, dim, keepdim, out=out))
+    return named_results("mode", G.mode, input, dim, keepdim, out=out)

@@ -258,17 +258,11 @@ _FAMILIES = {
     """,
     "comparison": """
         eq
-        eq_
         ne
-        ne_
         lt
-        lt_
         le
-        le_
         gt
-        gt_
         ge
-        ge_
         isnan
         isinf
         isfinite

@@ -6,7 +6,7 @@ from typing import Any
 
 from pullback.backend.array_module import as_array, ndarray
 from pullback.backend.dtype import promote_arrays
-from pullback.graph.in_place import in_place, write_out
+from pullback.graph.in_place import write_out
 from pullback.graph.recording import note_inference
 from pullback.kernels.comparison import eq as eq_kernel
 from pullback.kernels.comparison import ge as ge_kernel
@@ -62,11 +62,6 @@ def eq(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     return result
 
 
-def eq_(input: Tensor, other: Any) -> Tensor:
-    """In-place version of eq."""
-    return in_place(eq, input, other)
-
-
 def ne(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     """Whether elements differ."""
     if process.changed:
@@ -98,11 +93,6 @@ def ne(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if process.changed:
         note_inference(result)
     return result
-
-
-def ne_(input: Tensor, other: Any) -> Tensor:
-    """In-place version of ne."""
-    return in_place(ne, input, other)
 
 
 def lt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
@@ -138,11 +128,6 @@ def lt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     return result
 
 
-def lt_(input: Tensor, other: Any) -> Tensor:
-    """In-place version of lt."""
-    return in_place(lt, input, other)
-
-
 def le(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     """Whether elements of `input` are smaller or equal."""
     if process.changed:
@@ -174,11 +159,6 @@ def le(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if process.changed:
         note_inference(result)
     return result
-
-
-def le_(input: Tensor, other: Any) -> Tensor:
-    """In-place version of le."""
-    return in_place(le, input, other)
 
 
 def gt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
@@ -214,11 +194,6 @@ def gt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     return result
 
 
-def gt_(input: Tensor, other: Any) -> Tensor:
-    """In-place version of gt."""
-    return in_place(gt, input, other)
-
-
 def ge(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     """Whether elements of `input` are greater or equal."""
     if process.changed:
@@ -250,11 +225,6 @@ def ge(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if process.changed:
         note_inference(result)
     return result
-
-
-def ge_(input: Tensor, other: Any) -> Tensor:
-    """In-place version of ge."""
-    return in_place(ge, input, other)
 
 
 def isnan(input: Tensor, *, out: Any = None) -> Tensor:

@@ -98,9 +98,9 @@ def max_all(input: Tensor, *, out: Any = None) -> Tensor:
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("max_all", out, max_all(input))
+        return write_out("max", out, max_all(input))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("max_all", "input", 1, input)
+        input = as_tensor_argument("max", "input", 1, input)
     input_array = input._array
     computed: Any = max_all_kernel(input_array)
     if type(computed) is not ndarray:
@@ -196,9 +196,9 @@ def min_all(input: Tensor, *, out: Any = None) -> Tensor:
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("min_all", out, min_all(input))
+        return write_out("min", out, min_all(input))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("min_all", "input", 1, input)
+        input = as_tensor_argument("min", "input", 1, input)
     input_array = input._array
     computed: Any = min_all_kernel(input_array)
     if type(computed) is not ndarray:
@@ -300,9 +300,9 @@ def max_dim(
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("max_dim", out, max_dim(input, dim, keepdim))
+        return write_out("max", out, max_dim(input, dim, keepdim))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("max_dim", "input", 1, input)
+        input = as_tensor_argument("max", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
     values_value, indices_value = max_dim_kernel(input_array, dim, keepdim)
@@ -413,9 +413,9 @@ def min_dim(
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("min_dim", out, min_dim(input, dim, keepdim))
+        return write_out("min", out, min_dim(input, dim, keepdim))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("min_dim", "input", 1, input)
+        input = as_tensor_argument("min", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
     values_value, indices_value = min_dim_kernel(input_array, dim, keepdim)

@@ -528,9 +528,9 @@ def norm_dim(
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("norm_dim", out, norm_dim(input, p, dim, keepdim))
+        return write_out("norm", out, norm_dim(input, p, dim, keepdim))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("norm_dim", "input", 1, input)
+        input = as_tensor_argument("norm", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     input_array = input._array
     computed: Any = norm_dim_kernel(input_array, p, dim, keepdim)

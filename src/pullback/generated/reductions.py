@@ -81,9 +81,9 @@ def sum_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("sum_all", out, sum_all(input, dtype=dtype))
+        return write_out("sum", out, sum_all(input, dtype=dtype))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("sum_all", "input", 1, input)
+        input = as_tensor_argument("sum", "input", 1, input)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
     computed: Any = sum_all_kernel(input_array, dtype=dtype)
@@ -276,9 +276,9 @@ def mean_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("mean_all", out, mean_all(input, dtype=dtype))
+        return write_out("mean", out, mean_all(input, dtype=dtype))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("mean_all", "input", 1, input)
+        input = as_tensor_argument("mean", "input", 1, input)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
     computed: Any = mean_all_kernel(input_array, dtype=dtype)
@@ -482,9 +482,9 @@ def prod_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("prod_all", out, prod_all(input, dtype=dtype))
+        return write_out("prod", out, prod_all(input, dtype=dtype))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("prod_all", "input", 1, input)
+        input = as_tensor_argument("prod", "input", 1, input)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
     computed: Any = prod_all_kernel(input_array, dtype=dtype)

@@ -199,9 +199,9 @@ def sort_stable(
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("sort_stable", out, sort_stable(input, stable, dim, descending))
+        return write_out("sort", out, sort_stable(input, stable, dim, descending))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("sort_stable", "input", 1, input)
+        input = as_tensor_argument("sort", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
     values_value, indices_value = sort_stable_kernel(input_array, stable, dim, descending)
@@ -562,9 +562,9 @@ def median_all(input: Tensor, *, out: Any = None) -> Tensor:
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("median_all", out, median_all(input))
+        return write_out("median", out, median_all(input))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("median_all", "input", 1, input)
+        input = as_tensor_argument("median", "input", 1, input)
     input_array = input._array
     computed: Any = median_all_kernel(input_array)
     if type(computed) is not ndarray:
@@ -660,9 +660,9 @@ def nanmedian_all(input: Tensor, *, out: Any = None) -> Tensor:
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("nanmedian_all", out, nanmedian_all(input))
+        return write_out("nanmedian", out, nanmedian_all(input))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("nanmedian_all", "input", 1, input)
+        input = as_tensor_argument("nanmedian", "input", 1, input)
     input_array = input._array
     computed: Any = nanmedian_all_kernel(input_array)
     if type(computed) is not ndarray:
@@ -764,9 +764,9 @@ def median_dim(
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("median_dim", out, median_dim(input, dim, keepdim))
+        return write_out("median", out, median_dim(input, dim, keepdim))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("median_dim", "input", 1, input)
+        input = as_tensor_argument("median", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
     values_value, indices_value = median_dim_kernel(input_array, dim, keepdim)
@@ -877,9 +877,9 @@ def nanmedian_dim(
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("nanmedian_dim", out, nanmedian_dim(input, dim, keepdim))
+        return write_out("nanmedian", out, nanmedian_dim(input, dim, keepdim))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("nanmedian_dim", "input", 1, input)
+        input = as_tensor_argument("nanmedian", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
     values_value, indices_value = nanmedian_dim_kernel(input_array, dim, keepdim)

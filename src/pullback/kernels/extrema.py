@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.dtype import is_float_or_complex
-from pullback.kernels.reduced_axes import largest_along, reduced_axes, refuse_complex, require_elements
+from pullback.kernels.reduced_axes import contiguous, largest_along, reduced_axes, refuse_complex, require_elements
 from pullback.typing import Array, Dim, Dims
 
 
@@ -60,15 +60,15 @@ def amax(input: Array, dim: Dims = (), keepdim: bool = False) -> Array:
     axes = reduced_axes(input, dim)
     if len(axes) == 1 and input.dtype.kind == "f":
         result = largest_along(input, axes[0])
-        return result if keepdim else np.squeeze(result, axes[0])
-    return np.max(input, axis=axes, keepdims=keepdim)  # type: ignore[no-any-return]
+        return contiguous(result if keepdim else np.squeeze(result, axes[0]))  # type: ignore[no-any-return]
+    return contiguous(np.max(input, axis=axes, keepdims=keepdim))  # type: ignore[no-any-return]
 
 
 def amin(input: Array, dim: Dims = (), keepdim: bool = False) -> Array:
     """The smallest element over `dim`, or over everything."""
     require_elements("amin", input, dim)
     refuse_complex("min_values_cpu", input)
-    return np.min(input, axis=reduced_axes(input, dim), keepdims=keepdim)  # type: ignore[no-any-return]
+    return contiguous(np.min(input, axis=reduced_axes(input, dim), keepdims=keepdim))  # type: ignore[no-any-return]
 
 
 def aminmax(input: Array, *, dim: Dim | None = None, keepdim: bool = False) -> tuple[Array, Array]:

@@ -52,22 +52,22 @@ def accurate_sum(input: Array, axes: tuple[int, ...], keepdim: bool) -> Any:
     (measured: 100000 x 64 float32 along axis 0: error 16 times smaller, time 1.3 times).
     """
     if input.dtype.itemsize == 2 and is_float_or_complex(input.dtype):
-        return np.sum(input, axis=axes, keepdims=keepdim, dtype=np.float32).astype(input.dtype)
+        return contiguous(np.sum(input, axis=axes, keepdims=keepdim, dtype=np.float32).astype(input.dtype))
     if len(axes) == input.ndim and input.size >= _LONG and input.dtype.kind in "fc" and input.flags.c_contiguous:
         return _sum_flat(input.reshape(-1), input.ndim if keepdim else 0)
     if input.dtype.char not in "fF":
-        return np.sum(input, axis=axes, keepdims=keepdim, dtype=input.dtype)
+        return contiguous(np.sum(input, axis=axes, keepdims=keepdim, dtype=input.dtype))
     slow = [a for a in axes if input.strides[a] != input.itemsize and input.shape[a] > 1]
     count = 1
     for axis in slow:
         count *= input.shape[axis]
     if count <= _SHORT or input.size == 0:
-        return np.sum(input, axis=axes, keepdims=keepdim)
+        return contiguous(np.sum(input, axis=axes, keepdims=keepdim))
     fast = tuple([a for a in axes if a not in slow])
     total = np.sum(input, axis=fast, keepdims=True) if fast else input
     for axis in sorted(slow, key=lambda a: -input.shape[a]):
         total = _sum_in_blocks(total, axis)
-    return total if keepdim else np.squeeze(total, axes)
+    return contiguous(total if keepdim else np.squeeze(total, axes))
 
 
 def _sum_flat(input: Array, ndim: int) -> Any:
@@ -78,6 +78,11 @@ def _sum_flat(input: Array, ndim: int) -> Any:
     whole = input.size - input.size % _ROW
     total = np.sum(_sum_in_blocks(input[:whole].reshape(-1, _ROW), 0)) + np.sum(input[whole:])
     return total.reshape((1,) * ndim) if ndim else total
+
+
+def contiguous(result: Any) -> Any:
+    """The result in C order, which NumPy does not give to reductions of transposed arrays."""
+    return result if result.flags.c_contiguous else np.ascontiguousarray(result)
 
 
 def largest_along(values: Array, axis: int) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback.backend.array_module import cast_array
 from pullback.backend.dtype import is_float_or_complex
-from pullback.kernels.reduced_axes import refuse_complex, require_floating, widened
+from pullback.kernels.reduced_axes import contiguous, refuse_complex, require_floating, widened
 from pullback.typing import Array, Dim, DType
 
 
@@ -30,7 +30,7 @@ def _accumulate(function: Any, input: Array, dim: int, dtype: DType | None) -> A
     if input.ndim == 0:
         return np.array(values)
     wide = {"f": np.dtype(np.float64), "F": np.dtype(np.complex128)}.get(widened(values).dtype.char, dtype)
-    return cast_array(function(values, axis=dim, dtype=wide), dtype)
+    return cast_array(contiguous(function(values, axis=dim, dtype=wide)), dtype)
 
 
 def reversed_cumsum(input: Array, dim: Dim) -> Array:
@@ -58,14 +58,14 @@ def _running(extremum: Any, reaches: Any, input: Array, dim: int) -> tuple[Array
         return np.array(input), np.zeros((), np.int64)
     if input.size == 0:
         return input.copy(), np.zeros(input.shape, np.int64)
-    values = extremum.accumulate(input, axis=dim)
+    values = contiguous(extremum.accumulate(input, axis=dim))
     new = reaches(input, values)
     if is_float_or_complex(input.dtype):
         new |= np.isnan(input)
     shape = [1] * input.ndim
     shape[dim] = -1
     places = np.arange(input.shape[dim]).reshape(shape)
-    return values, np.maximum.accumulate(np.where(new, places, 0), axis=dim)
+    return values, contiguous(np.maximum.accumulate(np.where(new, places, 0), axis=dim))
 
 
 def logcumsumexp(input: Array, dim: Dim) -> Array:

@@ -32,7 +32,15 @@ def _sorted(input: Array, dim: int, descending: bool) -> tuple[Array, Array]:
     if input.ndim == 0:
         return np.array(input), np.zeros((), np.int64)
     indices = order_along(input, dim, descending)
-    return np.take_along_axis(input, indices, dim), indices
+    values = np.take_along_axis(input, indices, dim)
+    return (values, indices) if input.flags.c_contiguous else (_in_layout(values, input), _in_layout(indices, input))
+
+
+def _in_layout(values: Array, pattern: Array) -> Array:
+    """The values with strides in the order of those of `pattern`."""
+    result = np.empty_like(pattern, values.dtype)
+    result[...] = values
+    return result
 
 
 def _refuse_complex_sort(input: Array) -> None:

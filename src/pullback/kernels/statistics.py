@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback.backend.array_module import cast_array
 from pullback.backend.dtype import is_float_or_complex, real_of
-from pullback.kernels.reduced_axes import accurate_sum, reduced_axes, reduced_count, widened
+from pullback.kernels.reduced_axes import accurate_sum, contiguous, reduced_axes, reduced_count, widened
 from pullback.typing import Array, Dims
 
 
@@ -54,6 +54,6 @@ def _moments(name: str, input: Array, dim: Dims, correction: float, keepdim: boo
     else:
         squares = np.multiply(distance, distance, out=distance if distance.ndim else None)
     variance = accurate_sum(np.asarray(squares), axes, True) / np.asarray(max(count - correction, 0), squares.dtype)
-    if keepdim:
-        return variance, mean
-    return np.squeeze(variance, axes), np.squeeze(mean, axes)
+    if not keepdim:
+        variance, mean = np.squeeze(variance, axes), np.squeeze(mean, axes)
+    return contiguous(variance), contiguous(mean)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
+from pullback.backend.dtype import int64
 from pullback.backend.naming import display_namespace
 
 
@@ -79,8 +80,25 @@ _FIELDS = {
 }
 
 RETURN_TYPES: dict[str, type[ReturnType]] = {
-    name: _make_type(name, tuple(fields.split())) for fields, names in _FIELDS.items() for name in names.split()
+    f"{name}{suffix}": _make_type(f"{name}{suffix}", tuple(fields.split()))
+    for fields, names in _FIELDS.items()
+    for name in names.split()
+    for suffix in ("", "_out")
 }
+
+
+def named_results(name: str, function: Callable[..., Any], *arguments: Any, out: Any = None, **options: Any) -> Any:
+    """The results of `function` under the names of PyTorch's function `name`, written to `out` if it is given."""
+    if out is None:
+        return RETURN_TYPES[name](function(*arguments, **options))
+    kind = RETURN_TYPES[f"{name}_out"]
+    if not isinstance(out, (tuple, list)):
+        raise TypeError(f"{name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}")
+    if len(out) != len(kind._fields):
+        raise TypeError(f"{name}(): argument 'out' must be {len(kind._fields)} Tensors, not {len(out)}")
+    if kind._fields[-1] == "indices" and out[-1].dtype is not int64:
+        raise RuntimeError(f"Expected out tensor to have dtype long int, but got {out[-1].dtype} instead")
+    return kind(function(*arguments, **options, out=tuple(out)))
 
 
 def return_type(name: str) -> type[ReturnType]:

@@ -1,4 +1,4 @@
-"""Rules of kernels/softmax.py."""
+"""Rules of kernels/softmaxes.py."""
 
 from __future__ import annotations
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.backend.array_module import cast_array
-from pullback.kernels.reduced_axes import floated, largest_along, reduced_axes, require_real_floating, widened
+from pullback.kernels.reduced_axes import (
+    contiguous,
+    floated,
+    largest_along,
+    reduced_axes,
+    require_real_floating,
+    widened,
+)
 from pullback.typing import Array, Dim, Dims
 
 
@@ -18,7 +25,7 @@ def softmax(input: Array, dim: Dim) -> Array:
     result = values - largest_along(values, dim)
     np.exp(result, out=result)
     result /= np.sum(result, axis=dim, keepdims=True)
-    return cast_array(result, input.dtype)
+    return cast_array(contiguous(result), input.dtype)
 
 
 def _alone(input: Array) -> Array:
@@ -46,7 +53,7 @@ def log_softmax(input: Array, dim: Dim) -> Array:
     result = values - largest_along(values, dim)
     total = np.sum(np.exp(result), axis=dim, keepdims=True)
     result -= np.log(total, out=total)
-    return cast_array(result, input.dtype)
+    return cast_array(contiguous(result), input.dtype)
 
 
 def log_softmax_grad(grad: Array, result: Array, dim: int) -> Array:
@@ -73,4 +80,4 @@ def logsumexp(input: Array, dim: Dims, keepdim: bool = False) -> Array:
     shifted = values - top
     total = np.log(np.sum(np.exp(shifted), axis=axes, keepdims=True))
     total = total + top
-    return cast_array(total if keepdim else np.squeeze(total, axes), floated(input).dtype)
+    return cast_array(contiguous(total if keepdim else np.squeeze(total, axes)), floated(input).dtype)

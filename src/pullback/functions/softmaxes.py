@@ -1,0 +1,58 @@
+"""Softmax and its relatives, with the dtype to compute in.
+
+`functional_<name>` is the form in nn.functional, where `dim` may be missing, with a warning.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pullback.generated as G
+from pullback.functions.conversion import to
+from pullback.tensor.tensor import Tensor
+
+
+def softmax(input: Tensor, dim: Any, dtype: Any = None, *, out: Any = None) -> Tensor:
+    """Exponentials along `dim`, divided by their sum.
+
+    >>> import pullback
+    >>> pullback.softmax(pullback.zeros(4), 0)
+    tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    """
+    return G.softmax(input if dtype is None else to(input, dtype), dim, out=out)  # type: ignore[no-any-return]
+
+
+def log_softmax(input: Tensor, dim: Any, dtype: Any = None, *, out: Any = None) -> Tensor:
+    """The logarithm of softmax along `dim`."""
+    return G.log_softmax(input if dtype is None else to(input, dtype), dim, out=out)  # type: ignore[no-any-return]
+
+
+def functional_softmax(input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """Exponentials along `dim`, divided by their sum."""
+    return softmax(input, _chosen_dim("softmax", input, dim, _stacklevel), dtype)
+
+
+def functional_log_softmax(input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """The logarithm of softmax along `dim`."""
+    return log_softmax(input, _chosen_dim("log_softmax", input, dim, _stacklevel), dtype)
+
+
+def softmin(input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """Softmax of the negative."""
+    return softmax(G.neg(input), _chosen_dim("softmin", input, dim, _stacklevel), dtype)
+
+
+def _chosen_dim(name: str, input: Tensor, dim: Any, stacklevel: int) -> Any:
+    if dim is not None:
+        return dim
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        stacklevel=stacklevel,
+    )
+    return 0 if input.ndim in (0, 1, 3) else 1
+
+
+def logsumexp(input: Tensor, dim: Any, keepdim: bool = False, *, out: Any = None) -> Tensor:
+    """The logarithm of the sum of exponentials over `dim`."""
+    return G.logsumexp(input, dim, keepdim, out=out)  # type: ignore[no-any-return]
