@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from pullback.kernels.reduced_axes import widened
+from pullback.kernels.accumulation import widened
 from pullback.typing import Array
 
 # Scores at a time; they stay in the cache.

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from pullback.kernels.reduced_axes import widened
+from pullback.kernels.accumulation import widened
 from pullback.kernels.windows import add_windows, offset_slices, pad_with, window_counts, window_view
 from pullback.typing import Array, Shape
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
-from pullback.kernels.reduced_axes import widened
+from pullback.kernels.accumulation import widened
 from pullback.typing import Array, Shape
 
 

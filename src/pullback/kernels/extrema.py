@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.dtype import is_float_or_complex
-from pullback.kernels.reduced_axes import contiguous, largest_along, reduced_axes, refuse_complex, require_elements
+from pullback.kernels.accumulation import contiguous, largest_along, reduced_axes, refuse_complex, require_elements
 from pullback.typing import Array, Dim, Dims
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import cast_array
-from pullback.kernels.reduced_axes import accurate_sum, widened
+from pullback.kernels.accumulation import accurate_sum, widened
 from pullback.typing import Array
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.backend.array_module import cast_array
+from pullback.kernels.accumulation import widened
 from pullback.kernels.losses import reduce_loss
-from pullback.kernels.reduced_axes import widened
 from pullback.typing import Array
 
 

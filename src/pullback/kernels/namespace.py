@@ -4,6 +4,7 @@ from __future__ import annotations
 
 # fmt: off
 FILES = {
+    "accumulation": "reduced_axes reduced_count accumulation_dtype widened floated accurate_sum contiguous largest_along require_elements refuse_complex refuse_unordered require_real_floating require_floating",
     "activation": "relu relu_grad sigmoid logsigmoid silu mish gelu softplus softshrink hardshrink hardtanh hardsigmoid hardswish elu celu leaky_relu prelu_kernel rrelu_with_noise threshold glu",
     "along_dim": "take_along put_along add_along take_reduced put_reduced shift",
     "arithmetic": "add sub rsub rsub_tensor mul div div_rounded floor_divide remainder remainder_scalar fmod fmod_scalar scaled_by neg reciprocal addcmul addcdiv gcd lcm conj",
@@ -39,7 +40,6 @@ FILES = {
     "positions": "normalized check_index flat_positions add_at broadcast_shape strided_positions",
     "printing": "corners widen magnitude_range",
     "rearranging": "flip roll rot90 repeat repeat_interleave_counts tril triu diag_embed repeat_back",
-    "reduced_axes": "reduced_axes reduced_count accumulation_dtype widened floated accurate_sum contiguous largest_along require_elements refuse_complex refuse_unordered require_real_floating require_floating",
     "reductions": "sum_all sum expand_reduced restore_reduced mean_all mean mean_grad prod_all prod product_of_others nansum not_nan count_not_nan count_nonzero any all",
     "resampling": "resample resample_back",
     "rounding": "floor ceil trunc round round_decimals frac sign signbit copysign copysign_scalar nextafter frexp ldexp heaviside zeros_of",

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from pullback.kernels.reduced_axes import require_floating, widened
+from pullback.kernels.accumulation import require_floating, widened
 from pullback.typing import Array, Shape
 
 

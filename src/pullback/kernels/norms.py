@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback.backend.array_module import cast_array
 from pullback.backend.dtype import is_float_or_complex, real_of, scalar_type_name
-from pullback.kernels.reduced_axes import accurate_sum, reduced_axes, widened
+from pullback.kernels.accumulation import accurate_sum, reduced_axes, widened
 from pullback.typing import Array, Dim, Dims, DType, Scalar
 
 

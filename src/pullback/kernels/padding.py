@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pullback.kernels.reduced_axes import widened
+from pullback.kernels.accumulation import widened
 from pullback.typing import Array, Scalar, Shape
 
 

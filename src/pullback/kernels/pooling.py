@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from pullback.kernels.reduced_axes import widened
+from pullback.kernels.accumulation import widened
 from pullback.kernels.windows import offset_slices, pad_with
 from pullback.typing import Array, Shape
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback.backend.array_module import cast_array
 from pullback.backend.dtype import is_float_or_complex, scalar_type_name
-from pullback.kernels.reduced_axes import accurate_sum, reduced_axes, reduced_count, refuse_complex, widened
+from pullback.kernels.accumulation import accurate_sum, reduced_axes, reduced_count, refuse_complex, widened
 from pullback.typing import Array, Dim, Dims, DType, Shape
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback.backend.array_module import cast_array
 from pullback.backend.dtype import is_float_or_complex
-from pullback.kernels.reduced_axes import contiguous, refuse_complex, require_floating, widened
+from pullback.kernels.accumulation import contiguous, refuse_complex, require_floating, widened
 from pullback.typing import Array, Dim, DType
 
 

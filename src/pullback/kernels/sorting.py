@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.dtype import is_float_or_complex, scalar_type_name
-from pullback.kernels.reduced_axes import refuse_unordered
+from pullback.kernels.accumulation import refuse_unordered
 from pullback.typing import Array, Dim
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback.backend.array_module import cast_array
 from pullback.backend.dtype import is_float_or_complex, real_of
-from pullback.kernels.reduced_axes import accurate_sum, contiguous, reduced_axes, reduced_count, widened
+from pullback.kernels.accumulation import accurate_sum, contiguous, reduced_axes, reduced_count, widened
 from pullback.typing import Array, Dims
 
 
