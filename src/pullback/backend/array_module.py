@@ -137,8 +137,15 @@ def restride(array: Array, shape: Shape, strides: tuple[int, ...], dtype: DType 
             return np.ndarray(shape, dtype, array, 0, strides)  # ten times faster than stride tricks
         except (TypeError, ValueError):
             pass  # the window reaches past the end of this view of a larger storage
-    window = np.lib.stride_tricks.as_strided(array, shape, strides)
-    return window if window.dtype == dtype else window.view(dtype)
+    if dtype != array.dtype:
+        array = _first_bytes(array, dtype)
+    return np.lib.stride_tricks.as_strided(array, shape, strides)
+
+
+def _first_bytes(array: Array, dtype: DType) -> Array:
+    """One element of another dtype that begins where `array` begins."""
+    one = np.lib.stride_tricks.as_strided(array.reshape(-1)[:1] if array.ndim == 0 else array, (1,), (array.itemsize,))
+    return np.lib.stride_tricks.as_strided(one.view(np.uint8), (dtype.itemsize,), (1,)).view(dtype)
 
 
 def flat_storage(array: Array) -> Array:

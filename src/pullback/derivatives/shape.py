@@ -10,6 +10,11 @@ def clone(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad)
 
 
+@linear(node="ToCopyBackward0", out=False)
+def copy_to(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad)
+
+
 @linear(node="CloneBackward0", out=False)
 def contiguous_copy(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad)

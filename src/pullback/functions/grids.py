@@ -23,7 +23,22 @@ def broadcast_shapes(*shapes: Any) -> Size:
     try:
         return Size(broadcast_shape(*given)) if given else Size(())
     except ValueError:
-        raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape") from None
+        raise _not_broadcastable(given) from None
+
+
+def _not_broadcastable(shapes: list[tuple[int, ...]]) -> RuntimeError:
+    known: tuple[int, ...] = ()
+    for position, shape in enumerate(shapes):
+        try:
+            known = broadcast_shape(known, shape)
+        except ValueError:
+            pairs = list(zip(reversed(known), reversed(shape), strict=False))
+            wrong = next(d for d, (a, b) in enumerate(pairs, 1) if a != b and 1 not in (a, b))
+            return RuntimeError(
+                f"Attempting to broadcast a dimension of length {shape[-wrong]} at -{wrong}! Mismatching argument at index "
+                f"{position} had {shape}; but expected shape should be broadcastable to {list(known)}"
+            )
+    return RuntimeError("the shapes cannot be broadcast together")
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
@@ -84,7 +99,6 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         column = (1,) * position + (-1,) + (1,) * (len(shape) - position - 1)
         grids.append(G.expand(G.view(tensor, tuple([shape[position] if n == -1 else n for n in column])), shape))
     if swapped:
-        grids = [G.transpose(g, 0, 1) for g in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 
@@ -115,7 +129,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         ordered = a <= b if with_replacement else a < b
         keep = ordered if keep is None else keep & ordered
     if keep is None:
-        return G.reshape(input, (-1, 1)) if r == 1 else G.zeros_in_shape(input, (0, r))  # type: ignore[no-any-return]
+        return stack([input], 1) if r == 1 else G.zeros_in_shape(input, (0, r))  # type: ignore[no-any-return]
     return stack([getitem(input, new_tensor(g[keep])) for g in grids], 1)
 
 

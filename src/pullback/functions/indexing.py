@@ -12,11 +12,13 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.array_module import cast_array, has_internal_overlap, is_array, is_number
-from pullback.backend.dtype import int64, is_float_or_complex, type_name
+from pullback.backend.dtype import int64, type_name
 from pullback.creation import tensor as tensor_of
 from pullback.graph.history import bump_version
+from pullback.kernels.creation import checked_fill
 from pullback.kernels.indexing import positions_of
 from pullback.kernels.scattering import index_put_into
+from pullback.kernels.shape import expand
 from pullback.modes.switches import process
 from pullback.tensor.arguments import as_int
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
@@ -69,7 +71,9 @@ def _slice_bounds(input: Tensor, dim: int, part: slice) -> tuple[int, int, int]:
     if not shape:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     step = 1 if part.step is None else as_int(part.step)
-    if step <= 0:
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    if step < 0:
         raise ValueError("step must be greater than zero")
     start = None if part.start is None else as_int(part.start)
     stop = None if part.stop is None else as_int(part.stop)
@@ -79,11 +83,15 @@ def _slice_bounds(input: Tensor, dim: int, part: slice) -> tuple[int, int, int]:
 
 def take_apart(input: Tensor, index: Any) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
     """Apply the basic parts of an index as views; return the view, the tensors of positions and their dimensions."""
+    if type(index) is list and len(index) < 32 and any(_is_index_part(item) for item in index):
+        index = tuple(index)
     items = index if isinstance(index, tuple) else (index,)
     items = tuple([_as_item(item) for item in items])
     specified = sum(_dimensions_of(item) for item in items)
     ndim = input._array.ndim
     if specified > ndim:
+        if ndim == 0 and len(items) == 1 and type(items[0]) is int:
+            _checked_position(input, 0, items[0], 0)
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
     result, dim, real_dim = input, 0, 0
     positions: list[Tensor] = []
@@ -115,6 +123,11 @@ def take_apart(input: Tensor, index: Any) -> tuple[Tensor, list[Tensor], tuple[i
     return result, positions, tuple(dims)
 
 
+def _is_index_part(item: Any) -> bool:
+    """Whether a list with this item means a tuple, as in PyTorch: x[[[0, 1], [1, 0]]] is x[[0, 1], [1, 0]]."""
+    return item is None or item is Ellipsis or isinstance(item, (slice, TensorBase, list, tuple)) or is_array(item)
+
+
 def _as_item(item: Any) -> Any:
     """One part of an index in its simplest form: None, Ellipsis, int, slice, or a Tensor of positions or truth values."""
     if item is None or item is Ellipsis or type(item) is int or type(item) is slice:
@@ -131,6 +144,8 @@ def _as_item(item: Any) -> Any:
     if is_array(item) or isinstance(item, (list, tuple, range)):
         made = _tensor_of_sequence(item)
         return int(made._array) if made._array.ndim == 0 and made._array.dtype.kind in "iu" else made
+    if isinstance(item, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(item).__name__}'")
     try:
         return as_int(item)
     except TypeError:
@@ -186,8 +201,7 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
         return
     part, positions, dims = _part_for_writing(input, index)
     if dims:
-        values = given if given._array.dtype == input._array.dtype else given.to(input.dtype)  # type: ignore[attr-defined]
-        G.index_put_(part, positions, dims, values)
+        G.index_put_(part, positions, dims, given)
     elif given._array.ndim == 0:
         G.fill_tensor_(part, given)
     else:
@@ -206,10 +220,11 @@ def _as_value(input: Tensor, value: Any) -> Tensor:
     if isinstance(value, Tensor):
         return value
     if isinstance(value, (bool, int, float, complex)) or is_number(value):
-        if isinstance(value, complex) and input._array.dtype.kind != "c":
-            raise RuntimeError("value cannot be converted to type float without overflow")
-        return tensor_of(value, dtype=input.dtype if is_float_or_complex(input._array.dtype) else None)
-    raise TypeError(f"can't assign a {type(value).__name__} to a {type_name(input._array.dtype)}")
+        dtype = input._array.dtype
+        return new_tensor(checked_fill((), value.item() if hasattr(value, "item") else value, dtype))
+    kind = type(value)
+    name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+    raise TypeError(f"can't assign a {name} to a {type_name(input._array.dtype)}")
 
 
 def _without_leading_ones(value: Tensor, ndim: int) -> Tensor:
@@ -223,14 +238,13 @@ def _without_leading_ones(value: Tensor, ndim: int) -> Tensor:
 def _write_unrecorded(input: Tensor, index: Any, values: Any) -> None:
     """Write without recording: nothing involved requires grad."""
     array = input._array
-    if has_internal_overlap(array):
+    if has_internal_overlap(array) and values.ndim:
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."
         )
     alias = new_tensor(array)
     part, positions, dims = _part_for_writing(alias, index)
-    values = cast_array(values, array.dtype)
     target = part._array
     if dims:
         index_put_into(target, [p._array for p in positions], dims, values, False)
@@ -238,13 +252,9 @@ def _write_unrecorded(input: Tensor, index: Any, values: Any) -> None:
         extra = values.ndim - target.ndim
         if extra > 0 and all(n == 1 for n in values.shape[:extra]):
             values = values.reshape(values.shape[extra:])
-        try:
-            target[...] = values
-        except ValueError:
-            raise RuntimeError(
-                f"The expanded size of the tensor must match the existing size at every non-singleton dimension. Target "
-                f"sizes: {list(target.shape)}.  Tensor sizes: {list(values.shape)}"
-            ) from None
+        if values.ndim and values.shape != target.shape:
+            values = expand(values, target.shape)
+        target[...] = cast_array(values, array.dtype)
     bump_version(input)
 
 

@@ -18,6 +18,8 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> Ten
     tensor([1, 2, 3])
     """
     dim = dim if axis is None else axis
+    if isinstance(tensors, (tuple, list)) and not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     tensors = as_tensor_list("cat", "tensors", 1, tensors)
     return G.cat(tensors, _checked_cat_dim(tensors, as_int(dim)), out=out)  # type: ignore[no-any-return]
 
@@ -60,6 +62,8 @@ concatenate = concat
 
 def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
     """The tensors, all of one shape, along a new dimension."""
+    if isinstance(tensors, (tuple, list)) and not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
     tensors = as_tensor_list("stack", "tensors", 1, tensors)
     shape = tensors[0]._array.shape
     for position, tensor in enumerate(tensors):

@@ -218,7 +218,7 @@ def resize_(input: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     _refuse_recorded(input, "resize")
     shape = sizes(size)
     if any(n < 0 for n in shape):
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+        raise RuntimeError(f"numel: integer multiplication overflow: sizes {list(shape)} must not be negative")
     array = input._array
     if shape == array.shape:
         return input
@@ -264,10 +264,17 @@ def set_(
     return input
 
 
+_c_names = {
+    "float32": "float", "float64": "double", "int64": "long int", "int32": "int", "int16": "short int",
+    "uint8": "unsigned char", "int8": "signed char",
+}  # fmt: skip
+
+
 def _check_same_dtype(input: Tensor, given: Dtype) -> None:
     if given is not input.dtype:
         raise RuntimeError(
-            f"Could not set tensor of type {given} to a tensor of type {input.dtype}: both must have one dtype"
+            f"Could not set tensor of type {_c_names.get(given.name, given.name)} to a tensor of type "
+            f"{_c_names.get(input.dtype.name, input.dtype.name)}"
         )
 
 
@@ -316,7 +323,7 @@ def map2_(input: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any
 
 def _mapped(name: str, input: Tensor, function: Callable[..., Any], others: tuple[Tensor, ...]) -> Tensor:
     if any(t._requires_grad for t in (input, *others)):
-        raise TypeError(f"can't call {name}() on a Variable that requires grad. Use var.detach().{name}() instead.")
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
     for other in others:
         if other.dtype is not input.dtype:
             raise TypeError(f"{name}(): the tensors must have one dtype, got {input.dtype} and {other.dtype}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.backend.dtype import scalar_type_name
 from pullback.functions.joining import stack
 from pullback.functions.shape import sizes
 from pullback.functions.view_copies import copy_of_view
@@ -67,10 +68,7 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {ndim}")
     if plane[0] == plane[1] or abs(plane[0] - plane[1]) == ndim:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {plane[0]} and dim1 = {plane[1]}")
-    for d in plane:
-        if not -ndim <= d < ndim:
-            raise RuntimeError(f"Rotation dim{plane.index(d)} out of range, dim{plane.index(d)} = {d}")
-    return G.rot90(input, k, plane)  # type: ignore[no-any-return]
+    return G.rot90(input, k, (wrap_dim(plane[0], ndim), wrap_dim(plane[1], ndim)))  # type: ignore[no-any-return]
 
 
 def repeat(input: Tensor, *repeats: Any, **named: Any) -> Tensor:
@@ -81,7 +79,9 @@ def repeat(input: Tensor, *repeats: Any, **named: Any) -> Tensor:
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
         )
     if any(n < 0 for n in times):
-        raise RuntimeError(f"Repeats cannot be negative, found {list(times)}")
+        lead = (1,) * (len(times) - input._array.ndim)
+        shape = [n * times[d] for d, n in enumerate(lead + input._array.shape)]
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {shape}")
     return G.repeat(input, times)  # type: ignore[no-any-return]
 
 
@@ -103,7 +103,7 @@ def repeat_interleave(
     if input._array.ndim == 0:
         input = G.reshape(input, (1,))
     if isinstance(repeats, Tensor) and repeats._array.size == 1:
-        repeats = int(repeats._array.reshape(()))
+        repeats = G.reshape(G.expand(repeats, (input._array.shape[at],)), (-1,))
     if not isinstance(repeats, Tensor):
         return _interleave_evenly(input, as_int(repeats), at)
     if repeats._array.ndim > 1:
@@ -120,7 +120,7 @@ def _interleaved_positions(repeats: Tensor) -> Tensor:
     """Position i as often as repeats[i] says."""
     counts = repeats._array
     if counts.dtype.kind != "i" or counts.itemsize < 4:
-        raise RuntimeError("repeats has to be Long or Int tensor")
+        raise NotImplementedError(f'"repeat_interleave_cpu" not implemented for {scalar_type_name(counts.dtype)!r}')
     if counts.size and int(counts.min()) < 0:
         raise RuntimeError("repeats can not be negative")
     steps = G.nonzero(G.ones_in_shape_of(repeats.detach()))._array.reshape(-1)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
-from pullback.backend.dtype import is_float_or_complex, scalar_type_name
+from pullback.graph.history import bump_version
 from pullback.graph.in_place import in_place, write_out
+from pullback.kernels.creation import checked_number
+from pullback.modes.switches import process
 from pullback.tensor.tensor import Tensor, TensorBase
 
 
@@ -19,16 +21,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """
     if isinstance(value, TensorBase):
         return G.masked_fill_tensor(input, mask, value)  # type: ignore[no-any-return]
-    _check_representable(input, value)
     return G.masked_fill(input, mask, value)  # type: ignore[no-any-return]
-
-
-def _check_representable(input: Tensor, value: Any) -> None:
-    dtype = input._array.dtype
-    if isinstance(value, complex) and dtype.kind != "c":
-        raise RuntimeError(f"value cannot be converted to type {scalar_type_name(dtype)} without overflow")
-    if isinstance(value, float) and not is_float_or_complex(dtype) and dtype.kind != "b" and value != int(value):
-        raise RuntimeError(f"value cannot be converted to type {scalar_type_name(dtype)} without overflow")
 
 
 def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
@@ -38,6 +31,10 @@ def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 def fill_(input: Tensor, value: Any) -> Tensor:
     """Overwrite every element with one value."""
+    if not process.changed and not input._requires_grad and not isinstance(value, TensorBase):
+        input._array[...] = checked_number(value, input._array.dtype)
+        bump_version(input)
+        return input
     return G.fill_tensor_(input, value) if isinstance(value, TensorBase) else G.fill_(input, value)  # type: ignore[no-any-return]
 
 
@@ -48,6 +45,10 @@ def fill(input: Tensor, value: Any) -> Tensor:
 
 def zero_(input: Tensor) -> Tensor:
     """Overwrite every element with zero."""
+    if not process.changed and not input._requires_grad:
+        input._array[...] = 0
+        bump_version(input)
+        return input
     return G.zero_(input)  # type: ignore[no-any-return]
 
 
@@ -107,7 +108,9 @@ def _positions_of(input: Tensor, indices: Any) -> tuple[Tensor, list[Tensor], tu
     from pullback.functions.indexing import take_apart
 
     if not isinstance(indices, (tuple, list)):
-        raise TypeError(f"index_put_(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}")
+        raise TypeError(
+            f"index_put(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}"
+        )
     return take_apart(input, tuple([slice(None) if i is None else _as_index_tensor(i) for i in indices]))
 
 

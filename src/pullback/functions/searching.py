@@ -8,7 +8,6 @@ import pullback.generated as G
 from pullback.functions.grids import broadcast_tensors
 from pullback.graph.in_place import write_out
 from pullback.kernels import searching as kernels
-from pullback.kernels.indexing import positions_of
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
 
 
@@ -21,7 +20,7 @@ def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
             [2]])
     """
     if as_tuple:
-        return tuple([new_tensor(p) for p in positions_of(input._array != 0)])
+        return G.unbind(G.nonzero(input if input._array.ndim else G.unsqueeze(input, 0)), 1)
     return G.nonzero(input, out=out)
 
 
@@ -37,11 +36,6 @@ def searchsorted(
     """Where each value would be inserted into the last dimension of a sorted sequence."""
     given = input if values is None else values
     array = given._array if isinstance(given, TensorBase) else kernels.as_value(given, sorted_sequence._array.dtype)
-    if isinstance(given, TensorBase) and given._array.dtype != sorted_sequence._array.dtype:
-        raise RuntimeError(
-            "torch.searchsorted(): boundary tensor and input value tensor should have same dtype, but got boundary tensor "
-            f"{sorted_sequence.dtype} and input value tensor {given.dtype}"
-        )
     order = None if sorter is None else sorter._array
     made = new_tensor(kernels.searchsorted(
         sorted_sequence._array, array, out_int32=out_int32, right=right, side=side, sorter=order

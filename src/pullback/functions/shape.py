@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.backend.array_module import cast_array, has_internal_overlap
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import is_float_or_complex
 from pullback.errors import dim_out_of_range
+from pullback.graph.history import bump_version
 from pullback.graph.in_place import in_place
 from pullback.kernels.broadcasting import is_expandable_to
-from pullback.kernels.shape import infer_shape
+from pullback.kernels.shape import infer_shape, view_dtype
+from pullback.modes.switches import process
 from pullback.tensor.arguments import as_int
 from pullback.tensor.tensor import Tensor, wrap_dim
 
@@ -38,15 +41,24 @@ def view(input: Tensor, *size: Any, **named: Any) -> Tensor:
     """The same memory in another shape or, given a dtype, its bytes read as another type."""
     if "dtype" in named or (len(size) == 1 and isinstance(size[0], Dtype)):
         return _view_dtype(input, named.get("dtype") or size[0])
-    return G.view(input, sizes((named["size"],)) if named else sizes(size))  # type: ignore[no-any-return]
+    try:
+        wanted = sizes((named["size"],)) if named else sizes(size)
+    except TypeError:
+        kinds = ", ".join(type(n).__name__ for n in size)
+        raise TypeError(
+            f"view() received an invalid combination of arguments - got ({kinds}), but it takes sizes or a dtype"
+        ) from None
+    return G.view(input, wanted)  # type: ignore[no-any-return]
 
 
 def _view_dtype(input: Tensor, wanted: Dtype) -> Tensor:
     if wanted is input.dtype:
         return G.alias(input)  # type: ignore[no-any-return]
-    if is_float_or_complex(wanted.numpy_dtype):
+    if input._requires_grad and is_float_or_complex(wanted.numpy_dtype):
         return G.view_dtype(input, wanted.numpy_dtype)  # type: ignore[no-any-return]
-    return G.view_dtype(input.detach(), wanted.numpy_dtype)  # type: ignore[no-any-return]
+    result = input.detach()
+    result._array = view_dtype(input._array, wanted.numpy_dtype)
+    return result
 
 
 def view_as(input: Tensor, other: Tensor) -> Tensor:
@@ -280,10 +292,17 @@ def is_contiguous(input: Tensor, memory_format: Any = None) -> bool:
 def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Overwrite the tensor with the values of `src`, which is broadcast and converted."""
     if not isinstance(src, Tensor):
+        if isinstance(src, (bool, int, float, complex)):
+            return G.fill_(input, src)  # type: ignore[no-any-return]
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
     if src is input:
         return input
     _check_expandable(src._array.shape, input._array.shape)
+    target = input._array
+    if not process.changed and not input._requires_grad and not src._requires_grad and not has_internal_overlap(target):
+        target[...] = cast_array(src._array, target.dtype)
+        bump_version(input)
+        return input
     return in_place(G.copy, input, src)  # type: ignore[no-any-return]
 
 

@@ -324,6 +324,17 @@ _FAMILIES = {
         TrilinearBackward0
         trilinear_tangent
     """,
+    "embedding_bags": """
+        embedding_bag_forward
+        EmbeddingBagForwardNode
+        embedding_bag_forward_tangent
+        put_rows
+        PutRowsBackward0
+        put_rows_tangent
+        take_rows
+        TakeRowsBackward0
+        take_rows_tangent
+    """,
     "embeddings": """
         embedding
         EmbeddingBackward0
@@ -1334,6 +1345,8 @@ _FORMULAS = {
     "pdist_back": "distances",
     "trilinear_back_first": "distances",
     "trilinear_back_weight": "distances",
+    "embedding_bag_back": "embedding_bags",
+    "embedding_bag_sample_back": "embedding_bags",
     "pow_grad_input": "exponential",
     "pow_grad_exponent": "exponential",
     "pow_base_grad": "exponential",

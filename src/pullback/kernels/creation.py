@@ -59,24 +59,36 @@ def _fill(array: Array, value: Scalar) -> Array:
     return array
 
 
-def _c_name(dtype: DType) -> str:
-    """What PyTorch's messages call an integer type."""
-    return f"{dtype}_t" if dtype.itemsize in (1, 8) else {2: "int16_t"}.get(dtype.itemsize, str(dtype))
+_C_NAMES = {
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "bool": "bool",
+    "int32": "int",
+}  # fmt: skip
+
+
+def checked_number(value: Scalar, dtype: DType) -> Any:
+    """A Python number as a NumPy scalar, refused where the type cannot hold it; fractions are cut off."""
+    if isinstance(value, complex) and dtype.kind != "c":
+        raise _overflow(dtype)
+    if dtype.kind in "iu" and not isinstance(value, complex):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise _overflow(dtype)
+        info, whole = np.iinfo(dtype), int(value)
+        if not (-info.max if dtype.kind == "u" else info.min) <= whole <= info.max:
+            raise _overflow(dtype)
+        return number_as(whole, dtype)
+    result = number_as(value, dtype)
+    if dtype.kind not in "bc" and math.isfinite(value) and not np.isfinite(result):  # type: ignore[arg-type]
+        raise _overflow(dtype)
+    return result
+
+
+def _overflow(dtype: DType) -> RuntimeError:
+    return RuntimeError(f"value cannot be converted to type {_C_NAMES.get(dtype.name, f'{dtype}_t')} without overflow")
 
 
 def checked_fill(shape: Shape, value: Scalar, dtype: DType) -> Array:
     """One value in every place, refused where the type cannot hold it."""
-    single: Array = np.empty((), dtype)
-    if dtype.kind in "iu" and not isinstance(value, complex):
-        info, whole = np.iinfo(dtype), int(value)
-        low = -info.max if dtype.kind == "u" else info.min
-        if not low <= whole <= info.max:
-            raise RuntimeError(f"value cannot be converted to type {_c_name(dtype)} without overflow")
-        value = number_as(whole, dtype)
-    elif isinstance(value, complex) and dtype.kind != "c":
-        raise RuntimeError(f"value cannot be converted to type {scalar_type_name(dtype).lower()} without overflow")
-    single[...] = value
-    return np.full(shape, single, dtype)
+    return np.full(shape, checked_number(value, dtype), dtype)
 
 
 def _holds_arrays(data: Any) -> bool:

@@ -98,7 +98,12 @@ def index_select(input: Array, dim: Dim, index: Array) -> Array:
     if input.ndim == 0:
         check_index(index, 1, 0)
         return input.reshape(1)[index.reshape(-1)].reshape(()) if index.size == 1 else input.reshape(1)[index]
-    check_index(index, input.shape[dim], dim)
+    size = input.shape[dim]
+    if index.size and not 0 <= int(index.min()) <= int(index.max()) < size:
+        if dim == 0:
+            raise IndexError("index out of range in self")
+        wrong = next(int(i) for i in index.reshape(-1) if not 0 <= i < size)
+        raise RuntimeError(f"INDICES element is out of DATA bounds, id={wrong} axis_dim={size}")
     return np.take(input, index.reshape(-1), axis=dim)
 
 
@@ -161,16 +166,16 @@ def take_back(grad: Array, shape: Shape, index: Array) -> Array:
 
 def masked_select(input: Array, mask: Array) -> Array:
     """The elements where `mask` is true, in one dimension."""
-    if mask.dtype != np.bool_ and mask.dtype != np.uint8:
+    if mask.dtype != np.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    values, chosen = np.broadcast_arrays(input, mask.astype(np.bool_))
+    values, chosen = np.broadcast_arrays(input, mask)
     return values[chosen]
 
 
 def masked_select_back(grad: Array, shape: Shape, mask: Array) -> Array:
     """The gradient of `masked_select`."""
     wide: Array = np.zeros(np.broadcast_shapes(shape, mask.shape), grad.dtype)
-    wide[np.broadcast_to(mask.astype(np.bool_), wide.shape)] = grad
+    wide[np.broadcast_to(mask, wide.shape)] = grad
     extra = wide.ndim - len(shape)
     axes = (*range(extra), *[extra + d for d, n in enumerate(shape) if n == 1 and wide.shape[extra + d] != 1])
     return wide.sum(axes, dtype=wide.dtype).reshape(shape) if axes else wide
@@ -180,7 +185,7 @@ def nonzero(input: Array) -> Array:
     """The positions of the elements that are not zero, a row for each."""
     if input.ndim == 0:
         return np.empty((int(input != 0), 0), np.int64)
-    return np.ascontiguousarray(np.argwhere(input))
+    return np.stack(np.nonzero(input)).T
 
 
 def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:

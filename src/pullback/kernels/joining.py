@@ -15,7 +15,9 @@ def cat(tensors: Arrays, dim: int = 0) -> Array:
     parts = [a for a in tensors if a.shape != (0,)]
     if not parts:
         return np.empty((0,), tensors[0].dtype)
-    return np.concatenate(parts, axis=dim)
+    shape = list(parts[0].shape)
+    shape[dim] = sum(a.shape[dim] for a in parts)
+    return np.concatenate(parts, axis=dim, out=np.empty(shape, parts[0].dtype))
 
 
 def cat_back(grad: Array, shapes: list[Shape], dtypes: list[Any], dim: int) -> list[Array]:
@@ -34,7 +36,8 @@ def cat_back(grad: Array, shapes: list[Shape], dtypes: list[Any], dim: int) -> l
 
 def stack(tensors: Arrays, dim: int = 0) -> Array:
     """The tensors along a new dimension."""
-    return np.stack(tensors, axis=dim)
+    shape = tensors[0].shape
+    return np.stack(tensors, axis=dim, out=np.empty((*shape[:dim], len(tensors), *shape[dim:]), tensors[0].dtype))
 
 
 def stack_back(grad: Array, dtypes: list[Any], dim: int) -> list[Array]:
@@ -105,7 +108,7 @@ def split_with_sizes_back(
 def unbind(input: Array, dim: Dim = 0) -> tuple[Array, ...]:
     """A view of each slice along a dimension."""
     if input.ndim == 0:
-        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     lead = (slice(None),) * dim
     return tuple([input[(*lead, i, ...)] for i in range(input.shape[dim])])
 

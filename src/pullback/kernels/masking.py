@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.backend.array_module import as_strided
-from pullback.backend.dtype import number_as, scalar_type_name
-from pullback.kernels.positions import broadcast_shape
+from pullback.backend.dtype import scalar_type_name
+from pullback.kernels.creation import checked_number
+from pullback.kernels.positions import broadcast_shape, check_broadcastable
 from pullback.kernels.scattering import row_major_copy
 from pullback.kernels.shape import diagonal, select_part
 from pullback.typing import Array, Dim, Scalar, Shape
@@ -21,7 +22,8 @@ def _as_mask(name: str, mask: Array) -> Array:
 def masked_fill(input: Array, mask: Array, value: Scalar) -> Array:
     """A copy of `input` with a number where `mask` is true."""
     chosen = _as_mask("masked_fill_", mask)
-    return np.where(chosen, np.asarray(number_as(value, input.dtype), input.dtype), input)
+    check_broadcastable(input.shape, mask.shape)
+    return np.where(chosen, np.asarray(checked_number(value, input.dtype), input.dtype), input)
 
 
 def masked_fill_tensor(input: Array, mask: Array, value: Array) -> Array:
@@ -45,13 +47,13 @@ def masked_scatter(input: Array, mask: Array, source: Array) -> Array:
             f"masked_scatter: expected self and source to have same dtypes but got {scalar_type_name(input.dtype)} and "
             f"{scalar_type_name(source.dtype)}"
         )
+    check_broadcastable(input.shape, mask.shape)
     shape = broadcast_shape(input.shape, mask.shape)
     chosen = np.broadcast_to(_as_mask("masked_scatter_", mask), shape)
     result = row_major_copy(np.broadcast_to(input, shape))
     count = int(np.count_nonzero(chosen))
     if count > source.size:
-        raise RuntimeError("masked_scatter: expected the number of elements in source to be at least the number of ones in "
-                           f"mask: {source.size} < {count}")  # fmt: skip
+        raise RuntimeError(f"Number of elements of source < number of ones in mask: {source.size} < {count}")
     result[chosen] = source.reshape(-1)[:count]
     return result
 
@@ -77,7 +79,9 @@ def select_scatter(input: Array, src: Array, dim: Dim, index: int) -> Array:
     result = row_major_copy(input)
     size = input.shape[dim]
     if not -size <= index < size:
-        raise IndexError(f"select_scatter(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}")
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}"
+        )
     part = select_part(result, dim, index)
     _check_part(part, src)
     part[...] = src
@@ -117,7 +121,7 @@ def as_strided_scatter(
 
 def fill(input: Array, value: Scalar) -> Array:
     """One number in the shape of `input`."""
-    return np.full(input.shape, number_as(value, input.dtype), input.dtype)
+    return np.full(input.shape, checked_number(value, input.dtype), input.dtype)
 
 
 def fill_tensor(input: Array, value: Array) -> Array:

@@ -12,7 +12,7 @@ from pullback.typing import Array, Shape
 
 def flip(input: Array, dims: Shape) -> Array:
     """A copy with the order along the dimensions reversed."""
-    return np.array(np.flip(input, dims), order="C", copy=True)
+    return np.array(np.flip(input, dims), order="K", copy=True)
 
 
 def roll(input: Array, shifts: Shape, dims: Shape) -> Array:

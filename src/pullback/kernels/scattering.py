@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.dtype import number_as, scalar_type_name
+from pullback.kernels.creation import checked_number
 from pullback.kernels.indexing import full_index
 from pullback.kernels.positions import add_at, check_index, flat_positions
 from pullback.typing import Array, Arrays, Dim, Scalar, Shape
@@ -96,7 +97,7 @@ def scatter_value(input: Array, dim: Dim, index: Array, value: Scalar) -> Array:
     """A copy of `input` with a number written at positions."""
     places = _flat("scatter", input, dim, index)
     result = row_major_copy(input)
-    result.reshape(-1)[places] = number_as(value, input.dtype)
+    result.reshape(-1)[places] = checked_number(value, input.dtype)
     return result
 
 
@@ -166,11 +167,12 @@ def index_add(input: Array, dim: Dim, index: Array, source: Array, *, alpha: Sca
     result = row_major_copy(input)
     if alpha != 1:
         source = source * number_as(alpha, input.dtype)
-    _check_source("index_add", input, dim, index, source)
-    _check_index_dtype("index_add", index, ("i4", "i8"))
+    _check_index_dtype("index_add_", index, ("i4", "i8"))
+    _check_source("index_add_", input, dim, index, source)
+    check_index(index, input.shape[dim] if input.ndim else 1, dim, error=RuntimeError)
     if input.dtype != source.dtype:
         raise RuntimeError(
-            f"index_add(): self ({scalar_type_name(input.dtype)}) and source ({scalar_type_name(source.dtype)}) must have "
+            f"index_add_(): self ({scalar_type_name(input.dtype)}) and source ({scalar_type_name(source.dtype)}) must have "
             "the same scalar type"
         )
     if input.ndim == 0:
@@ -187,27 +189,47 @@ def _check_index_dtype(name: str, index: Array, allowed: tuple[str, ...]) -> Non
 
 def _check_source(name: str, input: Array, dim: int, index: Array, source: Array) -> None:
     if index.ndim > 1:
-        raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim}")
+        raise IndexError(
+            f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} with type: "
+            f"{scalar_type_name(index.dtype)} and size: {list(index.shape)}"
+        )
     extent = source.shape[dim] if source.ndim else 1
     if index.size != extent:
         raise RuntimeError(
             f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim): ({extent}), for dim: {dim}"
         )
     own, other = list(input.shape), list(source.shape)
-    if own and other and own[:dim] + own[dim + 1 :] != other[:dim] + other[dim + 1 :]:
+    if own[:dim] + own[dim + 1 :] != other[:dim] + other[dim + 1 :] or (not own and source.size != 1):
         raise RuntimeError(
-            f"{name}(): Source/destination tensor must have same slice shapes. Destination slice shape: {own} at dimension "
-            f"{dim} and source slice shape: {other} at dimension {dim}."
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(input.shape)} source.shape = {list(source.shape)}"
         )
-    check_index(index, input.shape[dim] if input.ndim else 1, dim)
 
 
 def index_copy(input: Array, dim: Dim, index: Array, source: Array) -> Array:
     """A copy of `input` with slices of `source` written at positions of a dimension."""
-    _check_source("index_copy", input, dim, index, source)
-    _check_index_dtype("index_copy", index, ("i8",))
+    _check_index_dtype("index_copy_", index, ("i8",))
     if input.dtype != source.dtype:
-        raise RuntimeError("index_copy_(): self and source expected to have the same dtype")
+        raise RuntimeError(
+            f"index_copy_(): self and source expected to have the same dtype, but got (self) {scalar_type_name(input.dtype)} "
+            f"and (source) {scalar_type_name(source.dtype)}"
+        )
+    extent = source.shape[dim] if source.ndim else 1
+    own, other = list(input.shape), list(source.shape)
+    if own and other and own[:dim] + own[dim + 1 :] != other[:dim] + other[dim + 1 :]:
+        own.pop(dim), other.pop(dim)
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+            f"{' '.join(map(str, own))} at dimension {dim} and source slice shape: {' '.join(map(str, other))} at dimension {dim}."
+        )
+    if index.size != extent:
+        raise IndexError(
+            f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({extent})"
+        )
+    try:
+        check_index(index, input.shape[dim] if input.ndim else 1, dim)
+    except IndexError as error:
+        raise IndexError(f"index_copy_(): {error}") from None
     result = row_major_copy(input)
     if input.ndim == 0:
         result[...] = source.reshape(-1)[-1]
@@ -218,7 +240,7 @@ def index_copy(input: Array, dim: Dim, index: Array, source: Array) -> Array:
 
 def index_fill(input: Array, dim: Dim, index: Array, value: Scalar) -> Array:
     """A copy of `input` with a number at positions of a dimension."""
-    return index_fill_tensor(input, dim, index, np.asarray(number_as(value, input.dtype)))
+    return index_fill_tensor(input, dim, index, np.asarray(checked_number(value, input.dtype)))
 
 
 def index_fill_tensor(input: Array, dim: Dim, index: Array, value: Array) -> Array:
@@ -245,7 +267,9 @@ def index_reduce(
     """A copy of `input` with slices of `source` reduced into it at positions of a dimension."""
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
-    _check_source("index_reduce", input, dim, index, source)
+    _check_source("index_reduce_", input, dim, index, source)
+    if index.size and not 0 <= int(index.min()) <= int(index.max()) < (input.shape[dim] if input.ndim else 1):
+        raise IndexError("index out of range in self")
     if index.size == 0 or source.size == 0:
         return row_major_copy(input)
     return scatter_reduce(
@@ -270,7 +294,7 @@ def put(input: Array, index: Array, source: Array, accumulate: bool = False) -> 
     if index.dtype != np.int64:
         raise RuntimeError(f"put_(): Expected a long tensor for index, but got {scalar_type_name(index.dtype)}")
     if index.size != source.size:
-        raise RuntimeError(
+        raise IndexError(
             f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
             f"{source.size}, index.numel() = {index.size}"
         )

@@ -95,7 +95,7 @@ def bincount(input: Array, weights: Array | None = None, minlength: int = 0) -> 
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     if input.dtype.kind not in "iu":
-        raise RuntimeError(f'"bincount_cpu" not implemented for {scalar_type_name(input.dtype)!r}')
+        raise NotImplementedError(f'"bincount_cpu" not implemented for {scalar_type_name(input.dtype)!r}')
     if input.ndim != 1 or (input.size and int(input.min()) < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if weights is not None and weights.shape != input.shape:
@@ -109,7 +109,9 @@ def bincount(input: Array, weights: Array | None = None, minlength: int = 0) -> 
 def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Array:
     """How many elements lie in each of `bins` equal intervals; elements outside are left out."""
     if bins <= 0:
-        raise RuntimeError(f"bins must be > 0, but got {bins} for dimension 0")
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if input.dtype.kind not in "fV":
+        raise NotImplementedError(f'"histogram_cpu" not implemented for {scalar_type_name(input.dtype)!r}')
     values = input.reshape(-1).astype(np.float64)
     low, high = float(min), float(max)
     if low == high and values.size:
@@ -119,7 +121,7 @@ def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Arra
     if not (np.isfinite(low) and np.isfinite(high)):
         raise RuntimeError(f"range of [{low}, {high}] is not finite")
     if low > high:
-        raise RuntimeError("max must be larger than min")
+        raise RuntimeError("torch.histc: max must be larger than min")
     inside = values[(values >= low) & (values <= high)]
     places = ((inside - low) * bins / (high - low)).astype(np.int64)
     return np.bincount(np.minimum(places, bins - 1), minlength=bins).astype(input.dtype)

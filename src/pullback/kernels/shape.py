@@ -12,11 +12,17 @@ import numpy as np
 
 from pullback.backend.array_module import as_strided as strided_window
 from pullback.backend.array_module import cast_array, copy_array, restride
+from pullback.backend.dtype import scalar_type_name, type_name
 from pullback.typing import Array, Dim, DType, Shape
 
 
 def clone(input: Array) -> Array:
     """A copy."""
+    return copy_array(np.asarray(input))
+
+
+def copy_to(input: Array) -> Array:
+    """A copy, as `to(copy=True)` makes it."""
     return copy_array(np.asarray(input))
 
 
@@ -124,31 +130,34 @@ def view_dtype(input: Array, dtype: DType) -> Array:
         return np.empty((*input.shape[:-1], size), dtype)
     if input.flags.c_contiguous:
         return input.view(dtype)
-    first = input[(*[slice(1)] * input.ndim,)].reshape(-1)
-    start = first.view(dtype) if ratio > 1 else restride(first, (1,), (dtype.itemsize,), dtype)
-    return restride(start, (*input.shape[:-1], size), (*input.strides[:-1], dtype.itemsize))
+    return restride(input, (*input.shape[:-1], size), (*input.strides[:-1], dtype.itemsize), dtype)
+
+
+def _name(dtype: DType) -> str:
+    return scalar_type_name(dtype)
 
 
 def _check_view_dtype(input: Array, dtype: DType) -> None:
     if input.ndim == 0:
         raise RuntimeError(
-            f"self.dim() cannot be 0 to view {input.dtype} as {dtype} (different element sizes)"
+            f"self.dim() cannot be 0 to view {_name(input.dtype)} as {_name(dtype)} (different element sizes)"
         )
     if input.shape[-1] > 1 and input.strides[-1] != input.itemsize:
         raise RuntimeError(
-            f"self.stride(-1) must be 1 to view {input.dtype} as {dtype} (different element sizes), but got "
+            f"self.stride(-1) must be 1 to view {_name(input.dtype)} as {_name(dtype)} (different element sizes), but got "
             f"{input.strides[-1] // input.itemsize}"
         )
     if dtype.itemsize > input.itemsize:
         ratio = dtype.itemsize // input.itemsize
         if input.shape[-1] % ratio:
             raise RuntimeError(
-                f"self.size(-1) must be divisible by {ratio} to view {input.dtype} as {dtype} (different element sizes), "
-                f"but got {input.shape[-1]}"
+                f"self.size(-1) must be divisible by {ratio} to view {_name(input.dtype)} as {_name(dtype)} (different "
+                f"element sizes), but got {input.shape[-1]}"
             )
         if any(stride % dtype.itemsize for stride in input.strides[:-1]):
             raise RuntimeError(
-                f"self.stride(0) must be divisible by {ratio} to view {input.dtype} as {dtype} (different element sizes)"
+                f"self.stride(0) must be divisible by {ratio} to view {_name(input.dtype)} as {_name(dtype)} (different "
+                "element sizes)"
             )
 
 
@@ -161,8 +170,8 @@ def expand(input: Array, size: Shape) -> Array:
     lead = len(size) - len(shape)
     if lead < 0:
         raise RuntimeError(
-            f"expand: the number of sizes provided ({len(size)}) must be greater or equal to the number of dimensions in "
-            f"the tensor ({len(shape)}): sizes {list(size)}, tensor {list(shape)}"
+            f"expand({type_name(input.dtype)}{{{list(shape)}}}, size={list(size)}): the number of sizes provided "
+            f"({len(size)}) must be greater or equal to the number of dimensions in the tensor ({len(shape)})"
         )
     new_shape, new_strides = list(size), [0] * len(size)
     for position in range(len(size) - 1, -1, -1):
@@ -171,12 +180,14 @@ def expand(input: Array, size: Shape) -> Array:
             have, stride = shape[position - lead], strides[position - lead]
         else:
             have = 1
-            stride = (new_shape[position + 1] * new_strides[position + 1]) if position + 1 < len(size) else input.itemsize
+            last = position + 1 == len(size)
+            stride = input.itemsize if last else new_shape[position + 1] * new_strides[position + 1]
         if wanted == -1 and position >= lead:
             new_shape[position] = wanted = have
         if wanted < 0:
             raise RuntimeError(
-                f"The expanded size of the tensor ({wanted}) isn't allowed in a leading, non-existing dimension {position}"
+                f"The expanded size of the tensor ({wanted}) isn't allowed in a leading, non-existing dimension "
+                f"{position}"
             )
         if have != wanted and have != 1:
             raise RuntimeError(
