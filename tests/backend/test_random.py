@@ -113,7 +113,7 @@ def test_a_very_long_permutation_exchanges_downwards(monkeypatch: pytest.MonkeyP
 def test_the_state_has_the_bytes_of_torch() -> None:
     generator = seeded()
     random.normal((1,), F32, generator=generator)
-    state = generator.get_state()
+    state = generator.pack_state()
     assert state.dtype == np.uint8
     assert state.shape == (5056,)
     words = state.copy()
@@ -128,7 +128,7 @@ def test_a_state_that_is_set_continues(drawn: int) -> None:
     generator = seeded()
     random.uniform((drawn,), F32, generator=generator)
     random.normal((1,), F32, generator=generator)
-    other = Generator().set_state(generator.get_state())
+    other = Generator().set_state(generator.pack_state())
     np.testing.assert_array_equal(
         random.normal((5,), F64, generator=other), random.normal((5,), F64, generator=generator)
     )
@@ -165,7 +165,7 @@ def test_unseeded_generators_start_alike_and_seed_makes_them_differ() -> None:
 
 
 def test_the_default_generator_is_used_when_none_is_named() -> None:
-    before = random.default_generator.get_state()
+    before = random.default_generator.pack_state()
     random.default_generator.manual_seed(SEED)
     actual = random.uniform((2,), F32).tolist()
     random.default_generator.set_state(before)
@@ -178,7 +178,7 @@ def test_rejection_gives_back_what_it_read_ahead() -> None:
     expected = random.poisson(rates, together)
     actual = np.concatenate([random.poisson(rates[i : i + 1], apart) for i in range(4)])
     np.testing.assert_array_equal(actual, expected)
-    assert together.get_state().tobytes() == apart.get_state().tobytes()
+    assert together.pack_state().tobytes() == apart.pack_state().tobytes()
 
 
 def test_threads_share_a_generator_without_losing_numbers() -> None:
