@@ -27,3 +27,30 @@ def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_typ
     weight._array[...] = renormalized_rows(weight._array, indices._array, max_norm, norm_type)
     bump_version(weight)
     return weight
+
+
+def embedding_bag(
+    weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
+    per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    """Sums (mode 0), means (1) or maxima (2) of bags of rows; each offset begins a bag.
+
+    Also, as in PyTorch, the bag of each index, the size of each bag and the rows that maxima come from.
+    """
+    starts = offsets
+    if include_last_offset:
+        starts = G.slice_view(offsets, 0, 0, offsets._array.shape[0] - 1, 1)
+    if offsets._array.size and int(offsets._array[0]) != 0:
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got "
+            f"{int(offsets._array[0])}"
+        )
+    if offsets._array.size and int(offsets._array[-1]) > indices._array.shape[0]:
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length {indices._array.shape[0]} but got offsets[-1] of "
+            f"{int(offsets._array[-1])}"
+        )
+    result, owner, _, sizes, chosen = G.embedding_bag_forward(
+        weight, indices, starts, per_sample_weights, mode, -1 if padding_idx is None else padding_idx, scale_grad_by_freq
+    )
+    return result, owner, sizes, chosen

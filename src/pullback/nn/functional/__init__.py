@@ -11,7 +11,7 @@ from typing import Any
 
 _FILES = {
     "attention": "scaled_dot_product_attention multi_head_attention_forward",
-    "bilinear_products": "bilinear gumbel_softmax",
+    "sampling": "gumbel_softmax",
     "dropouts": "dropout alpha_dropout feature_alpha_dropout dropout1d dropout2d dropout3d",
     "embeddings": "embedding one_hot embedding_bag",
     "folding": "unfold fold",
@@ -20,10 +20,13 @@ _FILES = {
     "padding": "pad",
     "pooling": (
         "max_pool1d max_pool2d max_pool3d max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices "
+        "lp_pool1d lp_pool2d lp_pool3d"
+    ),
+    "pooling_to_size": (
         "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d adaptive_max_pool1d_with_indices "
         "adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices adaptive_avg_pool2d adaptive_avg_pool3d "
         "fractional_max_pool2d fractional_max_pool3d fractional_max_pool2d_with_indices "
-        "fractional_max_pool3d_with_indices lp_pool1d lp_pool2d lp_pool3d max_unpool1d max_unpool2d max_unpool3d"
+        "fractional_max_pool3d_with_indices max_unpool1d max_unpool2d max_unpool3d"
     ),
 }
 _HERE = {name: f"pullback.nn.functional.{file}" for file, names in _FILES.items() for name in names.split()}
@@ -40,7 +43,7 @@ _SHARED = frozenset(
         "ctc_loss gaussian_nll_loss hinge_embedding_loss kl_div l1_loss linear_cross_entropy mse_loss "
         "margin_ranking_loss multilabel_margin_loss multilabel_soft_margin_loss multi_margin_loss nll_loss huber_loss "
         "smooth_l1_loss soft_margin_loss triplet_margin_loss triplet_margin_with_distance_loss "
-        "pixel_shuffle pixel_unshuffle channel_shuffle native_channel_shuffle pairwise_distance cosine_similarity pdist"
+        "pixel_shuffle pixel_unshuffle channel_shuffle native_channel_shuffle pairwise_distance cosine_similarity pdist bilinear"
     ).split()
 )
 

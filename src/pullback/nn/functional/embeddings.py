@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pullback import functions
+from pullback.creation import arange
 from pullback.kernels.embeddings import index_range, one_hot_rows
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -48,3 +49,61 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if num_classes != -1 and num_classes <= high:
         raise RuntimeError("Class values must be smaller than num_classes.")
     return new_tensor(one_hot_rows(tensor._array, high + 1 if num_classes == -1 else num_classes))
+
+
+def embedding_bag(
+    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
+    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False, padding_idx: int | None = None,
+) -> Tensor:  # fmt: skip
+    """The sum, mean or max of each bag of rows: each row of a matrix `input`, or from each of `offsets` of a vector."""
+    if per_sample_weights is not None and input.shape != per_sample_weights.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same "
+            f"shape as the input ({input.shape})"
+        )
+    input, starts, per_sample_weights = _as_bags(input, offsets, per_sample_weights)
+    modes = {"sum": 0, "mean": 1, "max": 2}
+    if mode not in modes:
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
+            f"mode='{mode}')"
+        )
+    if max_norm is not None:
+        functions.embedding_renorm_(weight, input, max_norm, norm_type)
+    if padding_idx is not None:
+        rows = weight._array.shape[0]
+        if not -rows <= padding_idx < rows:
+            raise RuntimeError("padding_idx must be within the number of embeddings")
+        padding_idx %= rows
+    return functions.embedding_bag(  # type: ignore[no-any-return]
+        weight, input, starts, scale_grad_by_freq, modes[mode], sparse, per_sample_weights, include_last_offset, padding_idx
+    )[0]
+
+
+def _as_bags(
+    input: Tensor, offsets: Tensor | None, per_sample_weights: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Indices, offsets and weights as vectors."""
+    if input._array.ndim == 2:
+        if offsets is not None:
+            raise ValueError(
+                f"if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
+                f"sequences. However, found offsets of type {type(offsets)}"
+            )
+        bags, length = input._array.shape
+        weights = None if per_sample_weights is None else functions.reshape(per_sample_weights, (-1,))
+        return functions.reshape(input, (-1,)), arange(0, bags * length, length or 1, dtype=input.dtype), weights
+    if input._array.ndim != 1:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input._array.ndim}")
+    if offsets is None:
+        raise ValueError("offsets has to be a 1D Tensor but got None")
+    if offsets._array.ndim != 1:
+        raise ValueError("offsets has to be a 1D Tensor")
+    return input, offsets, per_sample_weights

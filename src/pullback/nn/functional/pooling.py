@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from pullback import functions
@@ -44,3 +45,60 @@ def max_pool3d(
 ) -> Any:  # fmt: skip
     """The largest element of each window of (N, C, D, H, W) or (C, D, H, W)."""
     return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def max_pool1d_with_indices(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """As `max_pool1d`, with the positions of the maxima."""
+    return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+
+def max_pool2d_with_indices(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """As `max_pool2d`, with the flat positions of the maxima."""
+    return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+
+def max_pool3d_with_indices(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """As `max_pool3d`, with the flat positions of the maxima."""
+    return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+
+def _lp_pool(
+    dims: int, input: Tensor, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool
+) -> Tensor:
+    name = f"avg_pool{dims}d"
+    kernel = kernel_size if isinstance(kernel_size, (tuple, list)) else (kernel_size,) * dims
+    window = () if stride is None else stride
+    powers = functions.pow(input, norm_type)
+    mean = getattr(functions, name)(powers, kernel_size, window, 0, ceil_mode)
+    clipped = functions.mul(functions.sign(mean), functions.relu(functions.abs(mean)))
+    return functions.pow(functions.mul(clipped, math.prod(kernel)), 1.0 / norm_type)  # type: ignore[no-any-return]
+
+
+def lp_pool1d(
+    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+) -> Tensor:
+    """The p-norm of each window of (N, C, L) or (C, L)."""
+    return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool2d(
+    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+) -> Tensor:
+    """The p-norm of each window of (N, C, H, W) or (C, H, W)."""
+    return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool3d(
+    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+) -> Tensor:
+    """The p-norm of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)

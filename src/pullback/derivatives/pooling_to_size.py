@@ -1,0 +1,55 @@
+"""Rules of kernels/pooling_to_size.py."""
+
+from __future__ import annotations
+
+from pullback.rules import F, Pullback, Tensor, general, linear, tangent, wrt
+
+
+@general(node="AdaptiveMaxPool2DBackward0", outputs=("values", "indices"), differentiable=(True, False), out=False)
+def adaptive_max_pool2d(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
+    return wrt(input=F.put_in_planes(grad, indices, input.shape[-2:]))
+
+
+@tangent
+def adaptive_max_pool2d_tangent(input_tangent: Tensor, *, indices: Tensor) -> Tensor:
+    return (F.take_from_planes(input_tangent, indices, 2), None)
+
+
+@general(node="AdaptiveMaxPool3DBackward0", outputs=("values", "indices"), differentiable=(True, False), out=False)
+def adaptive_max_pool3d(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
+    return wrt(input=F.put_in_planes(grad, indices, input.shape[-3:]))
+
+
+@tangent
+def adaptive_max_pool3d_tangent(input_tangent: Tensor, *, indices: Tensor) -> Tensor:
+    return (F.take_from_planes(input_tangent, indices, 3), None)
+
+
+@general(node="FractionalMaxPool2DBackward0", outputs=("values", "indices"), differentiable=(True, False), out=False)
+def fractional_max_pool2d(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
+    return wrt(input=F.put_in_planes(grad, indices, input.shape[-2:]))
+
+
+@tangent
+def fractional_max_pool2d_tangent(input_tangent: Tensor, *, indices: Tensor) -> Tensor:
+    return (F.take_from_planes(input_tangent, indices, 2), None)
+
+
+@general(node="FractionalMaxPool3DBackward0", outputs=("values", "indices"), differentiable=(True, False), out=False)
+def fractional_max_pool3d(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
+    return wrt(input=F.put_in_planes(grad, indices, input.shape[-3:]))
+
+
+@tangent
+def fractional_max_pool3d_tangent(input_tangent: Tensor, *, indices: Tensor) -> Tensor:
+    return (F.take_from_planes(input_tangent, indices, 3), None)
+
+
+@linear(node="MaxUnpool2DBackward0", out=False)
+def max_unpool2d(grad: Tensor, input: Tensor, indices: Tensor) -> Pullback:
+    return wrt(input=F.take_from_planes(grad, indices, 2))
+
+
+@linear(node="MaxUnpool3DBackward0", out=False)
+def max_unpool3d(grad: Tensor, input: Tensor, indices: Tensor) -> Pullback:
+    return wrt(input=F.take_from_planes(grad, indices, 3))

@@ -1,0 +1,90 @@
+"""Distances and similarities of vectors."""
+
+from __future__ import annotations
+
+import pullback.generated as G
+from pullback import functions
+from pullback.kernels.distances import joint_shape
+from pullback.tensor.tensor import Tensor
+
+
+def cdist(
+    x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
+) -> Tensor:
+    """The p-norm distances of each row of (*, P, M) from each of (*, R, M).
+
+    >>> import pullback
+    >>> pullback.cdist(pullback.tensor([[0.0, 0.0]]), pullback.tensor([[3.0, 4.0], [0.0, 1.0]]))
+    tensor([[5., 1.]])
+    """
+    modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+    if compute_mode not in modes:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode: one of {modes}")
+    a, b = x1._array, x2._array
+    for name, array in (("X1", a), ("X2", b)):
+        if array.ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {array.ndim}D")
+    if a.shape[-1] != b.shape[-1]:
+        raise RuntimeError(
+            f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: {b.shape[-1]}"
+        )
+    if p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    batch = joint_shape(a.shape[:-2], b.shape[:-2])
+    x1, x2 = (functions.expand(t, (*batch, *t._array.shape[-2:])) if t._array.shape[:-2] != batch else t for t in (x1, x2))
+    many = a.shape[-2] > 25 or b.shape[-2] > 25
+    if p == 2 and (compute_mode == modes[1] or (compute_mode == modes[0] and many)):
+        return G.view(G.euclidean_dist(x1, x2), (*batch, a.shape[-2], b.shape[-2]))  # type: ignore[no-any-return]
+    return G.cdist_forward(x1, x2, float(p))  # type: ignore[no-any-return]
+
+
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """The p-norm distances of all pairs of rows of a matrix."""
+    if input._array.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    return G.pdist_forward(input, float(p))  # type: ignore[no-any-return]
+
+
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Tensor:
+    """The p-norms of the differences of the last dimensions, with `eps` added to each difference."""
+    return functions.norm(functions.add(functions.sub(x1, x2), eps), p, -1, keepdim)  # type: ignore[no-any-return]
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors along `dim`; norms below `eps` count as `eps`."""
+    shape = joint_shape(x1._array.shape, x2._array.shape)
+    first, second = (functions.expand(t, shape) if t._array.shape != shape else t for t in (x1, x2))
+    return functions.sum(functions.mul(_direction(first, dim, eps), _direction(second, dim, eps)), dim)  # type: ignore[no-any-return]
+
+
+def _direction(vectors: Tensor, dim: int, eps: float) -> Tensor:
+    norm = functions.linalg_vector_norm(vectors, 2, (dim,), True)
+    return functions.div(vectors, functions.clamp_min(norm, eps))  # type: ignore[no-any-return]
+
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """`input1 @ weight[o] @ input2` for each output o, plus `bias`."""
+    a, b, w = input1._array, input2._array, weight._array
+    if a.ndim != b.ndim:
+        raise RuntimeError(f"bilinear(): input dimensions do not match: got {a.ndim} and {b.ndim}")
+    for d, (n, m) in enumerate(zip(a.shape[:-1], b.shape[:-1], strict=True)):
+        if n != m:
+            raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {d}: got {n} and {m}")
+    for position, (array, size) in enumerate(((a, w.shape[1]), (b, w.shape[2])), 1):
+        if array.shape[-1] != size:
+            raise RuntimeError(
+                f"bilinear(): input{position} size does not match weight size: got {array.shape[-1]} but expected {size}"
+            )
+    if bias is not None and bias._array.shape != (w.shape[0],):
+        raise RuntimeError(
+            f"bilinear(): bias size does not match weight size: got {list(bias._array.shape)} but expected {w.shape[0]}"
+        )
+    flat = G.trilinear(functions.reshape(input1, (-1, a.shape[-1])), functions.reshape(input2, (-1, b.shape[-1])), weight)
+    result = G.view(flat, (*a.shape[:-1], w.shape[0]))
+    return result if bias is None else functions.add(result, bias)  # type: ignore[no-any-return]
+
+

@@ -1,0 +1,42 @@
+"""Pooling to given sizes, in the forms that PyTorch's top-level functions have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.generated as G
+from pullback.tensor.arguments import as_int
+from pullback.tensor.tensor import Tensor
+
+
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """The means of `output_size` windows that cover (N, C, L) or (C, L).
+
+    >>> import pullback
+    >>> pullback.adaptive_avg_pool1d(pullback.tensor([[1.0, 3.0, 5.0, 7.0]]), 2)
+    tensor([[2., 6.]])
+    """
+    size = _one("adaptive_avg_pool1d", input, output_size)
+    rows = G.unsqueeze(input, input._array.ndim - 1)
+    pooled = G.mean(rows, (-2, -1), True) if size == 1 else G.adaptive_avg_pool2d(rows, (1, size))
+    return G.squeeze_dim(pooled, -2)  # type: ignore[no-any-return]
+
+
+def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+    """The maxima of `output_size` windows that cover (N, C, L) or (C, L), and their positions."""
+    size = _one("adaptive_max_pool1d", input, output_size)
+    values, indices = G.adaptive_max_pool2d(G.unsqueeze(input, input._array.ndim - 1), (1, size))
+    return G.squeeze_dim(values, -2), G.squeeze_dim(indices, -2)
+
+
+def _one(function: str, input: Tensor, output_size: Any) -> int:
+    if input._array.ndim not in (2, 3):
+        raise RuntimeError(
+            f"Expected 2 to 3 dimensions, but got {input._array.ndim}-dimensional tensor for argument #1 'self' (while "
+            f"checking arguments for {function})"
+        )
+    if isinstance(output_size, (tuple, list)):
+        if len(output_size) != 1:
+            raise RuntimeError(f"{function}() argument 'output_size' should contain one int (got {len(output_size)})")
+        output_size = output_size[0]
+    return as_int(output_size)

@@ -1,0 +1,86 @@
+"""Rearranging between blocks and images: unfolding windows to columns, and channels to pixels."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pullback.kernels.windows import add_windows, pad_with, window_counts, window_view
+from pullback.typing import Array, Shape
+
+
+def im2col(input: Array, kernel_size: Shape, dilation: Shape, padding: Shape, stride: Shape) -> Array:
+    """The windows of (N, C, H, W) or (C, H, W) as columns: (N, C * kernel, windows)."""
+    counts = window_counts(input.shape[-2:], kernel_size, stride, padding, dilation)
+    windows = window_view(pad_with(input, padding), kernel_size, stride, dilation, counts)
+    return windows.reshape(*input.shape[:-3], input.shape[-3] * math.prod(kernel_size), math.prod(counts))
+
+
+def col2im(
+    input: Array, output_size: Shape, kernel_size: Shape, dilation: Shape, padding: Shape, stride: Shape
+) -> Array:
+    """The adjoint of `im2col`: columns added up where their windows lie in an image of `output_size`."""
+    counts = window_counts(output_size, kernel_size, stride, padding, dilation)
+    channels = input.shape[-2] // math.prod(kernel_size)
+    windows = input.reshape(*input.shape[:-2], channels, *kernel_size, *counts)
+    sizes = tuple([n + 2 * p for n, p in zip(output_size, padding, strict=True)])
+    total = add_windows(windows, sizes, stride, dilation)
+    crop = tuple([slice(p, p + n) for p, n in zip(padding, output_size, strict=True)])
+    return np.ascontiguousarray(total[(..., *crop)])
+
+
+def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
+    """(*, C * r**2, H, W) as (*, C, H * r, W * r)."""
+    r = upscale_factor
+    if input.ndim < 3:
+        raise RuntimeError(
+            f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)"
+        )
+    if r <= 0:
+        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    *lead, channels, height, width = input.shape
+    if channels % (r * r):
+        raise RuntimeError(
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
+            f"input.size(-3)={channels} is not divisible by {r * r}"
+        )
+    blocks = input.reshape(-1, channels // (r * r), r, r, height, width)
+    return blocks.transpose(0, 1, 4, 2, 5, 3).reshape(*lead, channels // (r * r), height * r, width * r)
+
+
+def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
+    """The inverse of `pixel_shuffle`."""
+    r = downscale_factor
+    if input.ndim < 3:
+        raise RuntimeError(
+            f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)"
+        )
+    if r <= 0:
+        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
+    *lead, channels, height, width = input.shape
+    for name, dim, size in (("height", -2, height), ("width", -1, width)):
+        if size % r:
+            raise RuntimeError(
+                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({dim})={size} is not "
+                f"divisible by {r}"
+            )
+    blocks = input.reshape(-1, channels, height // r, r, width // r, r)
+    return blocks.transpose(0, 1, 3, 5, 2, 4).reshape(*lead, channels * r * r, height // r, width // r)
+
+
+def channel_shuffle(input: Array, groups: int) -> Array:
+    """Deal the channels of `groups` groups out like cards: one of each group in turn."""
+    if input.ndim < 3:
+        raise RuntimeError(
+            f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}"
+        )
+    if groups <= 0:
+        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
+    channels = input.shape[1]
+    if channels % groups:
+        raise RuntimeError(
+            f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
+        )
+    grouped = input.reshape(input.shape[0], groups, channels // groups, -1)
+    return grouped.transpose(0, 2, 1, 3).reshape(input.shape)

@@ -1,0 +1,178 @@
+"""Sampling images at given points: the points in pixels, the pixels around them, and the weighted sum of these.
+
+A grid's last dimension is (x, y) or (x, y, z), from the last spatial dimension on, in the range from -1 to 1.
+Interpolation modes are 0 bilinear, 1 nearest, 2 bicubic; padding modes are 0 zeros, 1 border, 2 reflection.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+
+from pullback.kernels.pooling import put_in_planes
+from pullback.kernels.accumulation import widened
+from pullback.typing import Array, Shape
+
+_A = -0.75
+# Weights of the pixels around a point as polynomials, highest power first, of its distance from the pixel below.
+POLYNOMIALS = {
+    0: ((0, (-1.0, 1.0)), (1, (1.0, 0.0))),
+    1: ((0, (1.0,)),),
+    2: (
+        (-1, (_A, -2 * _A, _A, 0.0)),
+        (0, (_A + 2, -(_A + 3), 0.0, 1.0)),
+        (1, (-(_A + 2), 2 * _A + 3, -_A, 0.0)),
+        (2, (-_A, _A, 0.0, 0.0)),
+    ),
+}
+
+
+def grid_sampler_2d(input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
+    """The values of (N, C, H, W) at the points (N, H_out, W_out, 2)."""
+    return _sample(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def grid_sampler_3d(input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
+    """The values of (N, C, D, H, W) at the points (N, D_out, H_out, W_out, 3)."""
+    return _sample(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def _sample(input: Array, grid: Array, mode: int, padding_mode: int, align_corners: bool) -> Array:
+    sizes = input.shape[2:]
+    x, points = widened(input), grid_points(widened(grid), sizes, mode, padding_mode, align_corners)
+    low = _whole(points, mode)
+    part = points - low
+    total = np.zeros((*input.shape[:2], *grid.shape[1:-1]), x.dtype)
+    for corner in product(POLYNOMIALS[mode], repeat=len(sizes)):
+        offsets = tuple([offset for offset, _ in corner])
+        values = take_points(x, point_positions(points, sizes, offsets, mode, padding_mode, align_corners))
+        weight = np.ones((), x.dtype)
+        for axis, (_, coefficients) in enumerate(corner):
+            weight = weight * np.polyval(coefficients, part[..., axis])
+        total += values * weight[:, None] if weight.ndim else values
+    return total.astype(input.dtype, copy=False)
+
+
+def _whole(points: Array, mode: int) -> Array:
+    return np.rint(points) if mode == 1 else np.floor(points)
+
+
+def grid_points(
+    input: Array, sizes: Shape, mode: int, padding_mode: int, align_corners: bool
+) -> Array:
+    """Points of a grid in pixels; border and reflection move outer ones inside (cubic moves pixels instead)."""
+    axes = []
+    for axis, size in enumerate(reversed(sizes)):
+        place = input[..., axis]
+        place = (place + 1) / 2 * (size - 1) if align_corners else ((place + 1) * size - 1) / 2
+        axes.append(place if mode == 2 else _moved_inside(place, size, padding_mode, align_corners))
+    return np.stack(axes, -1).astype(input.dtype, copy=False)
+
+
+def _moved_inside(place: Array, size: int, padding_mode: int, align_corners: bool) -> Array:
+    if padding_mode == 0:
+        return place
+    if padding_mode == 2:
+        low, span = (0.0, float(size - 1)) if align_corners else (-0.5, float(size))
+        if span == 0:
+            return np.zeros_like(place)
+        distance = np.abs(place - low)
+        flips = np.floor(distance / span)
+        rest = distance - flips * span
+        place = np.where(flips % 2 == 0, rest + low, span - rest + low)
+    return np.clip(place, 0, size - 1)
+
+
+def grid_slopes(input: Array, sizes: Shape, mode: int, padding_mode: int, align_corners: bool) -> Array:
+    """How fast each coordinate in pixels moves with the grid's; zero where the border holds it."""
+    axes = []
+    for axis, size in enumerate(reversed(sizes)):
+        place = input[..., axis]
+        rate = (size - 1) / 2 if align_corners else size / 2
+        pixels = (place + 1) / 2 * (size - 1) if align_corners else ((place + 1) * size - 1) / 2
+        axes.append(rate * (np.ones_like(place) if mode == 2 else _direction(pixels, size, padding_mode, align_corners)))
+    return np.stack(axes, -1).astype(input.dtype, copy=False)
+
+
+def _direction(place: Array, size: int, padding_mode: int, align_corners: bool) -> Array:
+    if padding_mode == 0:
+        return np.ones_like(place)
+    sign = np.ones_like(place)
+    if padding_mode == 2:
+        low, span = (0.0, float(size - 1)) if align_corners else (-0.5, float(size))
+        if span == 0:
+            return np.zeros_like(place)
+        flips = np.floor(np.abs(place - low) / span)
+        sign = np.where(place < low, -1, 1) * np.where(flips % 2 == 0, 1, -1)
+        place = _reflected(place, low, span)
+    return np.where((place > 0) & (place < size - 1), sign, 0).astype(place.dtype)
+
+
+def _reflected(place: Array, low: float, span: float) -> Array:
+    distance = np.abs(place - low)
+    flips = np.floor(distance / span)
+    rest = distance - flips * span
+    return np.where(flips % 2 == 0, rest + low, span - rest + low)
+
+
+def point_positions(
+    input: Array, sizes: Shape, offsets: Shape, mode: int, padding_mode: int, align_corners: bool
+) -> Array:
+    """The flat position of the pixel `offsets` away from the one below each point; -1 for one outside."""
+    low = _whole(input, mode)
+    flat = np.zeros(input.shape[:-1], np.int64)
+    inside = np.ones(input.shape[:-1], bool)
+    for axis in reversed(range(len(sizes))):
+        size = sizes[len(sizes) - 1 - axis]
+        place = low[..., axis] + offsets[axis]
+        if mode == 2:
+            place = _moved_inside(place, size, padding_mode, align_corners)
+        inside &= (place >= 0) & (place < size)
+        flat = flat * size + np.where(np.isfinite(place), place, 0).astype(np.int64)
+    return np.where(inside, flat, -1)
+
+
+def take_points(input: Array, positions: Array) -> Array:
+    """The values of (N, C, *sizes) at the flat positions (N, *out): (N, C, *out), zero where the position is -1."""
+    batch, channels = input.shape[:2]
+    flat = positions.reshape(batch, 1, -1)
+    values = np.take_along_axis(input.reshape(batch, channels, -1), np.maximum(flat, 0), 2)
+    if (flat < 0).any():
+        values = np.where(flat < 0, 0, values)
+    return values.reshape(batch, channels, *positions.shape[1:]).astype(input.dtype, copy=False)
+
+
+def put_points(input: Array, positions: Array, sizes: Shape) -> Array:
+    """The adjoint of `take_points`: add the values at their positions in planes of `sizes`."""
+    batch, channels = input.shape[:2]
+    flat = np.broadcast_to(positions.reshape(batch, 1, -1), (batch, channels, math.prod(positions.shape[1:])))
+    values = np.where(flat < 0, 0, input.reshape(flat.shape)).astype(input.dtype, copy=False)
+    planes = put_in_planes(values, np.maximum(flat, 0), (math.prod(sizes),))
+    return planes.reshape(batch, channels, *sizes)
+
+
+def affine_grid_generator(theta: Array, size: Shape, align_corners: bool) -> Array:
+    """The grid of points that affine maps (N, d, d + 1) send the points of an image of `size` to."""
+    base = _base_grid(size, align_corners, widened(theta).dtype)
+    result = base @ widened(theta).transpose(0, 2, 1)
+    return result.reshape(size[0], *size[2:], len(size) - 2).astype(theta.dtype, copy=False)
+
+
+def affine_grid_back(input: Array, size: Shape, align_corners: bool) -> Array:
+    """The adjoint of `affine_grid_generator`."""
+    base = _base_grid(size, align_corners, widened(input).dtype)
+    rows = widened(input).reshape(size[0], -1, len(size) - 2)
+    return (rows.transpose(0, 2, 1) @ base).astype(input.dtype, copy=False)
+
+
+def _base_grid(size: Shape, align_corners: bool, dtype: np.dtype[np.floating]) -> Array:
+    """Homogeneous coordinates (x, y, [z,] 1) of all pixels, one per row."""
+    lines = []
+    for n in size[2:]:
+        line = np.linspace(-1, 1, n, dtype=dtype) if n > 1 else np.zeros(1, dtype)
+        lines.append(line if align_corners else line * ((n - 1) / n))
+    axes = np.meshgrid(*lines, indexing="ij")
+    ones = np.ones_like(axes[0])
+    return np.stack([*reversed(axes), ones], -1).reshape(-1, len(axes) + 1).astype(dtype, copy=False)

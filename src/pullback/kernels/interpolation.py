@@ -1,0 +1,85 @@
+"""The resizing operations under PyTorch's names; `resampling.py` does the work."""
+
+from __future__ import annotations
+
+from pullback.kernels.resampling import resample
+from pullback.typing import Array, Shape
+
+_Scales = tuple[float | None, ...] | None
+
+
+def adaptive_avg_pool2d(input: Array, output_size: Shape) -> Array:
+    """Average over the last two dimensions down (or up) to given sizes."""
+    return resample(input, output_size, "area", False, None)
+
+
+def adaptive_avg_pool3d(input: Array, output_size: Shape) -> Array:
+    """Average over the last three dimensions down (or up) to given sizes."""
+    return resample(input, output_size, "area", False, None)
+
+
+def upsample_nearest1d(input: Array, output_size: Shape, scales: _Scales = None) -> Array:
+    """Resize the last dimension, each place taking the element before it."""
+    return resample(input, output_size, "nearest", False, scales)
+
+
+def upsample_nearest_exact1d(input: Array, output_size: Shape, scales: _Scales = None) -> Array:
+    """Resize the last dimension, each place taking the nearest element."""
+    return resample(input, output_size, "nearest-exact", False, scales)
+
+
+def upsample_nearest2d(input: Array, output_size: Shape, scales: _Scales = None) -> Array:
+    """Resize the last two dimensions, each place taking the element before it."""
+    return resample(input, output_size, "nearest", False, scales)
+
+
+def upsample_nearest_exact2d(input: Array, output_size: Shape, scales: _Scales = None) -> Array:
+    """Resize the last two dimensions, each place taking the nearest element."""
+    return resample(input, output_size, "nearest-exact", False, scales)
+
+
+def upsample_nearest3d(input: Array, output_size: Shape, scales: _Scales = None) -> Array:
+    """Resize the last three dimensions, each place taking the element before it."""
+    return resample(input, output_size, "nearest", False, scales)
+
+
+def upsample_nearest_exact3d(input: Array, output_size: Shape, scales: _Scales = None) -> Array:
+    """Resize the last three dimensions, each place taking the nearest element."""
+    return resample(input, output_size, "nearest-exact", False, scales)
+
+
+def upsample_linear1d(input: Array, output_size: Shape, align_corners: bool = False, scales: _Scales = None) -> Array:
+    """Resize the last dimension by linear interpolation."""
+    return resample(input, output_size, "linear", align_corners, scales)
+
+
+def upsample_bilinear2d(input: Array, output_size: Shape, align_corners: bool = False, scales: _Scales = None) -> Array:
+    """Resize the last two dimensions by linear interpolation."""
+    return resample(input, output_size, "linear", align_corners, scales)
+
+
+def upsample_trilinear3d(input: Array, output_size: Shape, align_corners: bool = False, scales: _Scales = None) -> Array:
+    """Resize the last three dimensions by linear interpolation."""
+    return resample(input, output_size, "linear", align_corners, scales)
+
+
+def upsample_bicubic2d(input: Array, output_size: Shape, align_corners: bool = False, scales: _Scales = None) -> Array:
+    """Resize the last two dimensions by cubic interpolation."""
+    return resample(input, output_size, "cubic", align_corners, scales)
+
+
+def upsample_bilinear2d_aa(input: Array, output_size: Shape, align_corners: bool = False, scales: _Scales = None) -> Array:
+    """Resize the last two dimensions by a triangle filter that does not alias."""
+    return resample(input, output_size, "linear-aa", align_corners, scales)
+
+
+def upsample_bicubic2d_aa(input: Array, output_size: Shape, align_corners: bool = False, scales: _Scales = None) -> Array:
+    """Resize the last two dimensions by a cubic filter that does not alias."""
+    return resample(input, output_size, "cubic-aa", align_corners, scales)
+
+
+def upsample_lanczos2d_aa(
+    input: Array, output_size: Shape, align_corners: bool = False, scales: _Scales = None
+) -> Array:
+    """Resize the last two dimensions by a windowed sinc that does not alias."""
+    return resample(input, output_size, "lanczos-aa", align_corners, scales)

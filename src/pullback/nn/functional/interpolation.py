@@ -1,0 +1,220 @@
+"""Resizing, and sampling at points."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import pullback.generated as G
+from pullback import functions
+from pullback.tensor.arguments import as_int, as_shape
+from pullback.tensor.tensor import Tensor
+from pullback.typing import Shape
+
+_BY_MODE = {
+    (1, "nearest"): "upsample_nearest1d",
+    (2, "nearest"): "upsample_nearest2d",
+    (3, "nearest"): "upsample_nearest3d",
+    (1, "nearest-exact"): "upsample_nearest_exact1d",
+    (2, "nearest-exact"): "upsample_nearest_exact2d",
+    (3, "nearest-exact"): "upsample_nearest_exact3d",
+    (1, "linear"): "upsample_linear1d",
+    (2, "bilinear"): "upsample_bilinear2d",
+    (3, "trilinear"): "upsample_trilinear3d",
+    (2, "bicubic"): "upsample_bicubic2d",
+}
+_SMOOTH = ("linear", "bilinear", "bicubic", "trilinear", "lanczos")
+_GRID_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
+_GRID_PADDING = {"zeros": 0, "border": 1, "reflection": 2}
+
+
+def interpolate(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None, antialias: bool = False,
+) -> Tensor:  # fmt: skip
+    """Resize the spatial dimensions of (N, C, ...) to `size`, or by `scale_factor`.
+
+    `mode` is 'nearest', 'nearest-exact', 'area', 'linear' (3D input), 'bilinear' or 'bicubic' (4D), 'trilinear' (5D).
+
+    >>> import pullback
+    >>> pullback.nn.functional.interpolate(pullback.tensor([[[1.0, 2.0]]]), scale_factor=2)
+    tensor([[[1., 1., 2., 2.]]])
+    """
+    if mode not in _SMOOTH and align_corners is not None:
+        raise ValueError(
+            "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
+        )
+    sizes, scales = _target(input, size, scale_factor, recompute_scale_factor)
+    dims = input._array.ndim - 2
+    if mode == "lanczos" and not antialias:
+        raise ValueError("Lanczos mode requires antialias=True")
+    if antialias:
+        if mode not in ("bilinear", "bicubic", "lanczos") or dims != 2:
+            raise ValueError(
+                "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
+            )
+        return getattr(G, f"upsample_{mode}2d_aa")(input, sizes, bool(align_corners), scales)  # type: ignore[no-any-return]
+    if mode == "area":
+        name = f"adaptive_avg_pool{dims}d"
+        if dims not in (1, 2, 3):
+            raise NotImplementedError(_unsupported(input, mode))
+        return (functions.adaptive_avg_pool1d if dims == 1 else getattr(G, name))(input, sizes)  # type: ignore[no-any-return]
+    if (dims, mode) not in _BY_MODE:
+        raise NotImplementedError(_unsupported(input, mode))
+    _check_sizes(input, sizes)
+    operation = getattr(G, _BY_MODE[dims, mode])
+    if mode in _SMOOTH:
+        return operation(input, sizes, bool(align_corners), scales)  # type: ignore[no-any-return]
+    return operation(input, sizes, scales)  # type: ignore[no-any-return]
+
+
+def _unsupported(input: Tensor, mode: str) -> str:
+    dims = input._array.ndim
+    if (dims - 2, mode) in {(d, m) for d in (1, 2, 3) for m in _SMOOTH}:
+        needed = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}[mode]
+        return f"Got {dims}D input, but {mode} mode needs {needed}D input"
+    return (
+        "Input Error: Only 3D, 4D and 5D input Tensors supported "
+        f"(got {dims}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact (got {mode})"
+    )
+
+
+def _check_sizes(input: Tensor, sizes: Shape) -> None:
+    old = input._array.shape[2:]
+    if any(n <= 0 for n in (*old, *sizes)):
+        raise RuntimeError(
+            f"Input and output sizes should be greater than 0, but got input ({', '.join(map(str, old))}) and output "
+            f"({', '.join(map(str, sizes))})"
+        )
+
+
+def _target(
+    input: Tensor, size: Any, scale_factor: Any, recompute: bool | None
+) -> tuple[Shape, tuple[float | None, ...] | None]:
+    """The sizes to make, and the factors if the operation is to use them rather than the sizes' ratios."""
+    old = input._array.shape[2:]
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is not None:
+        if recompute:
+            raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+        if isinstance(size, (tuple, list)):
+            if len(size) != len(old):
+                raise ValueError(
+                    "Input and output must have the same number of spatial dimensions, but got input with spatial "
+                    f"dimensions of {list(old)} and output size of {size}. Please provide input tensor in (N, C, ...) "
+                    "format and output size in as many dimensions as there are behind the channels."
+                )
+            return as_shape(size), None
+        return (as_int(size),) * len(old), None
+    if scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    if isinstance(scale_factor, (tuple, list)):
+        if len(scale_factor) != len(old):
+            raise ValueError(
+                "Input and scale_factor must have the same number of spatial dimensions, but got input with spatial "
+                f"dimensions of {list(old)} and scale_factor of shape {scale_factor}."
+            )
+        factors = tuple([float(f) for f in scale_factor])
+    else:
+        factors = (float(scale_factor),) * len(old)
+    sizes = tuple([math.floor(n * f) for n, f in zip(old, factors, strict=True)])
+    return sizes, None if recompute else factors
+
+
+def upsample(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Tensor:
+    """As `interpolate`, which it is an older name of."""
+    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """As `interpolate` with mode 'nearest'."""
+    warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    return interpolate(input, size, scale_factor, mode="nearest")
+
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """As `interpolate` with mode 'bilinear' and aligned corners."""
+    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
+
+
+def grid_sample(
+    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
+) -> Tensor:
+    """The values of (N, C, ...) at the points of `grid`, whose last dimension is (x, y) or (x, y, z) from -1 to 1."""
+    if mode not in _GRID_MODES:
+        raise ValueError(
+            f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
+        )
+    if padding_mode not in _GRID_PADDING:
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
+            f"'{padding_mode}'"
+        )
+    if align_corners is None:
+        warnings.warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Say "
+            "align_corners=True for the old one.",
+            stacklevel=2,
+        )
+    _check_grid(input, grid, mode)
+    operation = G.grid_sampler_2d if input._array.ndim == 4 else G.grid_sampler_3d
+    return operation(input, grid, _GRID_MODES[mode], _GRID_PADDING[padding_mode], bool(align_corners))  # type: ignore[no-any-return]
+
+
+def _check_grid(input: Tensor, grid: Tensor, mode: str) -> None:
+    x, g = input._array, grid._array
+    if x.dtype != g.dtype:
+        raise RuntimeError(
+            f"grid_sampler(): expected input and grid to have same dtype, but input has {input.dtype} and grid has "
+            f"{grid.dtype}"
+        )
+    if x.ndim not in (4, 5) or x.ndim != g.ndim:
+        raise RuntimeError(
+            f"grid_sampler(): expected {min(5, max(4, x.ndim))}D input and grid with same number of dimensions, but got "
+            f"input with sizes {list(x.shape)} and grid with sizes {list(g.shape)}"
+        )
+    if x.shape[0] != g.shape[0]:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid and input to have same batch size, but got input with sizes {list(x.shape)} "
+            f"and grid with sizes {list(g.shape)}"
+        )
+    if g.shape[-1] != x.ndim - 2:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {x.ndim - 2} in last dimension, but got grid with sizes "
+            f"{list(g.shape)}"
+        )
+    if x.ndim == 5 and mode == "bicubic":
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+
+
+def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
+    """The grid of points that affine maps send the pixels of an image of `size` (N, C, ...) to."""
+    if theta._array.dtype.kind not in "fV":
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    sizes = as_shape(size)
+    dims = len(sizes) - 2
+    if dims not in (2, 3):
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size "
+            f"{list(sizes)}."
+        )
+    if theta._array.ndim != 3 or theta._array.shape[1:] != (dims, dims + 1):
+        raise ValueError(
+            f"Expected a batch of {dims}D affine matrices of shape Nx{dims}x{dims + 1} for size {list(sizes)}. Got "
+            f"{theta.shape}."
+        )
+    if any(n <= 0 for n in sizes):
+        raise ValueError(f"Expected non-zero, positive output size. Got {list(sizes)}")
+    if align_corners is None:
+        warnings.warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Say "
+            "align_corners=True for the old one.",
+            stacklevel=2,
+        )
+    return G.affine_grid_generator(theta, sizes, bool(align_corners))  # type: ignore[no-any-return]

@@ -1,0 +1,18 @@
+"""Differentiable sampling."""
+
+from __future__ import annotations
+
+from pullback import functions
+from pullback.creation import empty_like, zeros_like
+from pullback.tensor.tensor import Tensor
+
+
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """Sample from the Gumbel-softmax distribution; `hard` gives one-hot rows whose gradient is that of the soft ones."""
+    noise = functions.neg(functions.log(functions.exponential_(empty_like(logits))))
+    soft = functions.softmax(functions.div(functions.add(logits, noise), tau), dim)
+    if not hard:
+        return soft  # type: ignore[no-any-return]
+    index = functions.max(soft, dim, keepdim=True)[1]
+    chosen = functions.scatter(zeros_like(logits), dim, index, 1.0)
+    return functions.add(functions.sub(chosen, soft.detach()), soft)  # type: ignore[no-any-return]
