@@ -1,0 +1,251 @@
+"""Filling parameters with their first values, from the same random numbers as PyTorch."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pullback.functions as F
+from pullback.autograd.grad_mode import no_grad
+from pullback.backend.random import Generator
+from pullback.tensor.tensor import Tensor
+
+__all__ = [
+    "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_",
+    "kaiming_uniform", "kaiming_uniform_", "normal", "normal_", "ones_", "orthogonal", "orthogonal_", "sparse",
+    "sparse_", "trunc_normal_", "uniform", "uniform_", "xavier_normal", "xavier_normal_", "xavier_uniform",
+    "xavier_uniform_", "zeros_",
+]  # fmt: skip
+
+_GAINS = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
+_UNIT_GAINS = {
+    "linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid",
+}  # fmt: skip
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """The factor by which weights before a nonlinearity are scaled.
+
+    >>> calculate_gain("leaky_relu", 0.2)
+    1.3867504905630728
+    """
+    if nonlinearity in _UNIT_GAINS:
+        return 1
+    if nonlinearity in _GAINS:
+        return _GAINS[nonlinearity]
+    if nonlinearity == "leaky_relu":
+        if param is not None and (isinstance(param, bool) or not isinstance(param, (int, float))):
+            raise ValueError(f"negative_slope {param} not a valid number")
+        slope = 0.01 if param is None else param
+        return math.sqrt(2.0 / (1 + slope**2))
+    raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+
+
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Fill with uniform numbers from [a, b)."""
+    with no_grad():
+        return F.uniform_(tensor, a, b, generator=generator)  # type: ignore[no-any-return]
+
+
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Fill with normal numbers."""
+    with no_grad():
+        return F.normal_(tensor, mean, std, generator=generator)  # type: ignore[no-any-return]
+
+
+def trunc_normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
+    generator: Generator | None = None,
+) -> Tensor:  # fmt: skip
+    """Fill with normal numbers, cut off to [a, b], by the inverse of the distribution function."""
+
+    def distribution(x: float) -> float:
+        return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
+            stacklevel=2,
+        )
+    low, high = distribution((a - mean) / std), distribution((b - mean) / std)
+    with no_grad():
+        values: Any = F.uniform_(tensor, 2 * low - 1, 2 * high - 1, generator=generator)
+        values.erfinv_()
+        values.mul_(std * math.sqrt(2.0))
+        values.add_(mean)
+        values.clamp_(min=a, max=b)
+    return tensor
+
+
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """Fill with one value."""
+    filled: Any = tensor
+    with no_grad():
+        return filled.fill_(val)  # type: ignore[no-any-return]
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """Fill with ones."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """Fill with zeros."""
+    return constant_(tensor, 0.0)
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """Make a matrix the identity, as far as its shape allows."""
+    if tensor.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    filled: Any = tensor
+    with no_grad():
+        filled.zero_()
+        filled.diagonal().fill_(1)
+    return tensor
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """Make a convolution's weight keep its input channels as they are."""
+    if tensor.ndim not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    sizes = tensor.shape
+    if sizes[0] % groups != 0:
+        raise ValueError("dim 0 must be divisible by groups")
+    per_group = sizes[0] // groups
+    centre = tuple(size // 2 for size in sizes[2:])
+    filled: Any = tensor
+    with no_grad():
+        filled.zero_()
+        for group in range(groups):
+            for channel in range(min(per_group, sizes[1])):
+                filled[(group * per_group + channel, channel, *centre)] = 1
+    return tensor
+
+
+def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
+    """How many inputs one output has, and how many outputs one input has."""
+    if tensor.dim() < 2:
+        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+    receptive_field = math.prod(tensor.shape[2:])
+    return tensor.shape[1] * receptive_field, tensor.shape[0] * receptive_field
+
+
+def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
+    mode = mode.lower()
+    if mode not in ("fan_in", "fan_out"):
+        raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    return fan_in if mode == "fan_in" else fan_out
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Fill with uniform numbers that keep the variance in both directions (Glorot and Bengio)."""
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    std = gain * math.sqrt(2.0 / float(fan_in + fan_out))
+    bound = math.sqrt(3.0) * std
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Fill with normal numbers that keep the variance in both directions (Glorot and Bengio)."""
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
+
+
+def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+    return calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
+
+
+def kaiming_uniform_(
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:  # fmt: skip
+    """Fill with uniform numbers that keep the variance through rectifiers (He and others)."""
+    if 0 in tensor.shape:
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
+        return tensor
+    bound = math.sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:  # fmt: skip
+    """Fill with normal numbers that keep the variance through rectifiers (He and others)."""
+    if 0 in tensor.shape:
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
+        return tensor
+    return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
+    """Fill with a (semi-)orthogonal matrix, dimensions after the first taken together."""
+    if tensor.ndim < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0:
+        return tensor
+    from pullback import linalg
+
+    target: Any = tensor
+    rows = tensor.shape[0]
+    columns = tensor.numel() // rows
+    with no_grad():
+        flattened = target.new_empty((rows, columns))
+        F.normal_(flattened, 0, 1, generator=generator)
+        if rows < columns:
+            flattened = flattened.t()
+        q, r = linalg.qr(flattened)
+        # With the signs of the diagonal of r the distribution is uniform (Haar).
+        q = q * r.diagonal().sign()
+        if rows < columns:
+            q = q.t()
+        target.view_as(q).copy_(q)
+        target.mul_(gain)
+    return tensor
+
+
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
+    """Fill a matrix with normal numbers and zero a share of each column."""
+    if tensor.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    target: Any = tensor
+    rows, columns = tensor.shape
+    num_zeros = math.ceil(sparsity * rows)
+    with no_grad():
+        F.normal_(target, 0, std, generator=generator)
+        for column in range(columns):
+            target[F.randperm(rows)[:num_zeros], column] = 0
+    return tensor
+
+
+def _deprecated(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    old_name = function.__name__.removesuffix("_")
+
+    def warn_and_call(*args: Any, **kwargs: Any) -> Tensor:
+        warnings.warn(
+            f"`nn.init.{old_name}` is now deprecated in favor of `nn.init.{function.__name__}`.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return function(*args, **kwargs)
+
+    warn_and_call.__name__ = old_name
+    warn_and_call.__doc__ = f"Old name of `{function.__name__}`."
+    return warn_and_call
+
+
+uniform = _deprecated(uniform_)
+normal = _deprecated(normal_)
+constant = _deprecated(constant_)
+eye = _deprecated(eye_)
+dirac = _deprecated(dirac_)
+xavier_uniform = _deprecated(xavier_uniform_)
+xavier_normal = _deprecated(xavier_normal_)
+kaiming_uniform = _deprecated(kaiming_uniform_)
+kaiming_normal = _deprecated(kaiming_normal_)
+orthogonal = _deprecated(orthogonal_)
+sparse = _deprecated(sparse_)

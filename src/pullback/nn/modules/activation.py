@@ -1,0 +1,402 @@
+"""Nonlinearities as modules; multi-head attention is in multihead_attention.py."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from pullback import creation
+from pullback.nn import functional as F
+from pullback.nn import init
+from pullback.nn.modules.module import Module
+from pullback.nn.modules.multihead_attention import MultiheadAttention
+from pullback.nn.parameter import Parameter
+from pullback.tensor.tensor import Tensor
+
+__all__ = [
+    "CELU", "ELU", "GELU", "GLU", "SELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
+    "LogSigmoid", "LogSoftmax", "Mish", "MultiheadAttention", "PReLU", "RReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid",
+    "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
+]  # fmt: skip
+
+
+def _described(module: Any, *names: str) -> str:
+    """The named attributes, and `inplace` where it is set."""
+    parts = [f"{name}={getattr(module, name)}" for name in names]
+    if getattr(module, "inplace", False):
+        parts.append("inplace=True")
+    return ", ".join(parts)
+
+
+class Threshold(Module):
+    """Replace elements not above `threshold` by `value`."""
+
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
+        super().__init__()
+        self.threshold = threshold
+        self.value = value
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Any:
+        return F.threshold(input, self.threshold, self.value, self.inplace)
+
+    def extra_repr(self) -> str:
+        return _described(self, "threshold", "value")
+
+
+class ReLU(Module):
+    """max(x, 0)."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Any:
+        return F.relu_(input) if self.inplace else F.relu(input)
+
+    def extra_repr(self) -> str:
+        return _described(self)
+
+
+class RReLU(Module):
+    """A leaky rectifier with a random slope in training, and the mean slope in evaluation."""
+
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
+        super().__init__()
+        self.lower = lower
+        self.upper = upper
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Any:
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        return _described(self, "lower", "upper")
+
+
+class Hardtanh(Module):
+    """Clip to [min_val, max_val]."""
+
+    def __init__(
+        self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False, min_value: float | None = None,
+        max_value: float | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if min_value is not None:
+            warnings.warn("keyword argument `min_value` is deprecated and rename to `min_val`", FutureWarning, stacklevel=2)
+            min_val = min_value
+        if max_value is not None:
+            warnings.warn("keyword argument `max_value` is deprecated and rename to `max_val`", FutureWarning, stacklevel=2)
+            max_val = max_value
+        if max_val <= min_val:
+            raise AssertionError("max_val must be greater than min_val")
+        self.min_val = min_val
+        self.max_val = max_val
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Any:
+        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
+
+    def extra_repr(self) -> str:
+        return _described(self, "min_val", "max_val")
+
+
+class ReLU6(Hardtanh):
+    """Clip to [0, 6]."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__(0.0, 6.0, inplace)
+
+    def extra_repr(self) -> str:
+        return _described(self)
+
+
+class Sigmoid(Module):
+    """1 / (1 + exp(-x))."""
+
+    def forward(self, input: Tensor) -> Any:
+        return F.sigmoid(input)
+
+
+class Hardsigmoid(Module):
+    """A sigmoid of straight lines."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Any:
+        return F.hardsigmoid(input, self.inplace)
+
+
+class Tanh(Module):
+    """The hyperbolic tangent."""
+
+    def forward(self, input: Tensor) -> Any:
+        return F.tanh(input)
+
+
+class SiLU(Module):
+    """x * sigmoid(x)."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Any:
+        return F.silu(input, inplace=self.inplace)
+
+    def extra_repr(self) -> str:
+        return _described(self)
+
+
+class Mish(Module):
+    """x * tanh(softplus(x))."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Any:
+        return F.mish(input, inplace=self.inplace)
+
+    def extra_repr(self) -> str:
+        return _described(self)
+
+
+class Hardswish(Module):
+    """x * hardsigmoid(x)."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Any:
+        return F.hardswish(input, self.inplace)
+
+
+class ELU(Module):
+    """x above zero, alpha * (exp(x) - 1) below."""
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__()
+        self.alpha = alpha
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Any:
+        return F.elu(input, self.alpha, self.inplace)
+
+    def extra_repr(self) -> str:
+        return _described(self, "alpha")
+
+
+class CELU(Module):
+    """An ELU with a continuous derivative for every alpha."""
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__()
+        self.alpha = alpha
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Any:
+        return F.celu(input, self.alpha, self.inplace)
+
+    def extra_repr(self) -> str:
+        return _described(self, "alpha")
+
+
+class SELU(Module):
+    """The self-normalising ELU."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Any:
+        return F.selu(input, self.inplace)
+
+    def extra_repr(self) -> str:
+        return _described(self)
+
+
+class GLU(Module):
+    """One half of the input times the sigmoid of the other."""
+
+    def __init__(self, dim: int = -1) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input: Tensor) -> Any:
+        return F.glu(input, self.dim)
+
+    def extra_repr(self) -> str:
+        return _described(self, "dim")
+
+
+class GELU(Module):
+    """x times the normal distribution function of x."""
+
+    def __init__(self, approximate: str = "none") -> None:
+        super().__init__()
+        self.approximate = approximate
+
+    def forward(self, input: Tensor) -> Any:
+        return F.gelu(input, approximate=self.approximate)
+
+    def extra_repr(self) -> str:
+        return f"approximate={self.approximate!r}"
+
+
+class Hardshrink(Module):
+    """Zero within [-lambd, lambd]."""
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def forward(self, input: Tensor) -> Any:
+        return F.hardshrink(input, self.lambd)
+
+    def extra_repr(self) -> str:
+        return f"{self.lambd}"
+
+
+class LeakyReLU(Module):
+    """x above zero, negative_slope * x below."""
+
+    def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
+        super().__init__()
+        self.negative_slope = negative_slope
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Any:
+        return F.leaky_relu(input, self.negative_slope, self.inplace)
+
+    def extra_repr(self) -> str:
+        return _described(self, "negative_slope")
+
+
+class LogSigmoid(Module):
+    """log(sigmoid(x)), safe from underflow."""
+
+    def forward(self, input: Tensor) -> Any:
+        return F.logsigmoid(input)
+
+
+class Softplus(Module):
+    """log(1 + exp(beta * x)) / beta, linear above the threshold."""
+
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
+        super().__init__()
+        self.beta = beta
+        self.threshold = threshold
+
+    def forward(self, input: Tensor) -> Any:
+        return F.softplus(input, self.beta, self.threshold)
+
+    def extra_repr(self) -> str:
+        return _described(self, "beta", "threshold")
+
+
+class Softshrink(Module):
+    """x moved towards zero by lambd."""
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def forward(self, input: Tensor) -> Any:
+        return F.softshrink(input, self.lambd)
+
+    def extra_repr(self) -> str:
+        return str(self.lambd)
+
+
+class PReLU(Module):
+    """A leaky rectifier with learned slopes."""
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
+        super().__init__()
+        self.num_parameters = num_parameters
+        self.init = init
+        self.weight = Parameter(creation.empty(num_parameters, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set all slopes to `init`."""
+        init.constant_(self.weight, self.init)
+
+    def forward(self, input: Tensor) -> Any:
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        return f"num_parameters={self.num_parameters}"
+
+
+class Softsign(Module):
+    """x / (1 + |x|)."""
+
+    def forward(self, input: Tensor) -> Any:
+        return F.softsign(input)
+
+
+class Tanhshrink(Module):
+    """x - tanh(x)."""
+
+    def forward(self, input: Tensor) -> Any:
+        return F.tanhshrink(input)
+
+
+class Softmin(Module):
+    """Softmax of -x."""
+
+    def __init__(self, dim: int | None = None) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input: Tensor) -> Any:
+        return F.softmin(input, self.dim)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}"
+
+
+class Softmax(Module):
+    """exp(x), scaled so that it sums to one along `dim`."""
+
+    def __init__(self, dim: int | None = None) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.__dict__.setdefault("dim", None)
+
+    def forward(self, input: Tensor) -> Any:
+        return F.softmax(input, self.dim)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}"
+
+
+class Softmax2d(Module):
+    """Softmax over the channels of images."""
+
+    def forward(self, input: Tensor) -> Any:
+        if input.dim() not in (3, 4):
+            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
+        return F.softmax(input, -3)
+
+
+class LogSoftmax(Module):
+    """log(softmax(x)), safe from underflow."""
+
+    def __init__(self, dim: int | None = None) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input: Tensor) -> Any:
+        return F.log_softmax(input, self.dim)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}"

@@ -1,0 +1,220 @@
+"""Batch normalisation, and the base that instance normalisation shares with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback import creation
+from pullback.backend.dtype import int64
+from pullback.nn import functional as F
+from pullback.nn import init
+from pullback.nn.modules.lazy import LazyModuleMixin
+from pullback.nn.modules.module import Module
+from pullback.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
+from pullback.tensor.tensor import Tensor
+
+__all__ = [
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d",
+    "SyncBatchNorm",
+]  # fmt: skip
+
+
+class _NormBase(Module):
+    """Scale, shift and running statistics of a number of channels."""
+
+    _version = 2
+    weight: Any
+    bias: Any
+    running_mean: Any
+    running_var: Any
+    num_batches_tracked: Any
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+        track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        options = {"device": device, "dtype": dtype}
+        self.register_parameter("weight", None)
+        self.register_parameter("bias", None)
+        if affine:
+            self.weight = Parameter(creation.empty(num_features, **options))
+            if bias:
+                self.bias = Parameter(creation.empty(num_features, **options))
+        tracked = track_running_stats
+        self.register_buffer("running_mean", creation.zeros(num_features, **options) if tracked else None)
+        self.register_buffer("running_var", creation.ones(num_features, **options) if tracked else None)
+        self.register_buffer("num_batches_tracked", creation.tensor(0, dtype=int64) if tracked else None)
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Forget the running statistics."""
+        if self.track_running_stats:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self) -> None:
+        """Forget the running statistics, set scale to one and shift to zero."""
+        self.reset_running_stats()
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        raise NotImplementedError
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
+
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: list[str],
+        unexpected_keys: list[str], error_msgs: list[str],
+    ) -> None:  # fmt: skip
+        version = local_metadata.get("version", None)
+        key = prefix + "num_batches_tracked"
+        if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
+            # The first version of the layer did not count batches.
+            state_dict[key] = creation.tensor(0, dtype=int64)
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
+
+
+class _BatchNorm(_NormBase):
+    def forward(self, input: Tensor) -> Any:
+        self._check_input_dim(input)
+        momentum = 0.0 if self.momentum is None else self.momentum
+        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                momentum = 1.0 / float(self.num_batches_tracked)
+        by_batch = self.training or (self.running_mean is None and self.running_var is None)
+        tracks = not self.training or self.track_running_stats
+        return F.batch_norm(
+            input, self.running_mean if tracks else None, self.running_var if tracks else None, self.weight, self.bias,
+            by_batch, momentum, self.eps,
+        )  # fmt: skip
+
+
+class _LazyNormBase(LazyModuleMixin, _NormBase):
+    """Finds `num_features` on the first call."""
+
+    def __init__(
+        self, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True,
+        device: Any = None, dtype: Any = None, *, bias: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(0, eps, momentum, False, False, device, dtype)
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        if affine:
+            self.weight = UninitializedParameter(device=device, dtype=dtype)
+            if bias:
+                self.bias = UninitializedParameter(device=device, dtype=dtype)
+        if track_running_stats:
+            self.running_mean = UninitializedBuffer(device=device, dtype=dtype)
+            self.running_var = UninitializedBuffer(device=device, dtype=dtype)
+            self.num_batches_tracked = creation.tensor(0, dtype=int64)
+
+    def reset_parameters(self) -> None:
+        """Set the values, once they have a shape."""
+        if not self.has_uninitialized_params() and self.num_features != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input: Tensor) -> None:
+        """Give the parameters and buffers their shape and values."""
+        if not self.has_uninitialized_params():
+            return
+        self.num_features = input.shape[1]
+        for tensor in (self.weight, self.bias, self.running_mean, self.running_var):
+            if tensor is not None:
+                tensor.materialize((self.num_features,))
+        self.reset_parameters()
+
+
+class _Check1d:
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() not in (2, 3):
+            raise ValueError(f"expected 2D or 3D input (got {input.dim()}D input)")
+
+
+class _Check2d:
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() != 4:
+            raise ValueError(f"expected 4D input (got {input.dim()}D input)")
+
+
+class _Check3d:
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() != 5:
+            raise ValueError(f"expected 5D input (got {input.dim()}D input)")
+
+
+class BatchNorm1d(_Check1d, _BatchNorm):
+    """Normalise each channel of vectors or sequences over the batch."""
+
+
+class BatchNorm2d(_Check2d, _BatchNorm):
+    """Normalise each channel of images over the batch."""
+
+
+class BatchNorm3d(_Check3d, _BatchNorm):
+    """Normalise each channel of volumes over the batch."""
+
+
+class LazyBatchNorm1d(_Check1d, _LazyNormBase, _BatchNorm):
+    """A BatchNorm1d that finds `num_features` on its first call."""
+
+    cls_to_become = BatchNorm1d
+
+
+class LazyBatchNorm2d(_Check2d, _LazyNormBase, _BatchNorm):
+    """A BatchNorm2d that finds `num_features` on its first call."""
+
+    cls_to_become = BatchNorm2d
+
+
+class LazyBatchNorm3d(_Check3d, _LazyNormBase, _BatchNorm):
+    """A BatchNorm3d that finds `num_features` on its first call."""
+
+    cls_to_become = BatchNorm3d
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation across processes; in one process, over its batch alone."""
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+        track_running_stats: bool = True, process_group: Any = None, device: Any = None, dtype: Any = None, *,
+        bias: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        self.process_group = process_group
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:
+        """Replace every batch normalisation in `module` by one of this class."""
+        converted = module
+        if isinstance(module, _BatchNorm):
+            converted = cls(
+                module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats, process_group
+            )
+            converted._parameters.update(module._parameters)
+            converted._buffers.update(module._buffers)
+            converted.training = module.training
+        for name, child in module.named_children():
+            converted.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return converted

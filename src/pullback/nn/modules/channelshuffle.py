@@ -1,0 +1,25 @@
+"""Mixing groups of channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.nn import functional as F
+from pullback.nn.modules.module import Module
+from pullback.tensor.tensor import Tensor
+
+__all__ = ["ChannelShuffle"]
+
+
+class ChannelShuffle(Module):
+    """Take channels from each group in turn."""
+
+    def __init__(self, groups: int) -> None:
+        super().__init__()
+        self.groups = groups
+
+    def forward(self, input: Tensor) -> Any:
+        return F.channel_shuffle(input, self.groups)
+
+    def extra_repr(self) -> str:
+        return f"groups={self.groups}"

@@ -1,0 +1,65 @@
+"""Random zeroing of elements or channels while training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.nn import functional as F
+from pullback.nn.modules.module import Module
+from pullback.tensor.tensor import Tensor
+
+__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
+
+
+class _DropoutNd(Module):
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        self.p = p
+        self.inplace = inplace
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout(_DropoutNd):
+    """Zero elements with probability `p` and scale the others by 1/(1-p)."""
+
+    def forward(self, input: Tensor) -> Any:
+        return F.dropout(input, self.p, self.training, self.inplace)
+
+
+class Dropout1d(_DropoutNd):
+    """Zero whole channels of sequences."""
+
+    def forward(self, input: Tensor) -> Any:
+        return F.dropout1d(input, self.p, self.training, self.inplace)
+
+
+class Dropout2d(_DropoutNd):
+    """Zero whole channels of images."""
+
+    def forward(self, input: Tensor) -> Any:
+        return F.dropout2d(input, self.p, self.training, self.inplace)
+
+
+class Dropout3d(_DropoutNd):
+    """Zero whole channels of volumes."""
+
+    def forward(self, input: Tensor) -> Any:
+        return F.dropout3d(input, self.p, self.training, self.inplace)
+
+
+class AlphaDropout(_DropoutNd):
+    """Dropout that keeps mean and variance of self-normalising activations."""
+
+    def forward(self, input: Tensor) -> Any:
+        return F.alpha_dropout(input, self.p, self.training)
+
+
+class FeatureAlphaDropout(_DropoutNd):
+    """AlphaDropout of whole channels."""
+
+    def forward(self, input: Tensor) -> Any:
+        return F.feature_alpha_dropout(input, self.p, self.training)

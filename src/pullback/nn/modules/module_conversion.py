@@ -1,0 +1,120 @@
+"""Moving a Module to another dtype or device: its parameters keep their identity, their data changes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pullback.autograd.grad_mode import no_grad
+from pullback.backend.device import usable_device
+from pullback.backend.dtype import bfloat16, dtype, float16, float32, float64
+from pullback.nn.parameter import is_lazy
+from pullback.tensor.tensor import Tensor
+
+
+class ModuleConversion:
+    """The part of Module that converts its tensors."""
+
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    children: Callable[[], Iterator[Any]]
+
+    def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Any:
+        """Replace every parameter's data, its gradient's data, and every buffer by what `fn` makes of it."""
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        for name, parameter in self._parameters.items():
+            if parameter is None:
+                continue
+            if is_lazy(parameter):
+                self._parameters[name] = fn(parameter)
+                continue
+            with no_grad():
+                converted = fn(parameter)
+            grad = parameter._grad
+            parameter.data = converted
+            if grad is not None:
+                with no_grad():
+                    parameter._grad = fn(grad).requires_grad_(grad.requires_grad)
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
+        return self
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """Convert floating-point parameters and buffers to a dtype, and move all to a device."""
+        wanted, place = _parse_to(args, kwargs)
+        if place is not None:
+            usable_device(place)
+        if wanted is None:
+            return self
+        if not (wanted.is_floating_point or wanted.is_complex):
+            raise TypeError(
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={wanted}"
+            )
+        if wanted.is_complex:
+            warnings.warn(
+                "Complex modules are a new feature under active development whose design may change, and some modules "
+                "might not work as expected when using complex tensors as parameters or buffers.",
+                stacklevel=2,
+            )
+        return self._apply(lambda t: t.to(wanted) if _is_inexact(t) else t)
+
+    def type(self, dst_type: Any) -> Any:
+        """Convert all parameters and buffers to `dst_type`."""
+        return self._apply(lambda t: t.type(dst_type))
+
+    def float(self) -> Any:
+        """Convert floating-point parameters and buffers to float32."""
+        return self._convert(float32)
+
+    def double(self) -> Any:
+        """Convert floating-point parameters and buffers to float64."""
+        return self._convert(float64)
+
+    def half(self) -> Any:
+        """Convert floating-point parameters and buffers to float16."""
+        return self._convert(float16)
+
+    def bfloat16(self) -> Any:
+        """Convert floating-point parameters and buffers to bfloat16."""
+        return self._convert(bfloat16)
+
+    def _convert(self, wanted: dtype) -> Any:
+        return self._apply(lambda t: t.to(wanted) if t.dtype.is_floating_point else t)
+
+    def cpu(self) -> Any:
+        """Move everything to the CPU."""
+        return self
+
+    def cuda(self, device: Any = None) -> Any:
+        """Move everything to a GPU, of which this build has none."""
+        usable_device("cuda")
+        return self
+
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Any:
+        """Give all parameters and buffers new memory that is not initialised."""
+        usable_device(device)
+        return self._apply(lambda t: t.new_empty(t.shape), recurse=recurse)
+
+    def share_memory(self) -> Any:
+        """Move everything to shared memory."""
+        return self._apply(lambda t: t.share_memory_())
+
+
+def _is_inexact(tensor: Any) -> bool:
+    return bool(tensor.dtype.is_floating_point or tensor.dtype.is_complex)
+
+
+def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | None, Any]:
+    wanted, place = kwargs.get("dtype"), kwargs.get("device")
+    for value in (*args, kwargs.get("tensor")):
+        if isinstance(value, dtype):
+            wanted = value
+        elif isinstance(value, Tensor):
+            wanted, place = value.dtype, value.device
+        elif value is not None and not isinstance(value, bool):
+            place = value
+    return wanted, place

@@ -1,0 +1,167 @@
+"""Padding as modules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.nn import functional as F
+from pullback.nn.modules.module import Module
+from pullback.nn.modules.repeat import repeated
+from pullback.tensor.tensor import Tensor
+
+__all__ = [
+    "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d",
+    "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d",
+    "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
+]  # fmt: skip
+
+
+class _PadNd(Module):
+    """`dims` spatial dimensions, padded on both sides as `mode` says."""
+
+    dims: int
+    mode: str
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__()
+        self.padding = repeated(padding, 2 * self.dims)
+
+    def forward(self, input: Tensor) -> Any:
+        return F.pad(input, self.padding, self.mode)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class _CircularPadNd(_PadNd):
+    mode = "circular"
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() not in (self.dims + 1, self.dims + 2):
+            raise ValueError(f"expected {self.dims + 1}D or {self.dims + 2}D input (got {input.dim()}D input)")
+
+    def forward(self, input: Tensor) -> Any:
+        self._check_input_dim(input)
+        return super().forward(input)
+
+
+class CircularPad1d(_CircularPadNd):
+    """Continue sequences from their other end."""
+
+    dims = 1
+
+
+class CircularPad2d(_CircularPadNd):
+    """Continue images from their other side."""
+
+    dims = 2
+
+
+class CircularPad3d(_CircularPadNd):
+    """Continue volumes from their other side."""
+
+    dims = 3
+
+
+class _ConstantPadNd(_PadNd):
+    def __init__(self, padding: Any, value: float) -> None:
+        super().__init__(padding)
+        self.value = value
+
+    def forward(self, input: Tensor) -> Any:
+        return F.pad(input, self.padding, "constant", self.value)
+
+    def extra_repr(self) -> str:
+        return f"padding={self.padding}, value={self.value}"
+
+
+class ConstantPad1d(_ConstantPadNd):
+    """Surround sequences with a value."""
+
+    dims = 1
+
+
+class ConstantPad2d(_ConstantPadNd):
+    """Surround images with a value."""
+
+    dims = 2
+
+
+class ConstantPad3d(_ConstantPadNd):
+    """Surround volumes with a value."""
+
+    dims = 3
+
+
+class _ReflectionPadNd(_PadNd):
+    mode = "reflect"
+
+
+class ReflectionPad1d(_ReflectionPadNd):
+    """Mirror sequences at their ends."""
+
+    dims = 1
+
+
+class ReflectionPad2d(_ReflectionPadNd):
+    """Mirror images at their edges."""
+
+    dims = 2
+
+
+class ReflectionPad3d(_ReflectionPadNd):
+    """Mirror volumes at their faces."""
+
+    dims = 3
+
+
+class _ReplicationPadNd(_PadNd):
+    mode = "replicate"
+
+
+class ReplicationPad1d(_ReplicationPadNd):
+    """Repeat the ends of sequences."""
+
+    dims = 1
+
+
+class ReplicationPad2d(_ReplicationPadNd):
+    """Repeat the edges of images."""
+
+    dims = 2
+
+
+class ReplicationPad3d(_ReplicationPadNd):
+    """Repeat the faces of volumes."""
+
+    dims = 3
+
+
+class ZeroPad1d(ConstantPad1d):
+    """Surround sequences with zeros."""
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class ZeroPad2d(ConstantPad2d):
+    """Surround images with zeros."""
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class ZeroPad3d(ConstantPad3d):
+    """Surround volumes with zeros."""
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"

@@ -1,0 +1,214 @@
+"""Parameter and Buffer: tensors that a Module registers when they are assigned to it; and their uninitialised forms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pullback import creation
+from pullback.backend.dtype import dtype as Dtype
+from pullback.backend.dtype import get_default_dtype, is_float_or_complex
+from pullback.overrides import as_subclass
+from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl
+from pullback.tensor.version_counter import VersionCounter
+
+__all__ = [
+    "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy",
+]  # fmt: skip
+
+
+def _adopt(kind: type, data: Tensor, requires_grad: bool) -> Any:
+    """A leaf of class `kind` that shares the memory and the version counter of `data`."""
+    if requires_grad and not is_float_or_complex(data._array.dtype):
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    made: Any = object.__new__(kind)
+    made._array = data._array
+    if data._counter is None:
+        data._counter = VersionCounter()
+    made._counter = data._counter
+    made._requires_grad = bool(requires_grad)
+    return made
+
+
+class _ParameterMeta(type):
+    """Counts a tensor of a class of its own, marked with `_is_param`, as a Parameter too."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return type.__instancecheck__(cls, instance) or (
+            cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
+        )
+
+
+class Parameter(Tensor, metaclass=_ParameterMeta):
+    """A tensor to be learned: a leaf that requires grad, and that Modules list among their parameters.
+
+    >>> import pullback
+    >>> Parameter(pullback.zeros(2))
+    Parameter containing:
+    tensor([0., 0.], requires_grad=True)
+    """
+
+    _is_param = True
+    __torch_function__ = _disabled_torch_function_impl
+
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
+        if data is None:
+            data = creation.empty(0)
+        if type(data) is Tensor or type(data) is Parameter:
+            return _adopt(cls, data, requires_grad)
+        alias = as_subclass(data.detach(), type(data)).requires_grad_(requires_grad)
+        alias._is_param = True
+        return alias
+
+    def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
+        pass
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            copied: Any = self.data.clone()  # type: ignore[attr-defined]  # methods are attached by pullback.functions
+            memo[id(self)] = type(self)(copied, self.requires_grad)
+        return memo[id(self)]
+
+
+class _BufferMeta(type):
+    """Counts a tensor of a class of its own, marked with `_is_buffer`, as a Buffer too."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return type.__instancecheck__(cls, instance) or (
+            cls is Buffer and isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
+        )
+
+
+class Buffer(Tensor, metaclass=_BufferMeta):
+    """A tensor that belongs to a Module's state without being learned; made from a tensor, and of the tensor's class."""
+
+    __torch_function__ = _disabled_torch_function_impl
+
+    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
+        if data is None:
+            data = creation.empty(0)
+        alias = as_subclass(data.detach(), type(data)).requires_grad_(data.requires_grad)
+        alias.persistent = persistent
+        alias._is_buffer = True
+        return alias
+
+    def __init__(self, data: Any = None, *, persistent: bool = True) -> None:
+        pass
+
+
+class UninitializedTensorMixin:
+    """What parameters and buffers of unknown shape have in common: every use but conversion is refused.
+
+    Reading `_array`, which every operation does, raises. (An overriding `__torch_function__` would do the same, but
+    would close the fast road of all operations for good.)
+    """
+
+    cls_to_become: type = Tensor
+    __torch_function__ = _disabled_torch_function_impl
+    _dtype: Any = None
+    _requires_grad: bool = False
+
+    @property
+    def _array(self) -> Any:
+        name = type(self).__name__
+        raise ValueError(
+            "Attempted to use an uninitialized parameter. "
+            "This error happens when you are using a `LazyModule` or "
+            f"explicitly manipulating `torch.nn.parameter.{name}` "
+            "objects. When using LazyModules Call `forward` with a dummy batch "
+            "to initialize the parameters before calling torch functions"
+        )
+
+    def materialize(self, shape: Sequence[int], device: Any = None, dtype: Any = None) -> None:
+        """Become an ordinary tensor of the given shape, with memory that is not initialised."""
+        made = creation.empty(*shape, dtype=dtype or self._dtype)
+        self.__dict__.pop("_dtype", None)
+        self.__class__ = self.cls_to_become  # type: ignore[assignment]  # the point of the method
+        self.__dict__["_array"] = made._array
+
+    @property
+    def shape(self) -> Any:
+        """Refused: the shape is not known yet."""
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. "
+            "This error usually happens in `load_state_dict` when trying to load "
+            "an uninitialized parameter into an initialized one. "
+            "Call `forward` to initialize the parameters before accessing their attributes."
+        )
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype that the tensor will have."""
+        return self._dtype or get_default_dtype()
+
+    @property
+    def data(self) -> Any:
+        """The tensor itself, which has no data to share."""
+        return self
+
+    def detach(self) -> Any:
+        """The tensor itself, which has no history."""
+        return self
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """The same, to be made in another dtype."""
+        wanted = next((a for a in args if isinstance(a, Dtype)), kwargs.get("dtype"))
+        made = type(self)(self._requires_grad, dtype=wanted or self._dtype)  # type: ignore[call-arg]  # see subclasses
+        vars(made).update({k: v for k, v in vars(self).items() if k != "_dtype"})
+        return made
+
+    def cpu(self) -> Any:
+        """The same, on the CPU."""
+        return self
+
+    def share_memory_(self) -> Any:
+        """Refused: there is no memory yet."""
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. "
+            "Call `forward` to initialize the parameters before calling `module.share_memory()`."
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __reduce_ex__(self, proto: Any) -> Any:
+        return type(self), (self._requires_grad, None, self._dtype)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return memo.setdefault(id(self), self.to())
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether a parameter or buffer has no shape yet."""
+    return isinstance(param, UninitializedTensorMixin)
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter whose shape is found on the first call of its LazyModule."""
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+        made: Any = object.__new__(cls)
+        made._requires_grad, made._dtype = requires_grad, dtype
+        return made
+
+    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
+        pass
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+    """A buffer whose shape is found on the first call of its LazyModule."""
+
+    cls_to_become = Tensor
+
+    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True) -> Any:
+        made: Any = object.__new__(cls)
+        made._requires_grad, made._dtype = requires_grad, dtype
+        made.persistent, made._is_buffer = persistent, True
+        return made
+
+    def __init__(
+        self, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> None:
+        pass

@@ -1,0 +1,105 @@
+"""Limits on the size of gradients."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import pullback.functions as F
+from pullback import creation
+from pullback.autograd.grad_mode import no_grad
+from pullback.tensor.tensor import Tensor
+
+__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
+
+
+def _listed(tensors: Any) -> list[Any]:
+    if isinstance(tensors, Tensor):
+        return [tensors]
+    return list(tensors)
+
+
+def get_total_norm(
+    tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Any:
+    """The norm of all tensors together, as if they were one vector."""
+    tensors = _listed(tensors)
+    if not tensors:
+        return creation.tensor(0.0)
+    norm_type = float(norm_type)
+    with no_grad():
+        norms = [_norm(t, norm_type) for t in tensors]
+        total_norm = _norm(F.stack(norms), norm_type)
+    if error_if_nonfinite and not math.isfinite(total_norm.item()):
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
+            "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
+        )
+    return total_norm
+
+
+def _norm(tensor: Any, norm_type: float) -> Any:
+    return F.linalg_vector_norm(tensor, norm_type)
+
+
+def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, foreach: bool | None = None) -> None:
+    """Scale the gradients of the parameters by `max_norm / total_norm` where that is less than one."""
+    grads = [p._grad for p in _listed(parameters) if p._grad is not None]
+    if not grads:
+        return
+    with no_grad():
+        coefficient = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        for grad in grads:
+            grad.mul_(coefficient)
+
+
+def clip_grad_norm_(
+    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Any:  # fmt: skip
+    """Scale the gradients so that their norm together is at most `max_norm`; return what it was.
+
+    >>> import pullback
+    >>> x = pullback.zeros(2, requires_grad=True)
+    >>> x.grad = pullback.tensor([3.0, 4.0])
+    >>> clip_grad_norm_([x], 1.0)
+    tensor(5.)
+    >>> x.grad
+    tensor([0.6000, 0.8000])
+    """
+    if not isinstance(parameters, Tensor):
+        is_generator = not isinstance(parameters, (list, tuple))
+        parameters = list(parameters)
+        if is_generator and not parameters:
+            warnings.warn(
+                "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2
+            )
+    grads = [p._grad for p in _listed(parameters) if p._grad is not None]
+    total_norm = get_total_norm(grads, norm_type, error_if_nonfinite, foreach)
+    clip_grads_with_norm_(parameters, max_norm, total_norm, foreach)
+    return total_norm
+
+
+def clip_grad_norm(
+    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Any:  # fmt: skip
+    """Old name of `clip_grad_norm_`."""
+    warnings.warn(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
+
+
+def clip_grad_value_(parameters: Iterable[Any] | Tensor, clip_value: float, foreach: bool | None = None) -> None:
+    """Clip each element of the gradients to [-clip_value, clip_value]."""
+    limit = float(clip_value)
+    with no_grad():
+        for parameter in _listed(parameters):
+            if parameter._grad is not None:
+                parameter._grad.clamp_(min=-limit, max=limit)
