@@ -5,27 +5,27 @@ from __future__ import annotations
 from pullback.rules import Tensor, non_differentiable
 
 
-@non_differentiable(in_place=True, promote="common")
+@non_differentiable(promote="common")
 def eq(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(in_place=True, promote="common")
+@non_differentiable(promote="common")
 def ne(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(in_place=True, promote="common")
+@non_differentiable(promote="common")
 def lt(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(in_place=True, promote="common")
+@non_differentiable(promote="common")
 def le(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(in_place=True, promote="common")
+@non_differentiable(promote="common")
 def gt(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(in_place=True, promote="common")
+@non_differentiable(promote="common")
 def ge(input: Tensor, other: Tensor) -> None: ...
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.rules import F, Pullback, Tensor, elementwise, linear, non_differentiable, not_implemented, wrt
+from pullback.rules import F, Pullback, Tensor, elementwise, linear, non_differentiable, not_implemented, tangent, wrt
 
 
 @elementwise(in_place=True)
@@ -61,7 +61,12 @@ def nextafter(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
 
 @elementwise(outputs=("mantissa", "exponent"), differentiable=(True, False))
 def frexp(grad: Tensor, *, exponent: Tensor) -> Pullback:
-    return wrt(input=grad / F.exp2_of(exponent, grad.dtype))
+    return wrt(input=grad / F.exp2_of(exponent, grad))
+
+
+@tangent
+def frexp_tangent(input_tangent: Tensor, *, exponent: Tensor) -> Tensor:
+    return (input_tangent / F.exp2_of(exponent, input_tangent), None)
 
 
 @elementwise(in_place=True, promote="float")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as F
-from pullback.typing import DType
 
 
 def copysign_grad(grad: Any, input: Any, result: Any) -> Any:
@@ -13,6 +12,6 @@ def copysign_grad(grad: Any, input: Any, result: Any) -> Any:
     return F.where(input == 0, 0, grad * (result / input))
 
 
-def exp2_of(exponent: Any, dtype: DType) -> Any:
-    """2 to an integer power, in a floating-point dtype."""
-    return F.exp2(F.to_dtype(exponent, dtype))
+def exp2_of(exponent: Any, like: Any) -> Any:
+    """2 to an integer power, in the dtype of `like`."""
+    return F.exp2(F.to_dtype(exponent, like.dtype))

@@ -35,6 +35,10 @@ def div_(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Any:
     return G.div_(input, other) if rounding_mode is None else in_place(div, input, other, rounding_mode=rounding_mode)
 
 
+divide = div
+divide_ = div_
+
+
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
     """Subtract `input`, scaled by `alpha`, from `other`."""
     return (G.rsub_tensor if isinstance(other, TensorBase) else G.rsub)(input, other, alpha=alpha)

@@ -13,7 +13,7 @@ from pullback.backend.array_module import contiguous_strides, zeros
 from pullback.kernels.grid_sampling import POLYNOMIALS
 from pullback.kernels.positions import strided_positions
 from pullback.tensor.tensor import new_tensor
-from pullback.typing import Dims, DType, Scalar, Shape
+from pullback.typing import Dims, Scalar, Shape
 
 
 def silu_slope(input: Any) -> Any:
@@ -553,9 +553,9 @@ def copysign_grad(grad: Any, input: Any, result: Any) -> Any:
     return F.where(input == 0, 0, grad * (result / input))
 
 
-def exp2_of(exponent: Any, dtype: DType) -> Any:
-    """2 to an integer power, in a floating-point dtype."""
-    return F.exp2(F.to_dtype(exponent, dtype))
+def exp2_of(exponent: Any, like: Any) -> Any:
+    """2 to an integer power, in the dtype of `like`."""
+    return F.exp2(F.to_dtype(exponent, like.dtype))
 
 
 def cumprod_grad(grad: Any, input: Any, dim: int) -> Any:

@@ -1104,7 +1104,7 @@ class FrexpBackward0(Node):
         exponent = exponent._array
         if half:
             exponent = widen_half(exponent)
-        grad_of_input = grad / exp2_of_kernel(exponent, grad.dtype)
+        grad_of_input = grad / exp2_of_kernel(exponent, grad)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1117,7 +1117,7 @@ class FrexpBackward0(Node):
         if edges[0] is None:
             return (None,)
         exponent = self.unpack("exponent")
-        grad_of_input = grad / F.exp2_of(exponent, grad.dtype)
+        grad_of_input = grad / F.exp2_of(exponent, grad)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -1162,11 +1162,10 @@ def frexp(input: Tensor, *, out: Any = None) -> Any:
 
 def frexp_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     """Tangent of frexp."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad / F.exp2_of(exponent, grad.dtype)))
-    return sum_of_terms(terms, result)
+    exponent = result[1]
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return (input_tangent / F.exp2_of(exponent, input_tangent), None)
 
 
 class LdexpBackward0(Node):

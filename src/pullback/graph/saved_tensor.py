@@ -33,10 +33,11 @@ Hook = Callable[[Any], Any]
 class SavedOutput:
     """A saved result of the node itself."""
 
-    __slots__ = ("_array", "_counter", "output_nr")
+    __slots__ = ("_array", "_counter", "differentiable", "output_nr")
 
     def __init__(self, tensor: Tensor, output_nr: int = 0) -> None:
         self._array = tensor._array
+        self.differentiable = tensor._requires_grad
         counter = tensor._counter
         if counter is None:
             counter = tensor._counter = VersionCounter()
@@ -47,8 +48,9 @@ class SavedOutput:
         """The result again, as a new Tensor whose grad_fn is `node`."""
         tensor = new_tensor(self._array)
         tensor._counter = self._counter
-        tensor._requires_grad = True
-        tensor._edge = (node, self.output_nr)
+        if self.differentiable:
+            tensor._requires_grad = True
+            tensor._edge = (node, self.output_nr)
         return tensor
 
 
