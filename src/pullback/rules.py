@@ -7,7 +7,7 @@ docs/adding_an_op.md explains the language.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, overload
 
 from pullback.typing import Array, Arrays, Dim, Dims, DType, Scalar, Shape
 
@@ -39,43 +39,24 @@ def not_implemented(reason: str) -> NoReturn:
     raise AssertionError("rules are read, not run")
 
 
-def _kind(*args: Any, **options: Any) -> Any:
-    """Every kind can stand bare or with options."""
-    if args:
-        return args[0]
-    return lambda rule: rule
+class _Kind:
+    """A decorator that stands bare or with options, and leaves the rule as it is."""
+
+    def __init__(self, claim: str) -> None:
+        self.claim = claim
+
+    @overload
+    def __call__(self, rule: _Rule, /) -> _Rule: ...
+    @overload
+    def __call__(self, **options: Any) -> Callable[[_Rule], _Rule]: ...
+    def __call__(self, rule: Any = None, /, **options: Any) -> Any:
+        return rule if rule is not None else lambda later: later
 
 
-def elementwise(*args: Any, **options: Any) -> Any:
-    """Each result element depends on one element of each input. Forward mode: the sum of the lines."""
-    return _kind(*args, **options)
-
-
-def linear(*args: Any, **options: Any) -> Any:
-    """Linear in all its tensors together. Forward mode: the operation applied to the tangents."""
-    return _kind(*args, **options)
-
-
-def multilinear(*args: Any, **options: Any) -> Any:
-    """Linear in each of its tensors. Forward mode: the sum over inputs with one replaced by its tangent."""
-    return _kind(*args, **options)
-
-
-def self_adjoint(*args: Any, **options: Any) -> Any:
-    """The Jacobian is symmetric (Hermitian). Forward mode: the line with the tangent for the gradient."""
-    return _kind(*args, **options)
-
-
-def general(*args: Any, **options: Any) -> Any:
-    """No special structure. Forward mode: an explicit `@tangent`, else the double pullback."""
-    return _kind(*args, **options)
-
-
-def non_differentiable(*args: Any, **options: Any) -> Any:
-    """An operation whose result never requires grad."""
-    return _kind(*args, **options)
-
-
-def tangent(*args: Any, **options: Any) -> Any:
-    """The explicit forward-mode rule of a `@general` operation of the same name plus `_tangent`."""
-    return _kind(*args, **options)
+elementwise = _Kind("Each result element depends on one element of each input. Forward mode: the sum of the lines.")
+linear = _Kind("Linear in all its tensors together. Forward mode: the operation applied to the tangents.")
+multilinear = _Kind("Linear in each of its tensors. Forward mode: the sum over inputs, one replaced by its tangent.")
+self_adjoint = _Kind("The Jacobian is symmetric (Hermitian). Forward mode: the line, with the tangent for the gradient.")
+general = _Kind("No special structure. Forward mode: an explicit tangent rule, else the double pullback.")
+non_differentiable = _Kind("The result never requires grad.")
+tangent = _Kind("The explicit forward-mode rule of the general operation of the same name, with _tangent appended.")

@@ -7,16 +7,14 @@ The generator reads these names in a kernel's signature (see docs/adding_an_op.m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-if TYPE_CHECKING:
-    import numpy
+Array: TypeAlias = Any
+"""An array of the array library, or its scalar for a 0-dim result. The library's border: its own stubs differ from release
+to release, and CuPy has none, so kernels are not checked against them."""
 
-    Array: TypeAlias = numpy.ndarray[Any, Any]
-    DType: TypeAlias = numpy.dtype[Any]
-else:
-    Array = Any
-    DType = Any
+DType: TypeAlias = Any
+"""A dtype of the array library."""
 
 Scalar: TypeAlias = bool | int | float | complex
 """A Python number."""
