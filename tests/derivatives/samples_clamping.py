@@ -10,7 +10,8 @@ from tests.derivatives.sampling import Sample, away_from, distinct, normal, unif
 F: Any = pullback
 
 SAMPLES = [
-    Sample("where", lambda x, y: F.where(x.detach().real > 0, x, y), (away_from(0.0, 0.3, 3, 4), normal(4)), complex=True),
+    Sample("where", lambda x, y: F.where(x.detach() > 0, x, y), (away_from(0.0, 0.3, 3, 4), normal(4))),
+    Sample("where-complex", lambda x, y: F.where(x.detach() == 0, x, y), (normal(3), normal(3)), complex=True),
     Sample("where-number", lambda x: F.where(x.detach() > 0, x, 1.5), (away_from(0.0, 0.3, 3),)),
     Sample("where-number-first", lambda x: F.where(x.detach() > 0, 2, x), (away_from(0.0, 0.3, 3),)),
     Sample("maximum", F.maximum, (distinct(3, 4), uniform(0.01, 0.02, 4))),

@@ -209,7 +209,8 @@ def _unpack(name: str, operation: Operation, *, on_arrays: bool) -> list[str]:
         f"{name} = {name}._array",
     ]
     if parameter is not None and parameter.role in (TENSOR_OR_NUMBER, "optional tensor"):
-        return [f"{name} = self.saved_{name}", f"if self.saved_{name}_version >= 0:", *["    " + c for c in [*checked, *widen]]]
+        steps = ["    " + text for text in [*checked, *widen]]
+        return [f"{name} = self.saved_{name}", f"if self.saved_{name}_version >= 0:", *steps]
     if parameter is not None and parameter.role == TENSOR_LIST:
         return [f"{name} = unpack_list(self, {name!r})"]
     return [f"{name} = self.saved_{name}", *checked, *widen]

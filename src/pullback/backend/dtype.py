@@ -303,10 +303,10 @@ def promote_arrays_to_float(input: Array, other: Array | Scalar) -> tuple[Array,
 
 def promote_for_subtraction(input: Array, other: Array | Scalar) -> tuple[Array, Any]:
     """As promote_arrays, refusing bools: minus has no meaning for them."""
-    if input.dtype == bool or isinstance(other, bool) or getattr(other, "dtype", None) == bool:
+    if any(d == bool_.numpy_dtype for d in (input.dtype, getattr(other, "dtype", None))) or isinstance(other, bool):
         raise RuntimeError(
-            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
-            "the `~` or `logical_not()` operator instead."
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+            "use the `~` or `logical_not()` operator instead."
         )
     return promote_arrays(input, other)
 

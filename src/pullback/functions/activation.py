@@ -110,7 +110,9 @@ def prelu(input: Tensor, weight: Tensor) -> Any:
                 f"{weight._array.size} and channel size = {channels}."
             )
     if weight._array.ndim > 1:
-        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight._array.ndim}")
+        raise RuntimeError(
+            f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight._array.ndim}"
+        )
     if len(shape) > 1 and weight._array.size != 1:
         weight = G.reshape(weight, (1, -1, *[1] * (len(shape) - 2)))
     elif weight._array.ndim > len(shape):

@@ -73,12 +73,11 @@ def method_where(input: Tensor, condition: Tensor, other: Any) -> Any:
 def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Any:
     """Interpolate linearly from `input` to `end`; `weight` is a number or a tensor."""
     for name, value in (("end", end), ("weight", weight)):
-        if isinstance(value, TensorBase) and value._array.dtype != input._array.dtype:
-            if name == "end" or value._array.ndim:
-                raise RuntimeError(
-                    f"expected dtype {input.dtype.alias or input.dtype.name} for `{name}` but got dtype "
-                    f"{value.dtype.alias or value.dtype.name}"  # type: ignore[attr-defined]
-                )
+        if not isinstance(value, Tensor) or value.dtype is input.dtype:
+            continue
+        if name == "end" or value._array.ndim:
+            wanted, found = (d.alias or d.name for d in (input.dtype, value.dtype))
+            raise RuntimeError(f"expected dtype {wanted} for `{name}` but got dtype {found}")
     return (G.lerp if isinstance(weight, TensorBase) else G.lerp_scalar)(input, end, weight, out=out)
 
 

@@ -29,6 +29,10 @@ def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Any:
 def _require_same_float(first: Tensor, second: Tensor) -> None:
     names = [scalar_type_name(tensor._array.dtype) for tensor in (first, second)]
     if not all(name in ("Half", "Float", "Double") for name in names):
-        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {names[0]} and {names[1]}")
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {names[0]} and {names[1]}"
+        )
     if names[0] != names[1]:
-        raise RuntimeError(f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second argument")
+        raise RuntimeError(
+            f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second argument"
+        )

@@ -10,13 +10,13 @@ from pullback.typing import Array, Scalar
 
 def add(input: Array, other: Array | Scalar, *, alpha: Scalar = 1) -> Array:
     """Add `other`, scaled by `alpha`, to `input`."""
-    return input + other if alpha == 1 else input + _scaled(other, alpha, input)  # type: ignore[no-any-return]
+    return input + other if alpha == 1 else input + _scaled(other, alpha, input)
 
 
 def sub(input: Array, other: Array | Scalar, *, alpha: Scalar = 1) -> Array:
     """Subtract `other`, scaled by `alpha`, from `input`."""
     try:
-        return input - other if alpha == 1 else input - _scaled(other, alpha, input)  # type: ignore[no-any-return]
+        return input - other if alpha == 1 else input - _scaled(other, alpha, input)
     except TypeError:
         raise _bool_subtraction() from None
 
@@ -24,7 +24,7 @@ def sub(input: Array, other: Array | Scalar, *, alpha: Scalar = 1) -> Array:
 def rsub(input: Array, other: Array | Scalar, *, alpha: Scalar = 1) -> Array:
     """Subtract `input`, scaled by `alpha`, from the number `other`."""
     try:
-        return other - input if alpha == 1 else other - _scaled(input, alpha, input)  # type: ignore[no-any-return]
+        return other - input if alpha == 1 else other - _scaled(input, alpha, input)
     except TypeError:
         raise _bool_subtraction() from None
 
@@ -36,12 +36,12 @@ def rsub_tensor(input: Array, other: Array, *, alpha: Scalar = 1) -> Array:
 
 def mul(input: Array, other: Array | Scalar) -> Array:
     """Multiply element by element."""
-    return input * other  # type: ignore[no-any-return]
+    return input * other
 
 
 def div(input: Array, other: Array | Scalar) -> Array:
     """Divide element by element."""
-    return input / other  # type: ignore[no-any-return]
+    return input / other
 
 
 def div_rounded(input: Array, other: Array | Scalar, rounding_mode: str) -> Array:
@@ -72,7 +72,7 @@ def remainder(input: Array, other: Array) -> Array:
 
 def remainder_scalar(input: Array, other: Array | Scalar) -> Array:
     """As remainder, by a number."""
-    return remainder(input, other)  # type: ignore[arg-type]  # NumPy takes a number in an array's place
+    return remainder(input, other)
 
 
 def fmod(input: Array, other: Array) -> Array:
@@ -85,29 +85,29 @@ def fmod(input: Array, other: Array) -> Array:
 
 def fmod_scalar(input: Array, other: Array | Scalar) -> Array:
     """As fmod, by a number."""
-    return fmod(input, other)  # type: ignore[arg-type]  # NumPy takes a number in an array's place
+    return fmod(input, other)
 
 
 def scaled_by(input: Array, value: Scalar) -> Array:
     """Multiply by the conjugate of a number, keeping the dtype: the gradient of an argument scaled by it."""
     factor = value.conjugate()
-    return input * (factor if input.dtype.itemsize != 2 else input.dtype.type(factor))  # type: ignore[no-any-return]
+    return input * (factor if input.dtype.itemsize != 2 else input.dtype.type(factor))
 
 
 def neg(input: Array) -> Array:
     """Change the sign."""
     try:
-        return -input  # type: ignore[no-any-return]
+        return -input
     except TypeError:
         raise RuntimeError(
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
-            "`~` or `logical_not()` operator instead."
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` or `logical_not()` operator instead."
         ) from None
 
 
 def reciprocal(input: Array) -> Array:
     """Compute 1 / input."""
-    return 1 / input  # type: ignore[no-any-return]
+    return 1 / input
 
 
 @_in_float32
@@ -115,7 +115,7 @@ def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) 
     """Add `value * tensor1 * tensor2` to `input`."""
     _refuse_kinds(input, "b", "addcmul_cpu_out")
     product = tensor1 * tensor2
-    return input + (product if value == 1 else product * input.dtype.type(value))  # type: ignore[no-any-return]
+    return input + (product if value == 1 else product * input.dtype.type(value))
 
 
 @_in_float32
@@ -127,7 +127,7 @@ def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) 
             "write (input + value * trunc(tensor1 / tensor2)).to(input.dtype) for the truncating form."
         )
     quotient = (tensor1 if value == 1 else tensor1 * input.dtype.type(value)) / tensor2
-    return input + quotient  # type: ignore[no-any-return]
+    return input + quotient
 
 
 def gcd(input: Array, other: Array) -> Array:
@@ -144,7 +144,7 @@ def lcm(input: Array, other: Array) -> Array:
 
 def conj(input: Array) -> Array:
     """The complex conjugate; a real array is returned as it is."""
-    return input.conjugate()  # type: ignore[no-any-return]
+    return input.conjugate()
 
 
 def _scaled(other: Array | Scalar, alpha: Scalar, input: Array) -> Array:
@@ -156,13 +156,13 @@ def _scaled(other: Array | Scalar, alpha: Scalar, input: Array) -> Array:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
     if kind != "b" and isinstance(alpha, bool):
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    return other * np.asarray(alpha, input.dtype)  # type: ignore[return-value]
+    return other * np.asarray(alpha, input.dtype)
 
 
 def _truncated_quotient(input: Array, other: Array | Scalar) -> Array:
     """Integer division rounded towards zero."""
     _refuse_zero(input, other)
-    return (input - np.fmod(input, other)) // other  # type: ignore[no-any-return]
+    return (input - np.fmod(input, other)) // other
 
 
 def _bool_subtraction() -> RuntimeError:

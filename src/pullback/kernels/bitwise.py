@@ -36,7 +36,7 @@ def bitwise_left_shift(input: Array, other: Array | Scalar) -> Array:
     """Shift the bits to the left; by the width or more (or by a negative number) nothing is left."""
     _refuse_kinds(input, "bfcV", "lshift_cpu")
     bits = input.dtype.itemsize * 8
-    outside = (other < 0) | (other >= bits)
+    outside = np.less(other, 0) | np.greater_equal(other, bits)
     return np.where(outside, input.dtype.type(0), np.left_shift(input, np.where(outside, input.dtype.type(0), other)))
 
 
@@ -44,9 +44,9 @@ def bitwise_right_shift(input: Array, other: Array | Scalar) -> Array:
     """Shift the bits to the right, keeping the sign; by the width or more only the sign is left."""
     _refuse_kinds(input, "bfcV", "rshift_cpu")
     last = input.dtype.type(input.dtype.itemsize * 8 - (1 if input.dtype.kind == "i" else 0))
-    outside = (other < 0) | (other >= last)
+    outside = np.less(other, 0) | np.greater_equal(other, last)
     amount = np.where(outside, input.dtype.type(0), other)
-    beyond = np.where(input < 0, input.dtype.type(-1), input.dtype.type(0)) if input.dtype.kind == "i" else input.dtype.type(0)
+    beyond = -(input < 0).astype(input.dtype) if input.dtype.kind == "i" else input.dtype.type(0)
     return np.where(outside, beyond, np.right_shift(input, amount))
 
 

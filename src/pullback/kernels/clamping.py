@@ -119,7 +119,7 @@ def lerp_scalar(input: Array, end: Array, weight: Scalar) -> Array:
     """As lerp, by a number."""
     _refuse_kinds(input, "biu", "lerp_kernel_scalar")
     step = end - input
-    return input + weight * step if abs(weight) < 0.5 else end - step * (1 - weight)  # type: ignore[no-any-return]
+    return input + weight * step if abs(weight) < 0.5 else end - step * (1 - weight)
 
 
 def nan_to_num(
@@ -141,4 +141,4 @@ def _limit(input: Array, given: float | None, sign: int) -> Array:
     from pullback.backend.dtype import finfo, from_numpy_dtype  # bfloat16 has limits of its own
 
     value = sign * finfo(from_numpy_dtype(input.dtype)).max if given is None else given
-    return input.dtype.type(value)  # type: ignore[no-any-return]
+    return input.dtype.type(value)

@@ -99,4 +99,4 @@ def equal_arrays(input: Array, other: Array) -> bool:
 
 
 def _difference(input: Array, other: Array) -> Array:
-    return input ^ other if input.dtype.kind == "b" else input - other  # type: ignore[no-any-return]
+    return input ^ other if input.dtype.kind == "b" else input - other

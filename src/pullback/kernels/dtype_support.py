@@ -1,4 +1,4 @@
-"""What kernels share about dtypes: refusing some, and computing in float32 what half precision would round at each step."""
+"""What kernels share about dtypes: refusing some, and computing half precision in float32."""
 
 from __future__ import annotations
 

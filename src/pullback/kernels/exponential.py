@@ -19,16 +19,16 @@ def pow(input: Array, exponent: Array) -> Array:
 def pow_scalar(input: Array, exponent: Array | Scalar) -> Array:
     """Raise to a power given by a number."""
     kind = input.dtype.kind
-    if kind in "iu" and exponent < 0:
+    if kind in "iu" and np.less(exponent, 0):
         raise RuntimeError("Integers to negative integer powers are not allowed.")
     if kind == "b":
         return np.where(input, True, not exponent)
     if exponent == 2:
-        return input * input  # type: ignore[no-any-return]
+        return input * input
     if exponent == 3 and kind != "c":
-        return input * input * input  # type: ignore[no-any-return]
+        return input * input * input
     if exponent == -2 and kind != "c":
-        return 1 / (input * input)  # type: ignore[no-any-return]
+        return 1 / (input * input)
     if exponent == -0.5 and kind != "c":
         return rsqrt(input)
     if exponent == 0.5:
@@ -52,7 +52,7 @@ def sqrt(input: Array) -> Array:
 @_in_float32
 def rsqrt(input: Array) -> Array:
     """Compute 1 / sqrt(input)."""
-    return 1 / np.sqrt(input)  # type: ignore[no-any-return]
+    return 1 / np.sqrt(input)
 
 
 def exp(input: Array) -> Array:
@@ -101,7 +101,7 @@ def _integer_power(base: Array | Scalar, exponent: Array | Scalar) -> Array:
     """Powers of integers; of a negative exponent only the powers of 1 and -1 are not 0."""
     negative = np.less(exponent, 0)
     if not np.any(negative):
-        return np.power(base, exponent)  # type: ignore[arg-type]
+        return np.power(base, exponent)
     units = np.where(np.equal(base, 1), 1, np.where(np.equal(base, -1), 1 - 2 * np.mod(exponent, 2), 0))
     powers = np.power(base, np.where(negative, 0, exponent).astype(np.asarray(exponent).dtype))
     return np.where(negative, units, powers).astype(np.asarray(base).dtype)
@@ -109,5 +109,6 @@ def _integer_power(base: Array | Scalar, exponent: Array | Scalar) -> Array:
 
 def _complex_logaddexp(input: Array, other: Array) -> Array:
     first = input.real >= other.real
-    high, low = np.where(first, input, other), np.where(first, other, input)
+    high: Array = np.where(first, input, other)
+    low: Array = np.where(first, other, input)
     return np.where(np.isneginf(high.real), high, high + np.log1p(np.exp(low - high)))

@@ -55,7 +55,7 @@ def sign(input: Array) -> Array:
         raise NotImplementedError(
             "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
         )
-    return (input > 0).astype(input.dtype) - (input < 0)  # type: ignore[no-any-return]
+    return (input > 0).astype(input.dtype) - (input < 0)
 
 
 def signbit(input: Array) -> Array:
@@ -72,7 +72,7 @@ def copysign(input: Array, other: Array) -> Array:
 
 def copysign_scalar(input: Array, other: Array | Scalar) -> Array:
     """The magnitude of `input` with the sign of a number."""
-    return copysign(input, other)  # type: ignore[arg-type]  # NumPy takes a number in an array's place
+    return copysign(input, other)
 
 
 def nextafter(input: Array, other: Array) -> Array:
@@ -89,7 +89,7 @@ def frexp(input: Array) -> tuple[Array, Array]:
 
 def ldexp(input: Array, other: Array) -> Array:
     """Compute input * 2**other."""
-    return input * np.exp2(other)  # type: ignore[no-any-return]
+    return input * np.exp2(other)
 
 
 def heaviside(input: Array, values: Array) -> Array:

@@ -84,11 +84,11 @@ def hypot(input: Array, other: Array) -> Array:
 def deg2rad(input: Array) -> Array:
     """Degrees as radians."""
     _refuse_kinds(input, "c", "deg2rad")
-    return input * (np.pi / 180)  # type: ignore[no-any-return]
+    return input * (np.pi / 180)
 
 
 @_in_float32
 def rad2deg(input: Array) -> Array:
     """Radians as degrees."""
     _refuse_kinds(input, "c", "rad2deg")
-    return input * (180 / np.pi)  # type: ignore[no-any-return]
+    return input * (180 / np.pi)

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from pullback.backend.array_module import as_array, is_array, is_number
 from pullback.backend.dtype import (
-    complex128, default_float, dtype, float64, is_float_or_complex, number_as, number_dtype, result_dtype, to_dtype,
+    complex128,
+    default_float,
+    dtype,
+    float64,
+    is_float_or_complex,
+    number_as,
+    number_dtype,
+    result_dtype,
+    to_dtype,
 )  # fmt: skip
 from pullback.errors import not_a_tensor
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
-from pullback.typing import Array, DType, Dims, Shape
-
+from pullback.typing import Array, Dims, DType, Shape
 
 # The functions that take a number in place of their first tensor.
 _NUMBER_FIRST = {"add", "sub", "mul", "div", "floor_divide"}
@@ -132,7 +140,7 @@ def _cast_all(operands: Sequence[Any], common: DType) -> tuple[list[Any], bool]:
 def shapes_differ(error: ValueError, *operands: Any) -> Exception:
     """PyTorch's words for operands that do not broadcast; another error stays what it is."""
     shapes = [o.shape for o in operands if is_array(o)]
-    for first, second in zip(shapes, shapes[1:], strict=False):
+    for first, second in pairwise(shapes):
         ndim = max(len(first), len(second))
         for back in range(1, min(len(first), len(second)) + 1):
             a, b = first[-back], second[-back]
