@@ -72,13 +72,23 @@ def as_strided_scatter(
     )
 
 
-@self_adjoint(in_place=True, node="FillBackward2", out=False)
+@self_adjoint(out=False)
 def fill(grad: Tensor, input: Tensor, value: Scalar) -> Pullback:
     return wrt(input=F.zeros_in_shape_of(grad))
 
 
-@linear(in_place=True, node="FillBackward3", out=False)
+@self_adjoint(in_place=True, node="FillBackward2", out=False)
+def refill(grad: Tensor, input: Tensor, value: Scalar) -> Pullback:
+    return wrt(input=F.zeros_in_shape_of(grad))
+
+
+@linear(node="FillBackward1", out=False)
 def fill_tensor(grad: Tensor, input: Tensor, value: Tensor) -> Pullback:
+    return wrt(input=F.zeros_in_shape_of(grad), value=F.to_dtype(F.sum(grad, None, False), value.dtype))
+
+
+@linear(in_place=True, node="FillBackward3", out=False)
+def refill_tensor(grad: Tensor, input: Tensor, value: Tensor) -> Pullback:
     return wrt(input=F.zeros_in_shape_of(grad), value=F.to_dtype(F.sum(grad, None, False), value.dtype))
 
 

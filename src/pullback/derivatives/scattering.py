@@ -70,7 +70,7 @@ def index_fill(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, value: Scal
 def index_fill_tensor(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, value: Tensor) -> Pullback:
     return wrt(
         input=F.index_fill(grad, dim, index, 0),
-        value=F.to_dtype(F.sum(F.index_select(grad, dim, F.positive_index(index, grad.shape, dim)), None, False), value.dtype),
+        value=F.to_dtype(F.sum(F.index_select(grad, dim, F.distinct_positions(index, grad.shape, dim)), None, False), value.dtype),
     )
 
 
@@ -114,6 +114,10 @@ def both(input: Tensor, other: Tensor) -> None: ...
 
 @non_differentiable(out=False)
 def equal_as(input: Tensor, other: Tensor) -> None: ...
+
+
+@non_differentiable(out=False)
+def distinct_positions(index: Tensor, shape: Shape, dim: int) -> None: ...
 
 
 @non_differentiable(out=False)

@@ -11,12 +11,12 @@ def clone(grad: Tensor, input: Tensor) -> Pullback:
 
 
 @linear(node="ToCopyBackward0", out=False)
-def copy_to(grad: Tensor, input: Tensor) -> Pullback:
+def copy_to(grad: Tensor, input: Tensor, order: str) -> Pullback:
     return wrt(input=grad)
 
 
 @linear(node="CloneBackward0", out=False)
-def contiguous_copy(grad: Tensor, input: Tensor) -> Pullback:
+def contiguous_copy(grad: Tensor, input: Tensor, order: str) -> Pullback:
     return wrt(input=grad)
 
 

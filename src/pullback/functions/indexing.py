@@ -203,7 +203,7 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
     if dims:
         G.index_put_(part, positions, dims, given)
     elif given._array.ndim == 0:
-        G.fill_tensor_(part, given)
+        G.refill_tensor_(part, given)
     else:
         part.copy_(_without_leading_ones(given, part._array.ndim))  # type: ignore[attr-defined]
 

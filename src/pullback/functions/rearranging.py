@@ -15,14 +15,14 @@ from pullback.tensor.arguments import as_int
 from pullback.tensor.tensor import Tensor, new_tensor, wrap_dim
 
 
-def flip(input: Tensor, *dims: Any) -> Tensor:
+def flip(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
     """A copy with the order along the dimensions reversed.
 
     >>> import pullback
     >>> pullback.flip(pullback.arange(3), (0,))
     tensor([2, 1, 0])
     """
-    wrapped = tuple([wrap_dim(d, input._array.ndim) for d in sizes(dims)])
+    wrapped = tuple([wrap_dim(d, input._array.ndim) for d in sizes(axes if dims is None else (dims,))])
     for d in wrapped:
         if wrapped.count(d) > 1:
             raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
@@ -171,12 +171,12 @@ def fill_diagonal_(input: Tensor, fill_value: Any, wrap: bool = False) -> Tensor
     step = sum(input.stride())
     length = min(shape)
     main = input.as_strided((length,), (step,), input.storage_offset())  # type: ignore[attr-defined]
-    G.fill_(main, fill_value)
+    G.refill_(main, fill_value)
     if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
         block = shape[1] + 1
         count = (shape[0] - block) * shape[1] // step + ((shape[0] - block) * shape[1] % step > 0)
         offset = input.stride(0) * block
-        G.fill_(input.as_strided((count,), (step,), input.storage_offset() + offset), fill_value)  # type: ignore[attr-defined]
+        G.refill_(input.as_strided((count,), (step,), input.storage_offset() + offset), fill_value)  # type: ignore[attr-defined]
     return input
 
 

@@ -35,7 +35,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
         input._array[...] = checked_number(value, input._array.dtype)
         bump_version(input)
         return input
-    return G.fill_tensor_(input, value) if isinstance(value, TensorBase) else G.fill_(input, value)  # type: ignore[no-any-return]
+    return G.refill_tensor_(input, value) if isinstance(value, TensorBase) else G.refill_(input, value)  # type: ignore[no-any-return]
 
 
 def fill(input: Tensor, value: Any) -> Tensor:

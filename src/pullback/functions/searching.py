@@ -79,7 +79,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
     if indices._array.dtype.kind != "i" or indices._array.itemsize != 8:
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}")
     if dim is None:
-        flat = G.gather(G.reshape(input, (-1,)), 0, G.reshape(indices, (-1,)))
+        flat = G.gather(G.reshape(input, (-1,)), 0, G.positive_index(G.reshape(indices, (-1,)), (input._array.size,), 0))
         return flat if out is None else write_out("take_along_dim", out, flat)  # type: ignore[no-any-return]
     if input._array.ndim != indices._array.ndim:
         raise RuntimeError(
@@ -91,7 +91,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
     common = [max(a, b) if 1 in (a, b) else a for a, b in zip(own, other, strict=True)]
     broadcast_tensors(_without(input, at), _without(indices, at))
     wide = G.expand(input, tuple([*common[:at], own[at], *common[at + 1 :]]))
-    places = G.expand(indices, tuple([*common[:at], other[at], *common[at + 1 :]]))
+    places = G.expand(G.positive_index(indices, tuple(own), at), tuple([*common[:at], other[at], *common[at + 1 :]]))
     return G.gather(wide, at, places, out=out)  # type: ignore[no-any-return]
 
 
@@ -99,6 +99,15 @@ def _without(tensor: Tensor, dim: int) -> Tensor:
     """Something of the shape of the tensor without a dimension, for the check that shapes go together."""
     shape = tensor._array.shape
     return G.expand(G.zeros_in_shape(tensor, ()), (*shape[:dim], *shape[dim + 1 :]))  # type: ignore[no-any-return]
+
+
+def isin(
+    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None
+) -> Tensor:
+    """Whether each element is among the test elements."""
+    values = [t._array if isinstance(t, TensorBase) else t for t in (elements, test_elements)]
+    made = new_tensor(kernels.isin(values[0], values[1], assume_unique, invert))
+    return made if out is None else write_out("isin", out, made)  # type: ignore[no-any-return]
 
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:

@@ -255,36 +255,41 @@ def _conjugate(input: Tensor) -> Tensor:
 
 
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor itself if its elements lie in row-major order, else a copy that does."""
-    if _format_name(memory_format) in ("channels_last", "channels_last_3d"):
-        return _channels_last(input)
+    """The tensor itself if its elements lie in row-major order (or that of `memory_format`), else a copy that does."""
+    order = format_name(memory_format)
+    if order.startswith("channels_last"):
+        check_channels_last(input, order)
+        return input if is_contiguous(input, memory_format) else G.contiguous_copy(input, order)  # type: ignore[no-any-return]
     return input if input._array.flags.c_contiguous else G.contiguous_copy(input)  # type: ignore[no-any-return]
 
 
-def _format_name(memory_format: Any) -> str:
-    return getattr(memory_format, "name", "") or str(memory_format).rpartition(".")[2]
+def format_name(memory_format: Any) -> str:
+    """The name of a memory format, empty without one."""
+    return getattr(memory_format, "name", "")
 
 
-def _channels_last(input: Tensor) -> Tensor:
-    """A tensor whose channels (dimension 1) lie next to each other in memory."""
-    ndim = input._array.ndim
-    moved = G.permute(input, (0, *range(2, ndim), 1))
-    dense = moved if moved._array.flags.c_contiguous else G.contiguous_copy(moved)
-    return input if dense is moved else G.permute(dense, (0, ndim - 1, *range(1, ndim - 1)))  # type: ignore[no-any-return]
+def check_channels_last(input: Tensor, order: str) -> None:
+    """Refuse channels-last order for tensors that have no channels in that sense."""
+    wanted = 4 if order == "channels_last" else 5
+    if input._array.ndim != wanted:
+        raise RuntimeError(f"required rank {wanted} tensor to use {order} format")
 
 
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy, recorded."""
-    if memory_format is not None and _format_name(memory_format) == "contiguous_format":
-        return G.contiguous_copy(input)  # type: ignore[no-any-return]
-    return G.clone(input)  # type: ignore[no-any-return]
+    order = format_name(memory_format)
+    if order in ("", "preserve_format"):
+        return G.clone(input)  # type: ignore[no-any-return]
+    if order.startswith("channels_last"):
+        check_channels_last(input, order)
+    return G.contiguous_copy(input, order)  # type: ignore[no-any-return]
 
 
 def is_contiguous(input: Tensor, memory_format: Any = None) -> bool:
     """Whether the elements lie in row-major order (or in that of `memory_format`)."""
     array = input._array
-    if _format_name(memory_format) in ("channels_last", "channels_last_3d"):
-        wanted = 4 if _format_name(memory_format) == "channels_last" else 5
+    if format_name(memory_format) in ("channels_last", "channels_last_3d"):
+        wanted = 4 if format_name(memory_format) == "channels_last" else 5
         return array.ndim == wanted and bool(array.transpose((0, *range(2, wanted), 1)).flags.c_contiguous)
     return bool(array.flags.c_contiguous)
 
@@ -293,7 +298,7 @@ def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Overwrite the tensor with the values of `src`, which is broadcast and converted."""
     if not isinstance(src, Tensor):
         if isinstance(src, (bool, int, float, complex)):
-            return G.fill_(input, src)  # type: ignore[no-any-return]
+            return G.refill_(input, src)  # type: ignore[no-any-return]
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
     if src is input:
         return input

@@ -640,13 +640,19 @@ _FAMILIES = {
         AsStridedScatterBackward0
         as_strided_scatter_tangent
         fill
-        fill_
-        FillNode
+        FillBackward0
         fill_tangent
+        refill
+        refill_
+        RefillNode
+        refill_tangent
         fill_tensor
-        fill_tensor_
         FillTensorNode
         fill_tensor_tangent
+        refill_tensor
+        refill_tensor_
+        RefillTensorNode
+        refill_tensor_tangent
         zero
         zero_
         ZeroBackward0
@@ -842,6 +848,17 @@ _FAMILIES = {
         DiagEmbedBackward0
         diag_embed_tangent
     """,
+    "recurrent": """
+        lstm_layer
+        LstmLayerNode
+        lstm_layer_tangent
+        gru_layer
+        GruLayerNode
+        gru_layer_tangent
+        rnn_layer
+        RnnLayerNode
+        rnn_layer_tangent
+    """,
     "reductions": """
         sum_all
         SumAllNode
@@ -1002,6 +1019,7 @@ _FAMILIES = {
         is_false
         both
         equal_as
+        distinct_positions
         positive_index
         expand_index
     """,
@@ -1402,6 +1420,15 @@ _FORMULAS = {
     "avg_pool_nd": "pooling",
     "roll_back": "rearranging",
     "repeat_back": "rearranging",
+    "lstm_layer_back": "recurrent",
+    "gru_layer_back": "recurrent",
+    "rnn_layer_back": "recurrent",
+    "pull_back": "recurrent",
+    "unrolled": "recurrent",
+    "with_first_rows": "recurrent",
+    "cell_step": "recurrent",
+    "affine": "recurrent",
+    "columns": "recurrent",
     "restore_reduced": "reductions",
     "mean_grad": "reductions",
     "product_of_others": "reductions",

@@ -28,6 +28,8 @@ from pullback.kernels.masking import masked_fill as masked_fill_kernel
 from pullback.kernels.masking import masked_fill_tensor as masked_fill_tensor_kernel
 from pullback.kernels.masking import masked_scatter as masked_scatter_kernel
 from pullback.kernels.masking import masked_scatter_back as masked_scatter_back_kernel
+from pullback.kernels.masking import refill as refill_kernel
+from pullback.kernels.masking import refill_tensor as refill_tensor_kernel
 from pullback.kernels.masking import select_scatter as select_scatter_kernel
 from pullback.kernels.masking import slice_scatter as slice_scatter_kernel
 from pullback.kernels.masking import sum_where as sum_where_kernel
@@ -1018,7 +1020,7 @@ def as_strided_scatter_tangent(
     return as_strided_scatter(input_tangent, src_tangent, size, stride, storage_offset)
 
 
-class FillNode(Node):
+class FillBackward0(Node):
     """Gradient of fill."""
 
     __slots__ = ()
@@ -1045,9 +1047,6 @@ class FillNode(Node):
         return (grad_of_input,)
 
 
-FillNode.__name__ = FillNode.__qualname__ = "FillBackward2"
-
-
 def fill(input: Tensor, value: Scalar) -> Tensor:
     """One number in the shape of `input`."""
     record = True
@@ -1066,7 +1065,7 @@ def fill(input: Tensor, value: Scalar) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = FillNode()
+        node = FillBackward0()
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1090,13 +1089,94 @@ def fill(input: Tensor, value: Scalar) -> Tensor:
     return result
 
 
-def fill_(input: Tensor, value: Any) -> Tensor:
-    """In-place version of fill."""
-    return in_place(fill, input, value)
-
-
 def fill_tangent(result: Any, input: Any, value: Any, input_tangent: Any) -> Any:
     """Tangent of fill."""
+    terms = []
+    if input_tangent is not None:
+        grad = conjugate(input_tangent)
+        terms.append(conjugate(F.zeros_in_shape_of(grad)))
+    return sum_of_terms(terms, result)
+
+
+class RefillNode(Node):
+    """Gradient of refill."""
+
+    __slots__ = ()
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = zeros_in_shape_of_kernel(grad)
+        if half:
+            grad_of_input = grad_of_input.astype(grads[0].dtype)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.zeros_in_shape_of(grad)
+        return (grad_of_input,)
+
+
+RefillNode.__name__ = RefillNode.__qualname__ = "FillBackward2"
+
+
+def refill(input: Tensor, value: Scalar) -> Tensor:
+    """As `fill`, whose in-place form PyTorch records under another name."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(refill, (input, value), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.records
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("refill", "input", 1, input)
+    input_array = input._array
+    computed: Any = refill_kernel(input_array, value)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad):
+        node = RefillNode()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                refill_tangent,
+                (
+                    input,
+                    value,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def refill_(input: Tensor, value: Any) -> Tensor:
+    """In-place version of refill."""
+    return in_place(refill, input, value)
+
+
+def refill_tangent(result: Any, input: Any, value: Any, input_tangent: Any) -> Any:
+    """Tangent of refill."""
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
@@ -1141,7 +1221,7 @@ class FillTensorNode(Node):
         )
 
 
-FillTensorNode.__name__ = FillTensorNode.__qualname__ = "FillBackward3"
+FillTensorNode.__name__ = FillTensorNode.__qualname__ = "FillBackward1"
 
 
 def fill_tensor(input: Tensor, value: Tensor) -> Tensor:
@@ -1196,11 +1276,6 @@ def fill_tensor(input: Tensor, value: Tensor) -> Tensor:
     return result
 
 
-def fill_tensor_(input: Tensor, value: Tensor) -> Tensor:
-    """In-place version of fill_tensor."""
-    return in_place(fill_tensor, input, value)
-
-
 def fill_tensor_tangent(result: Any, input: Any, value: Any, input_tangent: Any, value_tangent: Any) -> Any:
     """Tangent of fill_tensor."""
     if input_tangent is None:
@@ -1208,6 +1283,112 @@ def fill_tensor_tangent(result: Any, input: Any, value: Any, input_tangent: Any,
     if value_tangent is None:
         value_tangent = zeros_like_input(value)
     return fill_tensor(input_tangent, value_tangent)
+
+
+class RefillTensorNode(Node):
+    """Gradient of refill_tensor."""
+
+    __slots__ = ()
+    saved_value_dtype: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        value_dtype = self.saved_value_dtype
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_value = None
+        if edges[0] is not None:
+            grad_of_input = zeros_in_shape_of_kernel(grad)
+        if edges[1] is not None:
+            grad_of_value = to_dtype_kernel(sum_kernel(grad, None, False), value_dtype)
+        return (
+            grad_of_input,
+            grad_of_value,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        value_dtype = self.saved_value_dtype
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_value = None
+        if edges[0] is not None:
+            grad_of_input = F.zeros_in_shape_of(grad)
+        if edges[1] is not None:
+            grad_of_value = F.to_dtype(F.sum(grad, None, False), value_dtype)
+        return (
+            grad_of_input,
+            grad_of_value,
+        )
+
+
+RefillTensorNode.__name__ = RefillTensorNode.__qualname__ = "FillBackward3"
+
+
+def refill_tensor(input: Tensor, value: Tensor) -> Tensor:
+    """As `fill_tensor`, whose in-place form PyTorch records under another name."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(refill_tensor, (input, value), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.records
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("refill_tensor", "input", 1, input)
+    if not isinstance(value, TensorBase):
+        value = as_tensor_argument("refill_tensor", "value", 2, value)
+    input_array = input._array
+    value_array = value._array
+    computed: Any = refill_tensor_kernel(input_array, value_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad or value._requires_grad):
+        node = RefillTensorNode()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (value._edge or gradient_edge(value)) if value._requires_grad else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_value_dtype = value._array.dtype
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, value):
+            carry_tangents(
+                result,
+                refill_tensor_tangent,
+                (
+                    input,
+                    value,
+                ),
+                (
+                    input,
+                    value,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def refill_tensor_(input: Tensor, value: Tensor) -> Tensor:
+    """In-place version of refill_tensor."""
+    return in_place(refill_tensor, input, value)
+
+
+def refill_tensor_tangent(result: Any, input: Any, value: Any, input_tangent: Any, value_tangent: Any) -> Any:
+    """Tangent of refill_tensor."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    if value_tangent is None:
+        value_tangent = zeros_like_input(value)
+    return refill_tensor(input_tangent, value_tangent)
 
 
 class ZeroBackward0(Node):

@@ -29,6 +29,7 @@ from pullback.kernels.indexing import index_select as index_select_kernel
 from pullback.kernels.indexing import take as take_kernel
 from pullback.kernels.reductions import sum as sum_kernel
 from pullback.kernels.scattering import both as both_kernel
+from pullback.kernels.scattering import distinct_positions as distinct_positions_kernel
 from pullback.kernels.scattering import equal_as as equal_as_kernel
 from pullback.kernels.scattering import expand_index as expand_index_kernel
 from pullback.kernels.scattering import index_add as index_add_kernel
@@ -1341,7 +1342,9 @@ class IndexFillTensorNode(Node):
                 raise_stale(self, "index")
             index = index._array
             grad_of_value = to_dtype_kernel(
-                sum_kernel(index_select_kernel(grad, dim, positive_index_kernel(index, grad.shape, dim)), None, False),
+                sum_kernel(
+                    index_select_kernel(grad, dim, distinct_positions_kernel(index, grad.shape, dim)), None, False
+                ),
                 value_dtype,
             )
         return (
@@ -1364,7 +1367,7 @@ class IndexFillTensorNode(Node):
         if edges[1] is not None:
             index = self.unpack("index")
             grad_of_value = F.to_dtype(
-                F.sum(F.index_select(grad, dim, F.positive_index(index, grad.shape, dim)), None, False), value_dtype
+                F.sum(F.index_select(grad, dim, F.distinct_positions(index, grad.shape, dim)), None, False), value_dtype
             )
         return (
             grad_of_input,
@@ -1950,6 +1953,27 @@ def equal_as(input: Tensor, other: Tensor) -> Tensor:
     input_array = input._array
     other_array = other._array
     computed: Any = equal_as_kernel(input_array, other_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if process.changed:
+        note_inference(result)
+    return result
+
+
+def distinct_positions(index: Tensor, shape: Any, dim: int) -> Tensor:
+    """The positions along `dim`, each once, negative ones counted from the front."""
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(distinct_positions, (index, shape, dim), {})
+            if taken is not NotImplemented:
+                return taken
+    if not isinstance(index, TensorBase):
+        index = as_tensor_argument("distinct_positions", "index", 1, index)
+    shape = as_shape(shape)
+    index_array = index._array
+    computed: Any = distinct_positions_kernel(index_array, shape, dim)
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

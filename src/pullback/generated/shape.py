@@ -145,19 +145,19 @@ class CopyToNode(Node):
 CopyToNode.__name__ = CopyToNode.__qualname__ = "ToCopyBackward0"
 
 
-def copy_to(input: Tensor) -> Tensor:
-    """A copy, as `to(copy=True)` makes it."""
+def copy_to(input: Tensor, order: str = "preserve_format") -> Tensor:
+    """A copy, as `to(copy=True)` makes it, its memory in the order that PyTorch's memory format names."""
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
-            taken = intercept(copy_to, (input,), {})
+            taken = intercept(copy_to, (input, order), {})
             if taken is not NotImplemented:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("copy_to", "input", 1, input)
     input_array = input._array
-    computed: Any = copy_to_kernel(input_array)
+    computed: Any = copy_to_kernel(input_array, order)
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -174,16 +174,24 @@ def copy_to(input: Tensor) -> Tensor:
             adopt_switches(node)
     if process.changed:
         if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, copy_to_tangent, (input,), (input,))
+            carry_tangents(
+                result,
+                copy_to_tangent,
+                (
+                    input,
+                    order,
+                ),
+                (input,),
+            )
         note_inference(result)
     return result
 
 
-def copy_to_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
+def copy_to_tangent(result: Any, input: Any, order: Any, input_tangent: Any) -> Any:
     """Tangent of copy_to."""
     if input_tangent is None:
         input_tangent = zeros_like_input(input)
-    return copy_to(input_tangent)
+    return copy_to(input_tangent, order)
 
 
 class ContiguousCopyNode(Node):
@@ -211,19 +219,19 @@ class ContiguousCopyNode(Node):
 ContiguousCopyNode.__name__ = ContiguousCopyNode.__qualname__ = "CloneBackward0"
 
 
-def contiguous_copy(input: Tensor) -> Tensor:
-    """A copy in row-major order."""
+def contiguous_copy(input: Tensor, order: str = "contiguous_format") -> Tensor:
+    """A copy in row-major order, or with the channels (dimension 1) next to each other."""
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
-            taken = intercept(contiguous_copy, (input,), {})
+            taken = intercept(contiguous_copy, (input, order), {})
             if taken is not NotImplemented:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("contiguous_copy", "input", 1, input)
     input_array = input._array
-    computed: Any = contiguous_copy_kernel(input_array)
+    computed: Any = contiguous_copy_kernel(input_array, order)
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -240,16 +248,24 @@ def contiguous_copy(input: Tensor) -> Tensor:
             adopt_switches(node)
     if process.changed:
         if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, contiguous_copy_tangent, (input,), (input,))
+            carry_tangents(
+                result,
+                contiguous_copy_tangent,
+                (
+                    input,
+                    order,
+                ),
+                (input,),
+            )
         note_inference(result)
     return result
 
 
-def contiguous_copy_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
+def contiguous_copy_tangent(result: Any, input: Any, order: Any, input_tangent: Any) -> Any:
     """Tangent of contiguous_copy."""
     if input_tangent is None:
         input_tangent = zeros_like_input(input)
-    return contiguous_copy(input_tangent)
+    return contiguous_copy(input_tangent, order)
 
 
 class ToDtypeNode(Node):

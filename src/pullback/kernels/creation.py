@@ -183,6 +183,8 @@ def linspace_array(start: Scalar, end: Scalar, steps: int, dtype: DType) -> Arra
     """`steps` values from start to end, both included, computed from both ends as PyTorch does."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
+    if dtype.kind in "iu":
+        start, end = int(start), int(end)  # type: ignore[arg-type]  # not complex for an integer result
     if steps == 1:
         return np.full((1,), start, dtype)
     wide = np.result_type(dtype, np.float32) if dtype.kind not in "fc" else dtype
@@ -200,6 +202,8 @@ def linspace_array(start: Scalar, end: Scalar, steps: int, dtype: DType) -> Arra
 def logspace_array(start: Scalar, end: Scalar, steps: int, base: float, dtype: DType) -> Array:
     """`steps` powers of base, their exponents evenly spaced."""
     wide = dtype if dtype.kind in "fc" else np.dtype(np.float64)
+    if dtype.kind in "iu":
+        start, end = int(start), int(end)  # type: ignore[arg-type]  # not complex for an integer result
     exponents = linspace_array(start, end, steps, wide)
     return np.power(np.asarray(base, wide), exponents).astype(dtype)
 

@@ -131,10 +131,10 @@ def gather(input: Array, dim: Dim, index: Array, sparse_grad: bool = False) -> A
 
 
 def _checked_flat(input: Array, dim: int, index: Array) -> Array:
-    if index.dtype != np.int64 and index.dtype != np.int32:
-        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
     if index.size == 0:
         return index.astype(np.int64)
+    if index.dtype != np.int64 and index.dtype != np.int32:
+        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
     if max(index.ndim, 1) != max(input.ndim, 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     for d in range(index.ndim):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import cast_array
+from pullback.kernels.creation import channels_last_array
 from pullback.typing import Array, Arrays, Dim, Shape
 
 
@@ -17,7 +18,15 @@ def cat(tensors: Arrays, dim: int = 0) -> Array:
         return np.empty((0,), tensors[0].dtype)
     shape = list(parts[0].shape)
     shape[dim] = sum(a.shape[dim] for a in parts)
-    return np.concatenate(parts, axis=dim, out=np.empty(shape, parts[0].dtype))
+    result: Array = np.empty(shape, parts[0].dtype)
+    if len(shape) in (4, 5) and all(lies_channels_last(a) for a in parts):
+        result = channels_last_array(result)
+    return np.concatenate(parts, axis=dim, out=result)
+
+
+def lies_channels_last(array: Array) -> bool:
+    """Whether dimension 1 varies fastest in memory, and the array is not row-major as well."""
+    return not array.flags.c_contiguous and bool(np.moveaxis(array, 1, -1).flags.c_contiguous)
 
 
 def cat_back(grad: Array, shapes: list[Shape], dtypes: list[Any], dim: int) -> list[Array]:

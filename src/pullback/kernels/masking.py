@@ -133,6 +133,16 @@ def fill_tensor(input: Array, value: Array) -> Array:
     return np.full(input.shape, value, input.dtype)
 
 
+def refill(input: Array, value: Scalar) -> Array:
+    """As `fill`, whose in-place form PyTorch records under another name."""
+    return fill(input, value)
+
+
+def refill_tensor(input: Array, value: Array) -> Array:
+    """As `fill_tensor`, whose in-place form PyTorch records under another name."""
+    return fill_tensor(input, value)
+
+
 def zero(input: Array) -> Array:
     """Zeros in the shape of `input`."""
     return np.zeros(input.shape, input.dtype)

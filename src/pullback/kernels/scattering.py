@@ -51,10 +51,10 @@ def index_put_into(target: Array, indices: Arrays, dims: Shape, values: Array, a
 
 def _flat(name: str, input: Array, dim: int, index: Array, src: Array | None = None) -> Array:
     """The flat positions of a scatter operation, its arguments checked."""
-    if index.dtype != np.int64 and index.dtype != np.int32:
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     if index.size == 0:
         return index.astype(np.int64)
+    if index.dtype != np.int64 and index.dtype != np.int32:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     if max(index.ndim, 1) != max(input.ndim, 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
     if src is not None and max(src.ndim, 1) != max(index.ndim, 1):
@@ -336,6 +336,11 @@ def both(input: Array, other: Array) -> Array:
 def equal_as(input: Array, other: Array) -> Array:
     """One where the elements are equal, else zero, in the dtype of `input`."""
     return (input == other).astype(input.dtype)
+
+
+def distinct_positions(index: Array, shape: Shape, dim: int) -> Array:
+    """The positions along `dim`, each once, negative ones counted from the front."""
+    return np.unique(positive_index(index, shape, dim))
 
 
 def positive_index(index: Array, shape: Shape, dim: int) -> Array:

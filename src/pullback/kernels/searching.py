@@ -80,7 +80,7 @@ def unique_consecutive(
         empty: Array = np.empty(0, np.int64)
         return input if dim is not None else rows, np.empty(input.shape if dim is None else 0, np.int64), empty
     changed = np.ones(count, np.bool_)
-    changed[1:] = (rows[1:] != rows[:-1]).reshape(count - 1, -1).any(1)
+    changed[1:] = (rows[1:] != rows[:-1]).any(tuple(range(1, rows.ndim)))
     starts = np.flatnonzero(changed)
     inverse = (np.cumsum(changed) - 1).astype(np.int64)
     counts = np.diff(np.append(starts, count)).astype(np.int64)
@@ -129,7 +129,7 @@ def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Arra
 
 def isin(elements: Array, test_elements: Array, assume_unique: bool = False, invert: bool = False) -> Array:
     """Whether each element is among the test elements."""
-    return np.isin(elements, test_elements, invert=invert)
+    return np.asarray(np.isin(elements, test_elements, invert=invert))
 
 
 def tril_positions(row: int, col: int, offset: int, dtype: Any) -> Array:

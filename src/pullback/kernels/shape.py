@@ -21,13 +21,15 @@ def clone(input: Array) -> Array:
     return copy_array(np.asarray(input))
 
 
-def copy_to(input: Array) -> Array:
-    """A copy, as `to(copy=True)` makes it."""
-    return copy_array(np.asarray(input))
+def copy_to(input: Array, order: str = "preserve_format") -> Array:
+    """A copy, as `to(copy=True)` makes it, its memory in the order that PyTorch's memory format names."""
+    return copy_array(np.asarray(input)) if order == "preserve_format" else contiguous_copy(input, order)
 
 
-def contiguous_copy(input: Array) -> Array:
-    """A copy in row-major order."""
+def contiguous_copy(input: Array, order: str = "contiguous_format") -> Array:
+    """A copy in row-major order, or with the channels (dimension 1) next to each other."""
+    if order in ("channels_last", "channels_last_3d"):
+        return np.moveaxis(np.array(np.moveaxis(input, 1, -1), copy=True, order="C"), -1, 1)
     return np.array(input, copy=True, order="C")
 
 
