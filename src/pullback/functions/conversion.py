@@ -11,6 +11,7 @@ from pullback.backend.dtype import (
     TYPE_NAME_TO_DTYPE, bfloat16, bool_, complex64, complex128, dtype, float16, float32, float64, int8, int16, int32,
     int64, type_name, uint8,
 )  # fmt: skip
+from pullback.functions.shape import check_channels_last, format_name, is_contiguous
 from pullback.tensor.tensor import Tensor
 
 
@@ -43,9 +44,15 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     tensor([1])
     """
     wanted, copy = _parse_to(args, kwargs)
-    if wanted is None or wanted is input.dtype:
-        return G.clone(input) if copy else input  # type: ignore[no-any-return]
-    return convert(input, wanted)
+    order = format_name(kwargs.get("memory_format")) or "preserve_format"
+    result = input if wanted is None or wanted is input.dtype else convert(input, wanted)
+    if order.startswith("channels_last"):
+        check_channels_last(input, order)
+    if result is input and not copy and (order == "preserve_format" or is_contiguous(input, kwargs["memory_format"])):
+        return input
+    if result is not input and order == "preserve_format":
+        return result
+    return G.copy_to(result, order)  # type: ignore[no-any-return]
 
 
 def convert(input: Tensor, wanted: dtype) -> Tensor:
@@ -101,64 +108,64 @@ def cuda(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return input
 
 
-def double(input: Tensor) -> Tensor:
+def double(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as float64."""
-    return to(input, float64)
+    return to(input, float64, memory_format=memory_format)
 
 
-def float(input: Tensor) -> Tensor:
+def float(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as float32."""
-    return to(input, float32)
+    return to(input, float32, memory_format=memory_format)
 
 
-def half(input: Tensor) -> Tensor:
+def half(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as float16."""
-    return to(input, float16)
+    return to(input, float16, memory_format=memory_format)
 
 
-def method_bfloat16(input: Tensor) -> Tensor:
+def method_bfloat16(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as bfloat16."""
-    return to(input, bfloat16)
+    return to(input, bfloat16, memory_format=memory_format)
 
 
-def long(input: Tensor) -> Tensor:
+def long(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as int64."""
-    return to(input, int64)
+    return to(input, int64, memory_format=memory_format)
 
 
-def int(input: Tensor) -> Tensor:
+def int(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as int32."""
-    return to(input, int32)
+    return to(input, int32, memory_format=memory_format)
 
 
-def short(input: Tensor) -> Tensor:
+def short(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as int16."""
-    return to(input, int16)
+    return to(input, int16, memory_format=memory_format)
 
 
-def char(input: Tensor) -> Tensor:
+def char(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as int8."""
-    return to(input, int8)
+    return to(input, int8, memory_format=memory_format)
 
 
-def byte(input: Tensor) -> Tensor:
+def byte(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as uint8."""
-    return to(input, uint8)
+    return to(input, uint8, memory_format=memory_format)
 
 
-def bool(input: Tensor) -> Tensor:
+def bool(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as bool."""
-    return to(input, bool_)
+    return to(input, bool_, memory_format=memory_format)
 
 
-def cfloat(input: Tensor) -> Tensor:
+def cfloat(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as complex64."""
-    return to(input, complex64)
+    return to(input, complex64, memory_format=memory_format)
 
 
-def cdouble(input: Tensor) -> Tensor:
+def cdouble(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as complex128."""
-    return to(input, complex128)
+    return to(input, complex128, memory_format=memory_format)
 
 
 def get_device(input: Tensor) -> Any:
