@@ -6,7 +6,6 @@ from itertools import product
 from typing import Any
 
 import pullback.generated as F
-from pullback.kernels.grid_sampling import POLYNOMIALS
 from pullback.typing import Shape
 
 
@@ -18,7 +17,7 @@ def grid_sample_back_input(
     points = F.grid_points(grid, sizes, mode, padding_mode, align_corners)
     parts = F.parts_of_points(points, mode)
     total = None
-    for corner in product(POLYNOMIALS[mode], repeat=len(sizes)):
+    for corner in product(F.polynomials_of(mode), repeat=len(sizes)):
         offsets = tuple([offset for offset, _ in corner])
         positions = F.point_positions(points, sizes, offsets, mode, padding_mode, align_corners)
         weighted = F.times_weights(grad, parts, [coefficients for _, coefficients in corner])
@@ -37,7 +36,7 @@ def grid_sample_back_grid(
     points = F.grid_points(grid, sizes, mode, padding_mode, align_corners)
     parts = F.parts_of_points(points, mode)
     slopes: list[Any] = [None] * len(sizes)
-    for corner in product(POLYNOMIALS[mode], repeat=len(sizes)):
+    for corner in product(F.polynomials_of(mode), repeat=len(sizes)):
         offsets = tuple([offset for offset, _ in corner])
         positions = F.point_positions(points, sizes, offsets, mode, padding_mode, align_corners)
         along = F.sum(F.mul(grad, F.take_points(input, positions)), (1,), True)
@@ -75,3 +74,10 @@ def slope_of(coefficients: Any) -> Any:
     """The coefficients of a polynomial's derivative."""
     degree = len(coefficients) - 1
     return tuple([c * (degree - i) for i, c in enumerate(coefficients[:-1])])
+
+
+def polynomials_of(mode: int) -> Any:
+    """For each pixel around a point along one dimension its offset and the coefficients of its weight."""
+    from pullback.kernels.grid_sampling import polynomials_of as table  # loaded only by those who sample
+
+    return table(mode)

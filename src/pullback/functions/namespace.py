@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # fmt: off
 FILES = {
-    "activation": "silu mish relu6 hardtanh hardsigmoid hardswish elu elu_ selu selu_ celu celu_ leaky_relu threshold threshold_ prelu rrelu rrelu_ tanhshrink softsign",
+    "activation": "method_relu relu silu mish relu6 hardtanh hardsigmoid hardswish elu elu_ selu selu_ celu celu_ leaky_relu threshold threshold_ prelu rrelu rrelu_ tanhshrink softsign",
     "aliases": "subtract subtract_ multiply multiply_ negative negative_ true_divide true_divide_ arccos arccos_ arccosh arccosh_ arcsin arcsin_ arcsinh arcsinh_ arctan arctan_ arctan2 arctan2_ arctanh arctanh_ absolute absolute_ fix fix_ greater greater_equal less less_equal not_equal",
     "arithmetic": "reflected_add reflected_mul reflected_sub div div_ divide divide_ rsub reflected_div floor_divide reflected_floor_divide remainder remainder_ reflected_remainder fmod fmod_ positive",
     "bitwise": "reflected_and reflected_or reflected_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift reflected_left_shift reflected_right_shift",
@@ -37,6 +37,7 @@ FILES = {
     "quantiles": "quantile nanquantile",
     "random": "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson binomial normal_ uniform_ random_ bernoulli_ exponential_ cauchy_ log_normal_ geometric_",
     "rearranging": "flip fliplr flipud roll rot90 repeat tile repeat_interleave diag_embed diag diagflat fill_diagonal_ vander block_diag",
+    "recurrent": "lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell lstm gru rnn_tanh rnn_relu",
     "reductions": "sum mean prod nansum nanmean",
     "rounding": "round round_ copysign copysign_ frexp heaviside heaviside_",
     "scans": "cumsum cumprod cummax cummin diff trapezoid trapz cumulative_trapezoid",
@@ -47,6 +48,7 @@ FILES = {
     "sorting": "sort argsort msort topk kthvalue median nanmedian mode",
     "special": "xlogy xlogy_ xlog1py zeta igamma igammac method_polygamma polygamma_ chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p",
     "statistics": "var std var_mean std_mean cov corrcoef",
+    "type_promotion": "result_type promote_types can_cast",
     "view_copies": "copy_of_view view_copy expand_copy permute_copy alias_copy slice_copy unfold_copy select_copy as_strided_copy diagonal_copy transpose_copy t_copy squeeze_copy unsqueeze_copy view_as_real_copy view_as_complex_copy narrow_copy unbind_copy split_copy split_with_sizes_copy unsafe_split unsafe_split_with_sizes unsafe_chunk t_ transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ as_strided_",
     "windowed_arguments": "each_dim",
 }

@@ -1376,6 +1376,7 @@ _FORMULAS = {
     "times_weights": "grid_sampling",
     "polynomial_of": "grid_sampling",
     "slope_of": "grid_sampling",
+    "polynomials_of": "grid_sampling",
     "select_back": "indexing",
     "slice_back": "indexing",
     "index_back": "indexing",

@@ -11,11 +11,7 @@ from typing import Any
 import pullback.generated.array_namespace as F
 from pullback import kernels
 from pullback.backend.array_module import contiguous_strides, zeros
-from pullback.engine.engine import engine
-from pullback.graph.history import gradient_edge
-from pullback.kernels.grid_sampling import POLYNOMIALS
 from pullback.kernels.positions import strided_positions
-from pullback.modes.grad_mode import set_grad_mode
 from pullback.tensor.tensor import new_tensor
 from pullback.typing import Dims, Scalar, Shape
 
@@ -288,7 +284,7 @@ def grid_sample_back_input(
     points = F.grid_points(grid, sizes, mode, padding_mode, align_corners)
     parts = F.parts_of_points(points, mode)
     total = None
-    for corner in product(POLYNOMIALS[mode], repeat=len(sizes)):
+    for corner in product(F.polynomials_of(mode), repeat=len(sizes)):
         offsets = tuple([offset for offset, _ in corner])
         positions = F.point_positions(points, sizes, offsets, mode, padding_mode, align_corners)
         weighted = F.times_weights(grad, parts, [coefficients for _, coefficients in corner])
@@ -305,7 +301,7 @@ def grid_sample_back_grid(grad: Any, input: Any, grid: Any, mode: int, padding_m
     points = F.grid_points(grid, sizes, mode, padding_mode, align_corners)
     parts = F.parts_of_points(points, mode)
     slopes: list[Any] = [None] * len(sizes)
-    for corner in product(POLYNOMIALS[mode], repeat=len(sizes)):
+    for corner in product(F.polynomials_of(mode), repeat=len(sizes)):
         offsets = tuple([offset for offset, _ in corner])
         positions = F.point_positions(points, sizes, offsets, mode, padding_mode, align_corners)
         along = F.sum(F.mul(grad, F.take_points(input, positions)), (1,), True)
@@ -540,6 +536,10 @@ def pull_back(layer: Callable[..., Any], inputs: Sequence[Any], grads: Sequence[
 
     Inputs are aliased, so that a gradient counts only what flows through its own place in the layer.
     """
+    from pullback.engine.engine import engine
+    from pullback.graph.history import gradient_edge
+    from pullback.modes.grad_mode import set_grad_mode
+
     former = set_grad_mode(True)
     try:
         aliases = [F.alias(t) if t is not None and t.requires_grad else t for t in inputs]

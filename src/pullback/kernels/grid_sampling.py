@@ -17,7 +17,7 @@ from pullback.typing import Array, Shape
 
 _A = -0.75
 # Weights of the pixels around a point as polynomials, highest power first, of its distance from the pixel below.
-POLYNOMIALS = {
+_POLYNOMIALS: dict[int, tuple[tuple[int, tuple[float, ...]], ...]] = {
     0: ((0, (-1.0, 1.0)), (1, (1.0, 0.0))),
     1: ((0, (1.0,)),),
     2: (
@@ -27,6 +27,11 @@ POLYNOMIALS = {
         (2, (-_A, _A, 0.0, 0.0)),
     ),
 }
+
+
+def polynomials_of(mode: int) -> tuple[tuple[int, tuple[float, ...]], ...]:
+    """For each pixel around a point along one dimension its offset and the coefficients of its weight."""
+    return _POLYNOMIALS[mode]
 
 
 def grid_sampler_2d(input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
@@ -45,7 +50,7 @@ def _sample(input: Array, grid: Array, mode: int, padding_mode: int, align_corne
     low = _whole(points, mode)
     part = points - low
     total = np.zeros((*input.shape[:2], *grid.shape[1:-1]), x.dtype)
-    for corner in product(POLYNOMIALS[mode], repeat=len(sizes)):
+    for corner in product(polynomials_of(mode), repeat=len(sizes)):
         offsets = tuple([offset for offset, _ in corner])
         values = take_points(x, point_positions(points, sizes, offsets, mode, padding_mode, align_corners))
         weight = np.ones((), x.dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # fmt: off
 FILES = {
-    "accumulation": "reduced_axes reduced_count accumulation_dtype widened floated accurate_sum contiguous largest_along require_elements refuse_complex refuse_unordered require_real_floating require_floating",
+    "accumulation": "reduced_axes reduced_count accumulation_dtype widened floated add_up multiply_up accurate_sum contiguous largest_along require_elements refuse_complex refuse_unordered require_real_floating require_floating",
     "activation": "relu relu_grad sigmoid logsigmoid silu mish gelu softplus softshrink hardshrink hardtanh hardsigmoid hardswish elu celu leaky_relu prelu_kernel rrelu_with_noise threshold glu",
     "along_dim": "take_along put_along add_along take_reduced put_reduced shift",
     "arithmetic": "add sub rsub rsub_tensor mul div div_rounded floor_divide remainder remainder_scalar fmod fmod_scalar scaled_by neg reciprocal addcmul addcdiv gcd lcm conj",
@@ -24,7 +24,7 @@ FILES = {
     "exponential": "pow pow_scalar pow_base sqrt rsqrt exp expm1 log log2 log10 log1p logaddexp logaddexp2",
     "extrema": "max_all min_all max_dim min_dim amax amin aminmax argmax argmin shares shares_or_nans",
     "folding": "im2col col2im pixel_shuffle pixel_unshuffle channel_shuffle",
-    "grid_sampling": "grid_sampler_2d grid_sampler_3d grid_points grid_slopes point_positions take_points put_points affine_grid_generator affine_grid_back",
+    "grid_sampling": "polynomials_of grid_sampler_2d grid_sampler_3d grid_points grid_slopes point_positions take_points put_points affine_grid_generator affine_grid_back",
     "indexing": "select select_back slice_view slice_back index full_index check_broadcast index_back index_select index_select_back gather take take_back masked_select masked_select_back nonzero nonzero_static positions_of",
     "interpolation": "adaptive_avg_pool2d adaptive_avg_pool3d upsample_nearest1d upsample_nearest_exact1d upsample_nearest2d upsample_nearest_exact2d upsample_nearest3d upsample_nearest_exact3d upsample_linear1d upsample_bilinear2d upsample_trilinear3d upsample_bicubic2d upsample_bilinear2d_aa upsample_bicubic2d_aa upsample_lanczos2d_aa",
     "joining": "cat lies_channels_last cat_back stack stack_back split split_with_sizes split_back split_sizes_of split_with_sizes_back unbind unbind_back block_diag",

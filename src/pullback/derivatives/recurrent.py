@@ -1,0 +1,61 @@
+"""Rules of kernels/recurrent.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.rules import F, Pullback, Tensor, general, wrt
+
+
+@general(
+    node="MkldnnRnnLayerBackward0", outputs=("output", "hidden", "cell", "gates", "hidden_before", "cell_before"),
+    differentiable=(True, True, True, False, False, False), out=False,
+)  # fmt: skip
+def lstm_layer(
+    grad_output: Tensor, grad_hidden: Tensor, grad_cell: Tensor, input: Tensor, h0: Tensor, c0: Tensor, weight_ih: Tensor,
+    weight_hh: Tensor, bias_ih: Tensor, bias_hh: Tensor, batch_sizes: Any, reverse: bool, *, gates: Tensor,
+    hidden_before: Tensor, cell_before: Tensor,
+) -> Pullback:  # fmt: skip
+    parts = F.lstm_layer_back(
+        grad_output, grad_hidden, grad_cell, input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse,
+        gates, hidden_before, cell_before,
+    )  # fmt: skip
+    return wrt(
+        input=parts[0], h0=parts[1], c0=parts[2], weight_ih=parts[3], weight_hh=parts[4], bias_ih=parts[5],
+        bias_hh=parts[6],
+    )  # fmt: skip
+
+
+@general(
+    node="StackBackward0", outputs=("output", "hidden", "gates", "recurrent_n", "hidden_before"),
+    differentiable=(True, True, False, False, False), out=False,
+)  # fmt: skip
+def gru_layer(
+    grad_output: Tensor, grad_hidden: Tensor, input: Tensor, h0: Tensor, weight_ih: Tensor, weight_hh: Tensor,
+    bias_ih: Tensor, bias_hh: Tensor, batch_sizes: Any, reverse: bool, *, gates: Tensor, recurrent_n: Tensor,
+    hidden_before: Tensor,
+) -> Pullback:  # fmt: skip
+    parts = F.gru_layer_back(
+        grad_output, grad_hidden, input, h0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse, gates,
+        recurrent_n, hidden_before,
+    )  # fmt: skip
+    return wrt(
+        input=parts[0], h0=parts[1], weight_ih=parts[2], weight_hh=parts[3], bias_ih=parts[4], bias_hh=parts[5]
+    )
+
+
+@general(
+    node="StackBackward0", outputs=("output", "hidden", "hidden_before"), differentiable=(True, True, False), out=False
+)
+def rnn_layer(
+    grad_output: Tensor, grad_hidden: Tensor, input: Tensor, h0: Tensor, weight_ih: Tensor, weight_hh: Tensor,
+    bias_ih: Tensor, bias_hh: Tensor, nonlinearity: str, batch_sizes: Any, reverse: bool, *, output: Tensor,
+    hidden_before: Tensor,
+) -> Pullback:  # fmt: skip
+    parts = F.rnn_layer_back(
+        grad_output, grad_hidden, input, h0, weight_ih, weight_hh, bias_ih, bias_hh, nonlinearity, batch_sizes, reverse,
+        output, hidden_before,
+    )  # fmt: skip
+    return wrt(
+        input=parts[0], h0=parts[1], weight_ih=parts[2], weight_hh=parts[3], bias_ih=parts[4], bias_hh=parts[5]
+    )
