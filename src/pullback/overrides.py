@@ -35,7 +35,7 @@ def _overriding_types(values: Iterable[Any]) -> list[type]:
 
 def _ask(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Offer an operation to the overriding types among its arguments; NotImplemented if there are none."""
-    if getattr(switches, "overrides_disabled", False):
+    if switches.overrides_disabled:
         return NotImplemented
     types = _overriding_types((*args, *kwargs.values()))
     if not types:
@@ -55,11 +55,11 @@ class DisableTorchFunctionSubclass:
     """Operations inside of the block are not offered to subclasses."""
 
     def __enter__(self) -> None:
-        self._former = getattr(switches, "overrides_disabled", False)
-        switches.overrides_disabled = True  # type: ignore[attr-defined]  # a switch of this module alone
+        self._former = switches.overrides_disabled
+        switches.overrides_disabled = True
 
     def __exit__(self, *exception: object) -> None:
-        switches.overrides_disabled = self._former  # type: ignore[attr-defined]  # as above
+        switches.overrides_disabled = self._former
 
 
 def _default_torch_function(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

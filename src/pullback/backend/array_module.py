@@ -187,6 +187,10 @@ def may_share_memory(a: Array, b: Array) -> bool:
 
 def has_internal_overlap(array: Array) -> bool:
     """Whether two elements of `array` lie at one address (an expanded dimension)."""
+    if 0 not in array.strides or array.size == 0:
+        return False
+    if array.size == 0:
+        return False
     return any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))
 
 

@@ -23,7 +23,7 @@ from pullback.graph.edge import Edge
 from pullback.graph.hooks import HookDict, call_node_hooks, call_tensor_hooks
 from pullback.graph.node import Node
 from pullback.modes.grad_mode import set_grad_mode
-from pullback.modes.switches import process, reset_switches, set_switch, switches
+from pullback.modes.switches import SWITCH_DEFAULTS, process, reset_switches, set_switch, switches
 from pullback.tensor.tensor import Tensor, new_tensor
 
 
@@ -54,13 +54,15 @@ MAX_DEPTH = 30
 
 def run_on_fresh_stack(run: Callable[[], None], task: GraphTask) -> None:
     """Run a deeply nested pass in a new thread with this thread's switches, and raise here what it raises."""
-    state = {name: value for name, value in vars(switches).items() if name != "away"}
+    state = {name: getattr(switches, name) for name in SWITCH_DEFAULTS}
+    others = {name: getattr(switches, name) for name in ("anomaly_check_nan", "dual_ids", "current_node")}
     failure: list[BaseException] = []
 
     def target() -> None:
         _running.task = task
         for name, value in state.items():
             set_switch(name, value)
+        vars(switches).update(others)
         try:
             run()
         except BaseException as error:

@@ -28,27 +28,30 @@ _lock = threading.Lock()
 class Switches(threading.local):
     """The switches of one thread. Write through `set_switch`, so that `process.changed` stays true."""
 
-    records: bool = True
-    """Whether operations are recorded: grad mode is on, and inference mode is not."""
-    grad_mode: bool = True
-    inference_mode: bool = False
-    forward_grad: bool = True
-    anomaly_mode: bool = False
-    anomaly_check_nan: bool = True
-    dual_level: int = -1
-    dual_ids: tuple[int, ...] = ()
-    current_node: Any = None
-    saved_tensor_hooks: tuple[tuple[Any, Any], ...] = ()
-    saved_tensor_hooks_disabled: str | None = None
-    interceptors: tuple[Any, ...] = ()
-    layout_policy: bool = True
-    multithreading: bool = True
-    away: bool = False
+    def __init__(self) -> None:
+        self.grad_mode: bool = True
+        self.inference_mode: bool = False
+        self.records: bool = True
+        """Whether operations are recorded: grad mode is on, and inference mode is not."""
+        self.forward_grad: bool = True
+        self.anomaly_mode: bool = False
+        self.dual_level: int = -1
+        self.saved_tensor_hooks: tuple[tuple[Any, Any], ...] = ()
+        self.interceptors: tuple[Any, ...] = ()
+        # Settings that no generated function reads: they may be assigned directly.
+        self.anomaly_check_nan: bool = True
+        self.dual_ids: tuple[int, ...] = ()
+        self.current_node: Any = None
+        self.saved_tensor_hooks_disabled: str | None = None
+        self.overrides_disabled: bool = False
+        self.layout_policy: bool = True
+        self.multithreading: bool = True
+        self.changed_switches: int = 0
 
 
 switches = Switches()
 
-_DEFAULTS = {
+SWITCH_DEFAULTS = {
     "grad_mode": True,
     "inference_mode": False,
     "forward_grad": True,
@@ -61,20 +64,27 @@ _DEFAULTS = {
 
 def set_switch(name: str, value: Any) -> Any:
     """Set one switch of this thread and return its former value."""
-    former = getattr(switches, name)
-    setattr(switches, name, value)
-    switches.records = switches.grad_mode and not switches.inference_mode
-    away = any(getattr(switches, key) != default for key, default in _DEFAULTS.items())
-    if away is not switches.away:
-        switches.away = away
-        with _lock:
-            process.changed += 1 if away else -1
+    state = switches.__dict__  # one look-up of the thread's own dictionary instead of one per attribute
+    former = state[name]
+    if former is value:
+        return former
+    state[name] = value
+    if name == "grad_mode" or name == "inference_mode":
+        state["records"] = state["grad_mode"] and not state["inference_mode"]
+    default = SWITCH_DEFAULTS[name]
+    difference = (value != default) - (former != default)
+    if difference:
+        count = state["changed_switches"] + difference
+        state["changed_switches"] = count
+        if count + (difference < 0) == 1:  # the thread has just left its defaults, or come back to them
+            with _lock:
+                process.changed += difference
     return former
 
 
 def reset_switches() -> None:
     """Put every switch of this thread back to its default, as before a thread ends."""
-    for name, default in _DEFAULTS.items():
+    for name, default in SWITCH_DEFAULTS.items():
         set_switch(name, default)
 
 
