@@ -20,6 +20,14 @@ def _apply(function: Callable[..., Any], inplace: bool, input: Tensor, *args: An
     return in_place(function, input, *args) if inplace else function(input, *args)
 
 
+method_relu = G.relu
+
+
+def relu(input: Tensor, inplace: bool = False) -> Any:
+    """Positive elements as they are, zero for the rest."""
+    return G.relu_(input) if inplace else G.relu(input)
+
+
 def silu(input: Tensor, inplace: bool = False) -> Any:
     """Compute input * sigmoid(input)."""
     return _apply(G.silu, inplace, input)

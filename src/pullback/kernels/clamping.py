@@ -75,8 +75,12 @@ def fmin(input: Array, other: Array) -> Array:
 def clamp(input: Array, min: Scalar | None = None, max: Scalar | None = None) -> Array:
     """Elements between two numbers; `max` where `min` is greater."""
     _refuse_kinds(input, "bc", "clamp")
-    raised = input if min is None else np.maximum(input, number_as(min, input.dtype))
-    return raised if max is None else np.minimum(raised, number_as(max, input.dtype))
+    low = None if min is None else number_as(min, input.dtype)
+    high = None if max is None else number_as(max, input.dtype)
+    if input.dtype.kind == "f":
+        return np.clip(input, -np.inf if low is None else low, np.inf if high is None else high)
+    raised = input if low is None else np.maximum(input, low)
+    return raised if high is None else np.minimum(raised, high)
 
 
 def clamp_tensor(input: Array, min: Array | None = None, max: Array | None = None) -> Array:
