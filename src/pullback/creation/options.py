@@ -88,6 +88,11 @@ def number_of(function: str, argument: str, position: int, value: Any) -> Any:
     if isinstance(value, (bool, int, float, complex)):
         return value.item() if hasattr(value, "item") else value
     if isinstance(value, Tensor):
+        if value._array.ndim and function in ("linspace", "logspace"):
+            raise RuntimeError(
+                f"{function} only supports 0-dimensional start and end tensors, but got {argument} with "
+                f"{value._array.ndim} dimension(s)."
+            )
         return value._array.item()
     if hasattr(value, "item"):
         return value.item()

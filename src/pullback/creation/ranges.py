@@ -66,7 +66,17 @@ def linspace(start: Any, end: Any, steps: Any, *, dtype: Any = None, **options: 
     first, last = number_of("linspace", "start", 1, start), number_of("linspace", "end", 2, end)
     if wanted is None:
         wanted = number_dtype(1j) if isinstance(first, complex) or isinstance(last, complex) else default_float()
-    return finish("linspace", linspace_array(first, last, as_int(steps), wanted), options)
+    return finish("linspace", linspace_array(first, last, _steps("linspace", steps), wanted), options)
+
+
+def _steps(function: str, steps: Any) -> int:
+    try:
+        return as_int(steps)
+    except TypeError:
+        raise TypeError(
+            f"{function}() received an invalid combination of arguments - got (int, int, {type(steps).__name__}): the "
+            "number of steps must be an int"
+        ) from None
 
 
 def logspace(start: Any, end: Any, steps: Any, base: float = 10.0, *, dtype: Any = None, **options: Any) -> Tensor:
@@ -75,7 +85,7 @@ def logspace(start: Any, end: Any, steps: Any, base: float = 10.0, *, dtype: Any
     first, last = number_of("logspace", "start", 1, start), number_of("logspace", "end", 2, end)
     if wanted is None:
         wanted = number_dtype(1j) if isinstance(first, complex) or isinstance(last, complex) else default_float()
-    return finish("logspace", logspace_array(first, last, as_int(steps), base, wanted), options)
+    return finish("logspace", logspace_array(first, last, _steps("logspace", steps), base, wanted), options)
 
 
 def eye(n: Any, m: Any = None, *, dtype: Any = None, **options: Any) -> Tensor:

@@ -133,15 +133,21 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     return stack([getitem(input, new_tensor(g[keep])) for g in grids], 1)
 
 
+def _given(name: str, tensors: Any) -> Any:
+    if not tensors:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return tensors
+
+
 def hstack(tensors: Any, *, out: Any = None) -> Tensor:
     """The tensors side by side: along columns, vectors along their length."""
-    given = atleast_1d(tensors)
+    given = _given("hstack", atleast_1d(tensors))
     return cat(given, 0 if given and given[0]._array.ndim == 1 else 1, out=out)
 
 
 def vstack(tensors: Any, *, out: Any = None) -> Tensor:
     """The tensors below each other."""
-    return cat(atleast_2d(tensors), 0, out=out)
+    return cat(_given("vstack", atleast_2d(tensors)), 0, out=out)
 
 
 row_stack = vstack
@@ -149,7 +155,7 @@ row_stack = vstack
 
 def dstack(tensors: Any, *, out: Any = None) -> Tensor:
     """The tensors behind each other, along the third dimension."""
-    return cat(atleast_3d(tensors), 2, out=out)
+    return cat(_given("dstack", atleast_3d(tensors)), 2, out=out)
 
 
 def column_stack(tensors: Any, *, out: Any = None) -> Tensor:
@@ -220,6 +226,8 @@ def dsplit(input: Tensor, indices_or_sections: Any) -> Any:
 
 
 def _even_split(name: str, input: Tensor, parts: Any, dim: int) -> Any:
+    if not isinstance(parts, (int, tuple, list, Tensor)):
+        raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, {type(parts).__name__})")
     if isinstance(parts, int) and (parts <= 0 or input._array.shape[dim] % parts):
         raise RuntimeError(
             f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "

@@ -271,6 +271,8 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
         raise RuntimeError("narrow(): length must be non-negative.")
     at = wrap_dim(dim, input._array.ndim)
     size = input._array.shape[at]
+    if isinstance(start, TensorBase) and (start._array.ndim or start._array.dtype.kind not in "iu"):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     first = as_int(start)
     if not -size <= first <= size:
         raise IndexError(f"start out of range (expected to be in range of [-{size}, {size}], but got {first})")

@@ -52,6 +52,8 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
         if len(amounts) > 1:
             raise RuntimeError(f"shifts and dimensions must align. shifts: {len(amounts)}, dims:0")
         return G.roll(input, amounts, ())  # type: ignore[no-any-return]
+    if input._array.ndim == 0:
+        raise IndexError(f"Dimension specified as {sizes((dims,))[0]} but tensor has no dimensions")
     wrapped = tuple([wrap_dim(d, input._array.ndim) for d in sizes((dims,))])
     if len(wrapped) != len(amounts):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(amounts)}, dims:{len(wrapped)}")

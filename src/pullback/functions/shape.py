@@ -359,5 +359,7 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     dims = (*range(lead), *[d for d in range(lead, len(shape)) if wanted[d - lead] == 1 != shape[d]])
     if not dims:
         return input
+    if not wanted:
+        return G.sum_all(input)  # type: ignore[no-any-return]
     summed = G.sum(input, dims, True)
     return G.view(summed, wanted) if lead else summed  # type: ignore[no-any-return]

@@ -81,6 +81,10 @@ view_as_complex_copy = _copy_function("view_as_complex_copy", lambda x: G.view_a
 
 def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = None) -> Tensor:
     """A copy of `length` positions of a dimension, from `start` on."""
+    if length < 0:
+        raise RuntimeError(
+            f"start ({start}) + length ({length}) exceeds dimension size ({input._array.shape[dim]}): it must not be negative"
+        )
     part = narrow(input, dim, start, length)
     made = _off_view(part, contiguous_copy(part._array), _renamed_node(part, "NarrowCopyBackward0"))
     return made if out is None else write_out("narrow_copy", out, made)  # type: ignore[no-any-return]

@@ -147,6 +147,11 @@ def write_out(name: str, out: Any, result: Any) -> Any:
             "arguments requires grad."
         )
     source = result._array
+    if has_internal_overlap(out._array):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
     if out._array.dtype != source.dtype and not can_cast(source.dtype, out._array.dtype):
         raise RuntimeError(
             f"result type {scalar_type_name(source.dtype)} can't be cast to the desired output type "

@@ -148,7 +148,7 @@ def arange_array(start: Any, end: Any, step: Any, dtype: DType | None) -> Array:
     if dtype.kind in "iu":
         start, end, step = int(start), int(end), int(step)
         if step == 0:
-            raise RuntimeError("step must be nonzero")
+            raise ValueError("step must be nonzero")
         return np.arange(start, end, step).astype(dtype)
     if whole:
         return np.arange(start, end, step).astype(dtype)
@@ -231,8 +231,18 @@ def strided_array(size: Shape, stride: tuple[int, ...], dtype: DType) -> Array:
 
 def permuted_array(size: Shape, order: tuple[int, ...], dtype: DType) -> Array:
     """Uninitialised memory whose dimensions lie in `order`, slowest first."""
-    if sorted(order) != list(range(len(size))):
-        raise RuntimeError(f"Duplicate or missing dim in physical_layout: {list(order)} for {len(size)} dimensions")
+    if len(order) != len(size):
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
+            f"{len(size)} is not equal to len(physical_layout) = {len(order)}"
+        )
+    for dim in order:
+        if not 0 <= dim < len(size):
+            raise RuntimeError(
+                f"Dimension out of range (expected to be between 0 and {len(size) - 1}, but got {dim} in {list(order)})"
+            )
+    if len(set(order)) != len(order):
+        raise RuntimeError(f"Duplicate dim not allowed: physical_layout {list(order)}")
     return np.empty([size[d] for d in order], dtype).transpose(np.argsort(order))
 
 

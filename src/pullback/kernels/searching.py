@@ -87,7 +87,7 @@ def unique_consecutive(
     kept = rows[changed]
     if dim is None:
         return kept, inverse.reshape(input.shape), counts
-    return np.ascontiguousarray(np.moveaxis(kept, 0, dim)), inverse, counts
+    return np.moveaxis(kept, 0, dim), inverse, counts
 
 
 def bincount(input: Array, weights: Array | None = None, minlength: int = 0) -> Array:

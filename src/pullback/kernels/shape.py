@@ -144,7 +144,7 @@ def _check_view_dtype(input: Array, dtype: DType) -> None:
         raise RuntimeError(
             f"self.dim() cannot be 0 to view {_name(input.dtype)} as {_name(dtype)} (different element sizes)"
         )
-    if input.shape[-1] > 1 and input.strides[-1] != input.itemsize:
+    if input.size and input.shape[-1] > 1 and input.strides[-1] != input.itemsize:
         raise RuntimeError(
             f"self.stride(-1) must be 1 to view {_name(input.dtype)} as {_name(dtype)} (different element sizes), but got "
             f"{input.strides[-1] // input.itemsize}"
