@@ -10,12 +10,13 @@ from importlib import import_module
 from typing import Any
 
 _FILES = {
-    "attention": "scaled_dot_product_attention multi_head_attention_forward",
+    "attention": "scaled_dot_product_attention",
     "sampling": "gumbel_softmax",
     "dropouts": "dropout alpha_dropout feature_alpha_dropout dropout1d dropout2d dropout3d",
     "embeddings": "embedding one_hot embedding_bag",
     "folding": "unfold fold",
     "interpolation": "interpolate upsample upsample_nearest upsample_bilinear grid_sample affine_grid",
+    "multi_head_attention": "multi_head_attention_forward",
     "normalization": "batch_norm instance_norm layer_norm rms_norm group_norm local_response_norm normalize",
     "padding": "pad",
     "pooling": (
