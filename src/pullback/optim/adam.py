@@ -1,0 +1,110 @@
+"""Adam and AdamW."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from pullback.optim.checks import check_betas, check_fused, check_lr, check_not_negative
+from pullback.optim.update import (
+    ElementwiseOptimizer,
+    Group,
+    Rule,
+    State,
+    count_step,
+    hyperparameter,
+    new_count,
+    set_defaults,
+    zeros_like,
+)
+from pullback.tensor.tensor import Tensor
+
+__all__ = ["Adam", "AdamW"]
+
+
+def square_root(value: Any) -> Any:
+    """The square root of a number or of a tensor."""
+    return value**0.5 if isinstance(value, Tensor) else math.sqrt(value)
+
+
+class Adam(ElementwiseOptimizer):
+    """Step along the running mean of the gradient, divided by the root of the running mean of its square."""
+
+    def __init__(
+        self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
+        amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
+        differentiable: bool = False, fused: bool | None = None, decoupled_weight_decay: bool = False,
+    ) -> None:  # fmt: skip
+        check_lr(lr, foreach=foreach, capturable=capturable)
+        check_not_negative("epsilon value", eps)
+        check_betas(betas)
+        check_not_negative("weight_decay value", weight_decay)
+        check_fused(fused, foreach, differentiable)
+        defaults = {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
+            "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
+            "fused": fused, "decoupled_weight_decay": decoupled_weight_decay,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        set_defaults(
+            self, amsgrad=False, maximize=False, foreach=None, capturable=False, differentiable=False, fused=None,
+            decoupled_weight_decay=False,
+        )  # fmt: skip
+
+    def prepare(self, state: State, param: Any, group: Group) -> Any:
+        if not state:
+            state["step"] = new_count()
+            state["exp_avg"] = zeros_like(param)
+            state["exp_avg_sq"] = zeros_like(param)
+            if group["amsgrad"]:
+                state["max_exp_avg_sq"] = zeros_like(param)
+        return count_step(state)
+
+    def state_names(self, group: Group) -> Sequence[str]:
+        return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
+
+    def rule(self, F: Any, group: Group, key: Any) -> Rule:
+        lr, eps, weight_decay = hyperparameter(group, "lr"), group["eps"], group["weight_decay"]
+        beta1, beta2 = (float(b) if isinstance(b, Tensor) and not group["differentiable"] else b for b in group["betas"])
+        step_size = lr / (1 - beta1**key)
+        root_correction = square_root(1 - beta2**key)
+
+        def descend(param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any, *largest: Any) -> Sequence[Any]:
+            if group["maximize"]:
+                grad = -grad
+            if weight_decay != 0:
+                if group["decoupled_weight_decay"]:
+                    param = param * (1 - lr * weight_decay)
+                else:
+                    grad = grad + param * weight_decay
+            exp_avg = exp_avg + (grad - exp_avg) * (1 - beta1)
+            exp_avg_sq = exp_avg_sq * beta2 + grad * grad * (1 - beta2)
+            if largest:
+                largest = (F.maximum(largest[0], exp_avg_sq),)
+            denominator = F.sqrt(largest[0] if largest else exp_avg_sq) / root_correction + eps
+            return param - exp_avg / denominator * step_size, exp_avg, exp_avg_sq, *largest
+
+        return descend
+
+
+class AdamW(Adam):
+    """Adam with weight decay apart from the gradient."""
+
+    def __init__(
+        self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 1e-2,
+        amsgrad: bool = False, *, maximize: bool = False, foreach: bool | None = None, capturable: bool = False,
+        differentiable: bool = False, fused: bool | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize, capturable=capturable,
+            differentiable=differentiable, fused=fused, decoupled_weight_decay=True,
+        )  # fmt: skip
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            group["decoupled_weight_decay"] = True

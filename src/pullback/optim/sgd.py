@@ -1,0 +1,70 @@
+"""Stochastic gradient descent with momentum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pullback.optim.checks import check_fused, check_lr, check_not_negative
+from pullback.optim.update import (
+    ElementwiseOptimizer,
+    Group,
+    Rule,
+    State,
+    hyperparameter,
+    plain_gradient,
+    set_defaults,
+    zeros_like,
+)
+
+__all__ = ["SGD"]
+
+
+class SGD(ElementwiseOptimizer):
+    """Step against the gradient, or against its running sum with `momentum`."""
+
+    def __init__(
+        self, params: Any, lr: Any = 1e-3, momentum: float = 0, dampening: float = 0, weight_decay: Any = 0,
+        nesterov: bool = False, *, maximize: bool = False, foreach: bool | None = None, differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:  # fmt: skip
+        check_lr(lr)
+        check_not_negative("momentum value", momentum)
+        check_not_negative("weight_decay value", weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        check_fused(fused, foreach, differentiable)
+        defaults = {
+            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
+            "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        set_defaults(self, nesterov=False, maximize=False, foreach=None, differentiable=False, fused=False)
+
+    def prepare(self, state: State, param: Any, group: Group) -> Any:
+        """Whether this is the first step: the first momentum is the whole gradient, whatever the dampening."""
+        if group["momentum"] == 0 or state.get("momentum_buffer") is not None:
+            return False
+        state["momentum_buffer"] = zeros_like(param)
+        return True
+
+    def state_names(self, group: Group) -> Sequence[str]:
+        return ("momentum_buffer",) if group["momentum"] != 0 else ()
+
+    def rule(self, F: Any, group: Group, key: Any) -> Rule:
+        lr, momentum = hyperparameter(group, "lr"), hyperparameter(group, "momentum")
+        kept = 1 - group["dampening"]
+
+        def descend(param: Any, grad: Any) -> Sequence[Any]:
+            return (param - plain_gradient(grad, param, group) * lr,)
+
+        def descend_with_momentum(param: Any, grad: Any, buffer: Any) -> Sequence[Any]:
+            grad = plain_gradient(grad, param, group)
+            buffer = grad if key else buffer * momentum + (grad if kept == 1 else grad * kept)
+            direction = grad + buffer * momentum if group["nesterov"] else buffer
+            return param - direction * lr, buffer
+
+        return descend_with_momentum if group["momentum"] != 0 else descend

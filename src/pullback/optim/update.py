@@ -1,0 +1,155 @@
+"""The step that all elementwise optimizers share.
+
+# Note [One rule, two roads]
+An optimizer is written as one rule: from a parameter, its gradient and its state to their new values, with operators
+and functions of a namespace `F`. On arrays (`F` is `pullback.kernels`) the rule runs block by block, see
+backend/blocks.py; with `differentiable=True` it runs on Tensors (`F` is `pullback.functions`) and is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pullback.functions as tensor_functions
+import pullback.kernels as array_functions
+from pullback import creation
+from pullback.autograd.grad_mode import enable_grad, no_grad
+from pullback.backend.blocks import update_in_blocks
+from pullback.backend.dtype import float32, float64, get_default_dtype
+from pullback.graph.history import bump_version
+from pullback.optim.optimizer import Optimizer
+from pullback.tensor.tensor import Tensor
+
+Group = dict[str, Any]
+State = dict[str, Any]
+Rule = Callable[..., Sequence[Any]]
+
+
+def hyperparameter(group: Group, name: str) -> Any:
+    """An option as a number; as the tensor that it may be where the step is recorded."""
+    value = group[name]
+    return value._array.item() if isinstance(value, Tensor) and not group.get("differentiable") else value
+
+
+class ElementwiseOptimizer(Optimizer):
+    """An optimizer whose update is a rule for each element. See Note [One rule, two roads]."""
+
+    def prepare(self, state: State, param: Any, group: Group) -> Any:
+        """Make the state at the first step, count the step, and return what one rule's parameters have in common."""
+        return None
+
+    def state_names(self, group: Group) -> Sequence[str]:
+        """The names of the state tensors that the rule reads and writes, in its order."""
+        return ()
+
+    def rule(self, F: Any, group: Group, key: Any) -> Rule:
+        """The rule: (param, grad, *state) to (new param, *new state). `key` is what `prepare` returned."""
+        raise NotImplementedError
+
+    def finish(self, state: State, group: Group, key: Any) -> None:
+        """Update state that is one number per parameter, after the rule."""
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update the parameters once; `closure` evaluates the loss anew."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        with no_grad():
+            for group in self.param_groups:
+                self._update_group(group)
+        return loss
+
+    def _update_group(self, group: Group) -> None:
+        batches: dict[Any, list[tuple[Any, State]]] = {}
+        keeps_state = bool(self.state_names(group))
+        for param in group["params"]:
+            if param._grad is None:
+                continue
+            state = self.state[param] if keeps_state else {}
+            key = self.prepare(state, param, group)
+            batches.setdefault((key, param._array.dtype), []).append((param, state))
+        for (key, _), batch in batches.items():
+            if group.get("differentiable"):
+                self._update_tensors(group, key, batch)
+            else:
+                self._update_arrays(group, key, batch)
+            for _, state in batch:
+                self.finish(state, group, key)
+
+    def _update_arrays(self, group: Group, key: Any, batch: list[tuple[Any, State]]) -> None:
+        names = self.state_names(group)
+        rows = [[param._array, param._grad._array, *[state[name]._array for name in names]] for param, state in batch]
+        dtype = rows[0][0].dtype
+        for row in rows:
+            if row[1].dtype != dtype:
+                row[1] = row[1].astype(dtype)
+        if dtype.kind == "c":
+            real = rows[0][0].real.dtype
+            rows = [[_as_contiguous(array).view(real) for array in row] for row in rows]
+        update_in_blocks(self.rule(array_functions, group, key), rows, (0, *range(2, 2 + len(names))))
+        for param, _ in batch:
+            bump_version(param)
+
+    def _update_tensors(self, group: Group, key: Any, batch: list[tuple[Any, State]]) -> None:
+        """Update on Tensors and record it: gradients flow through the step."""
+        names = self.state_names(group)
+        with enable_grad():
+            rule = self.rule(tensor_functions, group, key)
+            for param, state in batch:
+                is_complex = param.dtype.is_complex
+                columns = [param, param._grad, *[state[name] for name in names]]
+                if is_complex:
+                    columns = [tensor_functions.view_as_real(column) for column in columns]
+                results = rule(*columns)
+                if is_complex:
+                    results = [tensor_functions.view_as_complex(result) for result in results]
+                param.copy_(results[0])
+                for name, result in zip(names, results[1:], strict=True):
+                    state[name] = result
+
+
+def _as_contiguous(array: Any) -> Any:
+    """An array whose complex numbers can be seen as pairs; raises for a parameter whose memory does not allow it."""
+    return array if array.ndim and array.strides[-1] == array.itemsize else array.reshape(-1)
+
+
+def new_count() -> Any:
+    """The step count of a new state: a tensor, as PyTorch has it."""
+    return new_number(0.0)
+
+
+def new_number(value: float) -> Any:
+    """A state that is one number per parameter."""
+    return creation.tensor(float(value), dtype=float64 if get_default_dtype() is float64 else float32)
+
+
+def count_step(state: State) -> float:
+    """Count a step in the state and return how many there were."""
+    step = state["step"]
+    if not isinstance(step, Tensor):
+        # State dicts of old versions hold plain numbers.
+        step = state["step"] = new_number(step)
+    step._array += 1
+    return float(step._array.item())
+
+
+def zeros_like(param: Any) -> Any:
+    """Zeros in the memory layout of a parameter."""
+    return creation.zeros_like(param.detach())
+
+
+def plain_gradient(grad: Any, param: Any, group: Group) -> Any:
+    """The gradient to descend along: its sign as `maximize` says, with weight decay added."""
+    if group.get("maximize"):
+        grad = -grad
+    weight_decay = group.get("weight_decay", 0)
+    return grad + param * weight_decay if weight_decay != 0 else grad
+
+
+def set_defaults(optimizer: Optimizer, **defaults: Any) -> None:
+    """Give options that old state dicts lack their defaults."""
+    for group in optimizer.param_groups:
+        for name, default in defaults.items():
+            group.setdefault(name, default)
