@@ -680,6 +680,12 @@ _FAMILIES = {
         matmul_batched
         MatmulBatchedNode
         matmul_batched_tangent
+        trace
+        TraceBackward0
+        trace_tangent
+        linalg_cross
+        LinalgCrossBackward0
+        linalg_cross_tangent
         addmm
         addmm_
         AddmmBackward0
@@ -1405,6 +1411,7 @@ _FORMULAS = {
     "linear_grad_input": "matrix_products",
     "linear_grad_weight": "matrix_products",
     "linear_grad_bias": "matrix_products",
+    "trace_back": "matrix_products",
     "layer_norm_back": "normalization",
     "normalized_over": "normalization",
     "normalization_back": "normalization",

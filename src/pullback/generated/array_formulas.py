@@ -427,6 +427,12 @@ def matmul(input: Any, other: Any) -> Any:
     return F.matmul_batched(input, other)
 
 
+def trace_back(grad: Any, shape: Shape) -> Any:
+    """The gradient of the trace: `grad` on the diagonal."""
+    length = min(shape)
+    return F.diagonal_back(F.expand(F.reshape(grad, (1,)), (length,)), shape, 0, 0, 1)
+
+
 def normalized_over(input: Any, dims: Shape, eps: float) -> Any:
     """The input with mean 0 and variance 1 over `dims`, and what it was multiplied by."""
     centered = F.sub(input, F.mean(input, dims, True))

@@ -11,13 +11,16 @@ from pullback.backend.dtype import promote_arrays
 from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import matmul as matmul_kernel
+from pullback.generated.array_formulas import trace_back as trace_back_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import raise_stale
-from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow
+from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow, zeros_like_input
+from pullback.kernels.arithmetic import scaled_by as scaled_by_kernel
 from pullback.kernels.broadcasting import sum_to as sum_to_kernel
+from pullback.kernels.broadcasting import sum_to_like as sum_to_like_kernel
 from pullback.kernels.matrix_products import addbmm as addbmm_kernel
 from pullback.kernels.matrix_products import addmm as addmm_kernel
 from pullback.kernels.matrix_products import addmv as addmv_kernel
@@ -25,6 +28,7 @@ from pullback.kernels.matrix_products import addr as addr_kernel
 from pullback.kernels.matrix_products import baddbmm as baddbmm_kernel
 from pullback.kernels.matrix_products import bmm as bmm_kernel
 from pullback.kernels.matrix_products import dot as dot_kernel
+from pullback.kernels.matrix_products import linalg_cross as linalg_cross_kernel
 from pullback.kernels.matrix_products import linear_bias as linear_bias_kernel
 from pullback.kernels.matrix_products import linear_bias_folded as linear_bias_folded_kernel
 from pullback.kernels.matrix_products import linear_grad_bias as linear_grad_bias_kernel
@@ -38,13 +42,14 @@ from pullback.kernels.matrix_products import matmul_grad_other as matmul_grad_ot
 from pullback.kernels.matrix_products import mm as mm_kernel
 from pullback.kernels.matrix_products import mv as mv_kernel
 from pullback.kernels.matrix_products import outer as outer_kernel
+from pullback.kernels.matrix_products import trace as trace_kernel
 from pullback.kernels.matrix_products import vdot as vdot_kernel
 from pullback.kernels.shape import to_dtype as to_dtype_kernel
 from pullback.kernels.shape import transpose as transpose_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_tensor_argument, shapes_differ
-from pullback.tensor.tensor import Tensor, TensorBase
+from pullback.tensor.arguments import as_tensor_argument, promote_many, shapes_differ
+from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 from pullback.typing import Scalar
 
 new = object.__new__
@@ -988,6 +993,219 @@ def matmul_batched_tangent(result: Any, input: Any, other: Any, input_tangent: A
     return sum_of_terms(terms, result)
 
 
+class TraceBackward0(Node):
+    """Gradient of trace."""
+
+    __slots__ = ()
+    saved_input_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = trace_back_kernel(grad, input_shape)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        input_shape = self.saved_input_shape
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.trace_back(grad, input_shape)
+        return (grad_of_input,)
+
+
+def trace(input: Tensor, *, out: Any = None) -> Tensor:
+    """The sum of the diagonal of a matrix."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(trace, (input,), {"out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.records
+    if out is not None:
+        return write_out("trace", out, trace(input))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("trace", "input", 1, input)
+    input_array = input._array
+    computed: Any = trace_kernel(input_array)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad):
+        node = TraceBackward0()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_input_shape = input._array.shape
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(result, trace_tangent, (input,), (input,))
+        note_inference(result)
+    return result
+
+
+def trace_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
+    """Tangent of trace."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return trace(input_tangent)
+
+
+class LinalgCrossBackward0(Node):
+    """Gradient of linalg_cross."""
+
+    __slots__ = ()
+    saved_names = ("input", "other", "dim")
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
+    saved_other: Any = None
+    saved_other_version: int = -1
+    saved_dim: Any = None
+    saved_input_shape: Any = None
+    saved_other_shape: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        dim = self.saved_dim
+        input_shape = self.saved_input_shape
+        other_shape = self.saved_other_shape
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_other = None
+        if edges[0] is not None:
+            other = self.saved_other
+            if other._counter is not None and other._counter.value != self.saved_other_version:
+                raise_stale(self, "other")
+            other = other._array
+            grad_of_input = sum_to_kernel(linalg_cross_kernel(other.conjugate(), grad, dim=dim), input_shape)
+        if edges[1] is not None:
+            input = self.saved_input
+            if input._counter is not None and input._counter.value != self.saved_input_version:
+                raise_stale(self, "input")
+            input = input._array
+            grad_of_other = sum_to_kernel(linalg_cross_kernel(grad, input.conjugate(), dim=dim), other_shape)
+        return (
+            grad_of_input,
+            grad_of_other,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        dim = self.saved_dim
+        input_shape = self.saved_input_shape
+        other_shape = self.saved_other_shape
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_other = None
+        if edges[0] is not None:
+            other = self.unpack("other")
+            grad_of_input = F.sum_to(F.linalg_cross(conjugate(other), grad, dim=dim), input_shape)
+        if edges[1] is not None:
+            input = self.unpack("input")
+            grad_of_other = F.sum_to(F.linalg_cross(grad, conjugate(input), dim=dim), other_shape)
+        return (
+            grad_of_input,
+            grad_of_other,
+        )
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
+        self.saved_other = None
+
+
+def linalg_cross(input: Tensor, other: Tensor, *, dim: Any = -1, out: Any = None, axis: Any = None) -> Tensor:
+    """The vectors orthogonal to pairs of vectors of three elements."""
+    if axis is not None:
+        dim = axis
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(linalg_cross, (input, other), {"dim": dim, "out": out})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.records
+    if out is not None:
+        return write_out("linalg_cross", out, linalg_cross(input, other, dim=dim))
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("linalg_cross", "input", 1, input)
+    if not isinstance(other, TensorBase):
+        other = as_tensor_argument("linalg_cross", "other", 2, other)
+    dim = wrap_dim(dim, input._array.ndim)
+    input_array = input._array
+    other_array = other._array
+    computed: Any = linalg_cross_kernel(input_array, other_array, dim=dim)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad or other._requires_grad):
+        node = LinalgCrossBackward0()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (other._edge or gradient_edge(other)) if other._requires_grad else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        if other._requires_grad:
+            node.saved_input = input
+            node.saved_input_version = input._counter.value if input._counter is not None else 0
+        if input._requires_grad:
+            node.saved_other = other
+            node.saved_other_version = other._counter.value if other._counter is not None else 0
+        node.saved_dim = dim
+        node.saved_input_shape = input._array.shape
+        node.saved_other_shape = other._array.shape
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, other):
+            carry_tangents(
+                result,
+                linalg_cross_tangent,
+                (
+                    input,
+                    other,
+                    dim,
+                ),
+                (
+                    input,
+                    other,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def linalg_cross_tangent(result: Any, input: Any, other: Any, dim: Any, input_tangent: Any, other_tangent: Any) -> Any:
+    """Tangent of linalg_cross."""
+    terms = []
+    if input_tangent is not None:
+        terms.append(linalg_cross(input_tangent, other, dim=dim))
+    if other_tangent is not None:
+        terms.append(linalg_cross(input, other_tangent, dim=dim))
+    return sum_of_terms(terms, result)
+
+
 class AddmmBackward0(Node):
     """Gradient of addmm."""
 
@@ -1010,12 +1228,12 @@ class AddmmBackward0(Node):
         alpha = self.saved_alpha
         input_shape = self.saved_input_shape
         edges = self.next_edges
-        scaled = grad if alpha == 1 else grad * alpha
+        scaled = grad if alpha == 1 else scaled_by_kernel(grad, alpha)
         grad_of_input = None
         grad_of_mat1 = None
         grad_of_mat2 = None
         if edges[0] is not None:
-            grad_of_input = sum_to_kernel(grad if beta == 1 else grad * beta, input_shape)
+            grad_of_input = sum_to_kernel(grad if beta == 1 else scaled_by_kernel(grad, beta), input_shape)
         if edges[1] is not None:
             mat2 = self.saved_mat2
             if mat2._counter is not None and mat2._counter.value != self.saved_mat2_version:
@@ -1042,12 +1260,12 @@ class AddmmBackward0(Node):
         alpha = self.saved_alpha
         input_shape = self.saved_input_shape
         edges = self.next_edges
-        scaled = grad if alpha == 1 else grad * alpha
+        scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
         grad_of_input = None
         grad_of_mat1 = None
         grad_of_mat2 = None
         if edges[0] is not None:
-            grad_of_input = F.sum_to(grad if beta == 1 else grad * beta, input_shape)
+            grad_of_input = F.sum_to(grad if beta == 1 else F.scaled_by(grad, beta), input_shape)
         if edges[1] is not None:
             mat2 = self.unpack("mat2")
             grad_of_mat1 = F.mm(scaled, conjugate(F.transpose(mat2, 0, 1)))
@@ -1190,12 +1408,12 @@ class AddmvBackward0(Node):
         alpha = self.saved_alpha
         input_shape = self.saved_input_shape
         edges = self.next_edges
-        scaled = grad if alpha == 1 else grad * alpha
+        scaled = grad if alpha == 1 else scaled_by_kernel(grad, alpha)
         grad_of_input = None
         grad_of_mat = None
         grad_of_vec = None
         if edges[0] is not None:
-            grad_of_input = sum_to_kernel(grad if beta == 1 else grad * beta, input_shape)
+            grad_of_input = sum_to_kernel(grad if beta == 1 else scaled_by_kernel(grad, beta), input_shape)
         if edges[1] is not None:
             vec = self.saved_vec
             if vec._counter is not None and vec._counter.value != self.saved_vec_version:
@@ -1222,12 +1440,12 @@ class AddmvBackward0(Node):
         alpha = self.saved_alpha
         input_shape = self.saved_input_shape
         edges = self.next_edges
-        scaled = grad if alpha == 1 else grad * alpha
+        scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
         grad_of_input = None
         grad_of_mat = None
         grad_of_vec = None
         if edges[0] is not None:
-            grad_of_input = F.sum_to(grad if beta == 1 else grad * beta, input_shape)
+            grad_of_input = F.sum_to(grad if beta == 1 else F.scaled_by(grad, beta), input_shape)
         if edges[1] is not None:
             vec = self.unpack("vec")
             grad_of_mat = F.outer(scaled, conjugate(vec))
@@ -1353,14 +1571,16 @@ class AddrBackward0(Node):
 
     __slots__ = ()
     saved_names = ("vec1", "vec2", "beta", "alpha")
-    fresh = (False, True, True)
     saved_vec1: Any = None
     saved_vec1_version: int = -1
     saved_vec2: Any = None
     saved_vec2_version: int = -1
     saved_beta: Any = None
     saved_alpha: Any = None
+    saved_input_dtype: Any = None
     saved_input_shape: Any = None
+    saved_vec1_dtype: Any = None
+    saved_vec2_dtype: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         if self.released:
@@ -1368,26 +1588,33 @@ class AddrBackward0(Node):
         grad = grads[0]
         beta = self.saved_beta
         alpha = self.saved_alpha
+        input_dtype = self.saved_input_dtype
         input_shape = self.saved_input_shape
+        vec1_dtype = self.saved_vec1_dtype
+        vec2_dtype = self.saved_vec2_dtype
         edges = self.next_edges
-        scaled = grad if alpha == 1 else grad * alpha
+        scaled = grad if alpha == 1 else scaled_by_kernel(grad, alpha)
         grad_of_input = None
         grad_of_vec1 = None
         grad_of_vec2 = None
         if edges[0] is not None:
-            grad_of_input = sum_to_kernel(grad if beta == 1 else grad * beta, input_shape)
+            grad_of_input = sum_to_like_kernel(
+                grad if beta == 1 else scaled_by_kernel(grad, beta), input_shape, input_dtype
+            )
         if edges[1] is not None:
             vec2 = self.saved_vec2
             if vec2._counter is not None and vec2._counter.value != self.saved_vec2_version:
                 raise_stale(self, "vec2")
             vec2 = vec2._array
-            grad_of_vec1 = mv_kernel(scaled, vec2.conjugate())
+            to_vec1 = mv_kernel(scaled, to_dtype_kernel(vec2.conjugate(), grad.dtype))
+            grad_of_vec1 = to_dtype_kernel(to_vec1, vec1_dtype)
         if edges[2] is not None:
             vec1 = self.saved_vec1
             if vec1._counter is not None and vec1._counter.value != self.saved_vec1_version:
                 raise_stale(self, "vec1")
             vec1 = vec1._array
-            grad_of_vec2 = mv_kernel(transpose_kernel(scaled, 0, 1), vec1.conjugate())
+            to_vec2 = mv_kernel(transpose_kernel(scaled, 0, 1), to_dtype_kernel(vec1.conjugate(), grad.dtype))
+            grad_of_vec2 = to_dtype_kernel(to_vec2, vec2_dtype)
         return (
             grad_of_input,
             grad_of_vec1,
@@ -1400,20 +1627,25 @@ class AddrBackward0(Node):
         grad = grads[0]
         beta = self.saved_beta
         alpha = self.saved_alpha
+        input_dtype = self.saved_input_dtype
         input_shape = self.saved_input_shape
+        vec1_dtype = self.saved_vec1_dtype
+        vec2_dtype = self.saved_vec2_dtype
         edges = self.next_edges
-        scaled = grad if alpha == 1 else grad * alpha
+        scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
         grad_of_input = None
         grad_of_vec1 = None
         grad_of_vec2 = None
         if edges[0] is not None:
-            grad_of_input = F.sum_to(grad if beta == 1 else grad * beta, input_shape)
+            grad_of_input = F.sum_to_like(grad if beta == 1 else F.scaled_by(grad, beta), input_shape, input_dtype)
         if edges[1] is not None:
             vec2 = self.unpack("vec2")
-            grad_of_vec1 = F.mv(scaled, conjugate(vec2))
+            to_vec1 = F.mv(scaled, F.to_dtype(conjugate(vec2), grad.dtype))
+            grad_of_vec1 = F.to_dtype(to_vec1, vec1_dtype)
         if edges[2] is not None:
             vec1 = self.unpack("vec1")
-            grad_of_vec2 = F.mv(F.transpose(scaled, 0, 1), conjugate(vec1))
+            to_vec2 = F.mv(F.transpose(scaled, 0, 1), F.to_dtype(conjugate(vec1), grad.dtype))
+            grad_of_vec2 = F.to_dtype(to_vec2, vec2_dtype)
         return (
             grad_of_input,
             grad_of_vec1,
@@ -1446,7 +1678,18 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: 
     input_array = input._array
     vec1_array = vec1._array
     vec2_array = vec2._array
-    computed: Any = addr_kernel(input_array, vec1_array, vec2_array, beta=beta, alpha=alpha)
+    (
+        (
+            input_array,
+            vec1_array,
+            vec2_array,
+        ),
+        _,
+    ) = promote_many(input_array, vec1_array, vec2_array)
+    try:
+        computed: Any = addr_kernel(input_array, vec1_array, vec2_array, beta=beta, alpha=alpha)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, vec1_array, vec2_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1469,7 +1712,10 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: 
             node.saved_vec2_version = vec2._counter.value if vec2._counter is not None else 0
         node.saved_beta = beta
         node.saved_alpha = alpha
+        node.saved_input_dtype = input._array.dtype
         node.saved_input_shape = input._array.shape
+        node.saved_vec1_dtype = vec1._array.dtype
+        node.saved_vec2_dtype = vec2._array.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         if process.changed:
@@ -1550,12 +1796,12 @@ class BaddbmmBackward0(Node):
         alpha = self.saved_alpha
         input_shape = self.saved_input_shape
         edges = self.next_edges
-        scaled = grad if alpha == 1 else grad * alpha
+        scaled = grad if alpha == 1 else scaled_by_kernel(grad, alpha)
         grad_of_input = None
         grad_of_batch1 = None
         grad_of_batch2 = None
         if edges[0] is not None:
-            grad_of_input = sum_to_kernel(grad if beta == 1 else grad * beta, input_shape)
+            grad_of_input = sum_to_kernel(grad if beta == 1 else scaled_by_kernel(grad, beta), input_shape)
         if edges[1] is not None:
             batch2 = self.saved_batch2
             if batch2._counter is not None and batch2._counter.value != self.saved_batch2_version:
@@ -1582,12 +1828,12 @@ class BaddbmmBackward0(Node):
         alpha = self.saved_alpha
         input_shape = self.saved_input_shape
         edges = self.next_edges
-        scaled = grad if alpha == 1 else grad * alpha
+        scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
         grad_of_input = None
         grad_of_batch1 = None
         grad_of_batch2 = None
         if edges[0] is not None:
-            grad_of_input = F.sum_to(grad if beta == 1 else grad * beta, input_shape)
+            grad_of_input = F.sum_to(grad if beta == 1 else F.scaled_by(grad, beta), input_shape)
         if edges[1] is not None:
             batch2 = self.unpack("batch2")
             grad_of_batch1 = F.bmm(scaled, conjugate(F.transpose(batch2, 1, 2)))
@@ -1731,12 +1977,12 @@ class AddbmmBackward0(Node):
         alpha = self.saved_alpha
         input_shape = self.saved_input_shape
         edges = self.next_edges
-        scaled = grad if alpha == 1 else grad * alpha
+        scaled = grad if alpha == 1 else scaled_by_kernel(grad, alpha)
         grad_of_input = None
         grad_of_batch1 = None
         grad_of_batch2 = None
         if edges[0] is not None:
-            grad_of_input = sum_to_kernel(grad if beta == 1 else grad * beta, input_shape)
+            grad_of_input = sum_to_kernel(grad if beta == 1 else scaled_by_kernel(grad, beta), input_shape)
         if edges[1] is not None:
             batch2 = self.saved_batch2
             if batch2._counter is not None and batch2._counter.value != self.saved_batch2_version:
@@ -1763,12 +2009,12 @@ class AddbmmBackward0(Node):
         alpha = self.saved_alpha
         input_shape = self.saved_input_shape
         edges = self.next_edges
-        scaled = grad if alpha == 1 else grad * alpha
+        scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
         grad_of_input = None
         grad_of_batch1 = None
         grad_of_batch2 = None
         if edges[0] is not None:
-            grad_of_input = F.sum_to(grad if beta == 1 else grad * beta, input_shape)
+            grad_of_input = F.sum_to(grad if beta == 1 else F.scaled_by(grad, beta), input_shape)
         if edges[1] is not None:
             batch2 = self.unpack("batch2")
             grad_of_batch1 = F.matmul(scaled, conjugate(F.transpose(batch2, 1, 2)))

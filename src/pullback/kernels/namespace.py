@@ -31,7 +31,7 @@ FILES = {
     "losses": "reduce_loss loss_weight mse_loss mse_loss_grad smooth_l1_loss clamped_distance_grad huber_loss soft_margin_loss binary_cross_entropy binary_cross_entropy_with_logits",
     "margin_losses": "multi_margin_loss multi_margin_weights multilabel_margin_loss multilabel_margin_weights",
     "masking": "masked_fill masked_fill_tensor sum_where masked_scatter masked_scatter_back select_scatter slice_scatter diagonal_scatter as_strided_scatter fill fill_tensor refill refill_tensor zero",
-    "matrix_products": "mm bmm mv dot vdot outer matmul_batched matmul_grad_input matmul_grad_other addmm addmv addr baddbmm addbmm linear_bias linear_bias_folded linear_product linear_product_folded linear_grad_input linear_grad_weight linear_grad_bias",
+    "matrix_products": "mm bmm mv dot vdot outer matmul_batched matmul_grad_input matmul_grad_other trace linalg_cross addmm addmv addr baddbmm addbmm linear_bias linear_bias_folded linear_product linear_product_folded linear_grad_input linear_grad_weight linear_grad_bias",
     "nll": "nll_loss nll_loss2d nll_loss_grad",
     "normalization": "native_layer_norm layer_norm_back batch_norm_training batch_norm_training_back batch_norm_evaluation native_group_norm group_norm_back rms_norm_fused rms_norm_back",
     "norms": "linalg_vector_norm div_or_zero pow_or_zero norm_dim dist renorm",
