@@ -82,6 +82,11 @@ _ELSEWHERE = {
     "vmap": "pullback.func",
     "autocast": "pullback.amp",
     "GradScaler": "pullback.amp",
+    **dict.fromkeys(
+        "is_autocast_enabled get_autocast_dtype is_autocast_cpu_enabled get_autocast_cpu_dtype set_autocast_cpu_dtype "
+        "is_autocast_cache_enabled set_autocast_cache_enabled clear_autocast_cache".split(),
+        "pullback.amp.autocast_mode",
+    ),
 }
 
 

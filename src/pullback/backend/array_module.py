@@ -194,6 +194,10 @@ def has_internal_overlap(array: Array) -> bool:
     return any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))
 
 
+def all_finite(array: Array) -> bool:
+    return bool(np.isfinite(array).all())
+
+
 def contains_nan(array: Array) -> bool:
     return array.dtype.kind in "fcV" and bool(np.isnan(array).any())
 

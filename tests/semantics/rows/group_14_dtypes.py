@@ -58,3 +58,35 @@ def row_179_half(torch: Any, say: Any) -> None:
         (x * x).sum().backward()
         say(x.grad)
     say(torch.tensor([1e-8], dtype=torch.float16))
+
+
+def row_180_autocast(torch: Any, say: Any) -> None:
+    x = torch.ones(4, 4, requires_grad=True)
+    w = torch.ones(4, 4, requires_grad=True)
+    functional = torch.nn.functional
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        product = x @ w
+        say(product.dtype, functional.linear(x, w).dtype, (x + w).dtype, product.softmax(0).dtype)
+        say(functional.mse_loss(product, x).dtype, torch.cat([product, x]).dtype, torch.bmm(x[None], w[None]).dtype)
+        with torch.autocast("cpu", enabled=False):
+            say((x @ w).dtype)
+        say(torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu"))
+        loss = product.float().sum()
+    loss.backward()
+    say(x.grad.dtype, torch.is_autocast_enabled("cpu"))
+    scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
+    p = torch.ones(2, requires_grad=True)
+    optimizer = torch.optim.SGD([p], lr=0.1)
+    scaler.scale((p * 2).sum()).backward()
+    say(p.grad)
+    scaler.unscale_(optimizer)
+    say(p.grad)
+    with say.catch("unscale_() has already been called on this optimizer since the last update()."):
+        scaler.unscale_(optimizer)
+    scaler.step(optimizer)
+    scaler.update()
+    say(p, scaler.get_scale())
+    p.grad = torch.tensor([float("inf"), 1.0])
+    scaler.step(optimizer)
+    scaler.update()
+    say(p, scaler.get_scale())

@@ -1,0 +1,166 @@
+"""GradScaler: scales the loss so that small gradients survive in low precision, and undoes it before the step."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+from pullback.autograd.grad_mode import no_grad
+from pullback.backend.array_module import all_finite
+from pullback.creation import tensor
+from pullback.tensor.tensor import Tensor
+
+__all__ = ["GradScaler", "OptState"]
+
+
+class OptState(Enum):
+    """Where an optimizer stands between two updates."""
+
+    READY = 0
+    UNSCALED = 1
+    STEPPED = 2
+
+
+class GradScaler:
+    """Scale losses by a factor that grows while gradients are finite and shrinks when they are not.
+
+    >>> import pullback
+    >>> scaler = GradScaler("cpu", init_scale=4.0)
+    >>> scaler.scale(pullback.tensor(2.0))
+    tensor(8.)
+    """
+
+    def __init__(
+        self, device: str = "cuda", init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
+        growth_interval: int = 2000, enabled: bool = True,
+    ) -> None:  # fmt: skip
+        self._device = device
+        self._enabled = enabled
+        if enabled:
+            if growth_factor <= 1.0:
+                raise AssertionError("The growth factor must be > 1.0.")
+            if backoff_factor >= 1.0:
+                raise AssertionError("The backoff factor must be < 1.0.")
+        self._scale = init_scale
+        self._growth_factor = growth_factor
+        self._backoff_factor = backoff_factor
+        self._growth_interval = growth_interval
+        self._growth_tracker = 0
+        self._states: dict[int, tuple[OptState, bool]] = {}
+
+    def scale(self, outputs: Any) -> Any:
+        """The outputs times the scale; a tensor or an iterable of them."""
+        if not self._enabled:
+            return outputs
+        if isinstance(outputs, Tensor):
+            return outputs * tensor(self._scale)
+        if isinstance(outputs, (list, tuple)):
+            return type(outputs)(self.scale(o) for o in outputs)
+        raise ValueError("outputs must be a Tensor or an iterable of Tensors")
+
+    def unscale_(self, optimizer: Any) -> None:
+        """Divide the gradients of an optimizer's parameters by the scale."""
+        if not self._enabled:
+            return
+        state, _ = self._states.get(id(optimizer), (OptState.READY, False))
+        if state is OptState.UNSCALED:
+            raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
+        if state is OptState.STEPPED:
+            raise RuntimeError("unscale_() is being called after step().")
+        finite = True
+        with no_grad():
+            for group in optimizer.param_groups:
+                for parameter in group["params"]:
+                    if parameter.grad is not None:
+                        parameter.grad.mul_(1.0 / self._scale)
+                        finite = finite and all_finite(parameter.grad._array)
+        self._states[id(optimizer)] = (OptState.UNSCALED, finite)
+
+    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        """Unscale where that was not done, and step unless a gradient is infinite or NaN."""
+        if not self._enabled:
+            return optimizer.step(*args, **kwargs)
+        if "closure" in kwargs:
+            raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
+        state, _ = self._states.get(id(optimizer), (OptState.READY, False))
+        if state is OptState.STEPPED:
+            raise RuntimeError("step() has already been called since the last update().")
+        if state is OptState.READY:
+            self.unscale_(optimizer)
+        _, finite = self._states[id(optimizer)]
+        result = optimizer.step(*args, **kwargs) if finite else None
+        self._states[id(optimizer)] = (OptState.STEPPED, finite)
+        return result
+
+    def update(self, new_scale: Any = None) -> None:
+        """Let the scale follow what the gradients were, or set it."""
+        if not self._enabled:
+            return
+        if new_scale is not None:
+            self._scale = float(new_scale)
+        elif not self._states:
+            raise AssertionError("No inf checks were recorded prior to update.")
+        elif all(finite for _, finite in self._states.values()):
+            self._growth_tracker += 1
+            if self._growth_tracker == self._growth_interval:
+                self._scale *= self._growth_factor
+                self._growth_tracker = 0
+        else:
+            self._scale *= self._backoff_factor
+            self._growth_tracker = 0
+        self._states.clear()
+
+    def get_scale(self) -> float:
+        """The present scale, 1.0 if disabled."""
+        return self._scale if self._enabled else 1.0
+
+    def get_growth_factor(self) -> float:
+        """By what the scale grows."""
+        return self._growth_factor
+
+    def set_growth_factor(self, new_factor: float) -> None:
+        """Set by what the scale grows."""
+        self._growth_factor = new_factor
+
+    def get_backoff_factor(self) -> float:
+        """By what the scale shrinks."""
+        return self._backoff_factor
+
+    def set_backoff_factor(self, new_factor: float) -> None:
+        """Set by what the scale shrinks."""
+        self._backoff_factor = new_factor
+
+    def get_growth_interval(self) -> int:
+        """After how many finite steps the scale grows."""
+        return self._growth_interval
+
+    def set_growth_interval(self, new_interval: int) -> None:
+        """Set after how many finite steps the scale grows."""
+        self._growth_interval = new_interval
+
+    def is_enabled(self) -> bool:
+        """Whether this scaler does anything."""
+        return self._enabled
+
+    def state_dict(self) -> dict[str, Any]:
+        """What `load_state_dict` takes back; empty if disabled."""
+        if not self._enabled:
+            return {}
+        return {
+            "scale": self._scale, "growth_factor": self._growth_factor, "backoff_factor": self._backoff_factor,
+            "growth_interval": self._growth_interval, "_growth_tracker": self._growth_tracker,
+        }  # fmt: skip
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take the state of another scaler."""
+        if not self._enabled:
+            return
+        if not state_dict:
+            raise RuntimeError(
+                "The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler."
+            )
+        self._scale = state_dict["scale"]
+        self._growth_factor = state_dict["growth_factor"]
+        self._backoff_factor = state_dict["backoff_factor"]
+        self._growth_interval = state_dict["growth_interval"]
+        self._growth_tracker = state_dict["_growth_tracker"]
