@@ -7,6 +7,7 @@ intercepted (Note [Interception]).
 from __future__ import annotations
 
 import functools
+import threading
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -39,12 +40,15 @@ _FLOAT32 = frozenset(
 _WIDEST = frozenset(["cat", "stack", "index_copy"])
 
 
-class _Settings:
-    """The dtype that autocast uses unless it is given one."""
+class _Settings(threading.local):
+    """What autocast is set to in one thread: its default dtype, and the open blocks, innermost last."""
 
     default: dtype = bfloat16
     cache_enabled = True
     current: tuple[autocast, ...] = ()
+
+
+_settings = _Settings()
 
 
 def is_autocast_available(device_type: str) -> bool:
@@ -72,7 +76,7 @@ class autocast:
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         self.device = device(device_type).type
-        self.fast_dtype = _Settings.default if dtype is None else dtype
+        self.fast_dtype = _settings.default if dtype is None else dtype
         self.enabled = enabled and self.device == "cpu"
         if enabled and self.device == "cuda":
             warnings.warn("User provided device_type of 'cuda', but CUDA is not available. Disabling", stacklevel=2)
@@ -86,12 +90,12 @@ class autocast:
 
     def __enter__(self) -> autocast:
         push_interceptor(self._intercept)
-        self._former = _Settings.current
-        _Settings.current = (*self._former, self)
+        self._former = _settings.current
+        _settings.current = (*self._former, self)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _Settings.current = self._former
+        _settings.current = self._former
         pop_interceptor()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -104,10 +108,11 @@ class autocast:
 
     def _intercept(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Cast the arguments as the operation wants and run it; an inner block hides the outer ones."""
-        name = getattr(function, "__name__", "")
-        wanted = self._wanted(name, args) if self.enabled else None
+        if not self.enabled or _settings.current[-1] is not self:
+            return NotImplemented
+        wanted = self._wanted(getattr(function, "__name__", ""), args)
         if wanted is None:
-            return function(*args, **kwargs) if _outer_autocasts(self) else NotImplemented
+            return NotImplemented
         cast = functools.partial(_cast, wanted=wanted)
         return function(*[cast(a) for a in args], **{k: cast(v) for k, v in kwargs.items()})
 
@@ -120,10 +125,6 @@ class autocast:
             tensors = args[0] if isinstance(args[0], (list, tuple)) else args
             return float32 if any(isinstance(t, Tensor) and t.dtype is float32 for t in tensors) else None
         return None
-
-
-def _outer_autocasts(mode: autocast) -> bool:
-    return len(_Settings.current) > 1 and _Settings.current[0] is not mode
 
 
 def _cast(value: Any, wanted: dtype) -> Any:
@@ -168,12 +169,12 @@ def custom_bwd(bwd: Any = None, *, device_type: str = "cpu") -> Any:
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
     """Whether autocast is on for a device in this block."""
-    return bool(_Settings.current) and _Settings.current[-1].enabled and _Settings.current[-1].device == device_type
+    return bool(_settings.current) and _settings.current[-1].enabled and _settings.current[-1].device == device_type
 
 
 def get_autocast_dtype(device_type: str = "cuda") -> dtype:
     """The dtype that autocast uses on a device."""
-    return _Settings.current[-1].fast_dtype if is_autocast_enabled(device_type) else _Settings.default
+    return _settings.current[-1].fast_dtype if is_autocast_enabled(device_type) else _settings.default
 
 
 def is_autocast_cpu_enabled() -> bool:
@@ -188,17 +189,17 @@ def get_autocast_cpu_dtype() -> dtype:
 
 def set_autocast_cpu_dtype(wanted: dtype) -> None:
     """Set the dtype that autocast uses on the CPU by default."""
-    _Settings.default = wanted
+    _settings.default = wanted
 
 
 def is_autocast_cache_enabled() -> bool:
     """Whether casts of parameters may be kept for the block."""
-    return _Settings.cache_enabled
+    return _settings.cache_enabled
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
     """Accepted and remembered."""
-    _Settings.cache_enabled = enabled
+    _settings.cache_enabled = enabled
 
 
 def clear_autocast_cache() -> None:
