@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.rules import F, Pullback, Scalar, Tensor, general, multilinear, wrt
+from pullback.rules import Dim, F, Pullback, Scalar, Tensor, general, linear, multilinear, wrt
 
 
 @multilinear
@@ -49,11 +49,24 @@ def matmul_batched(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     )
 
 
+@linear
+def trace(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=F.trace_back(grad, input.shape))
+
+
+@multilinear
+def linalg_cross(grad: Tensor, input: Tensor, other: Tensor, dim: Dim) -> Pullback:
+    return wrt(
+        input=F.sum_to(F.linalg_cross(F.conj(other), grad, dim=dim), input.shape),
+        other=F.sum_to(F.linalg_cross(grad, F.conj(input), dim=dim), other.shape),
+    )
+
+
 @general(in_place=True)
 def addmm(grad: Tensor, input: Tensor, mat1: Tensor, mat2: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
-    scaled = grad if alpha == 1 else grad * alpha
+    scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
     return wrt(
-        input=F.sum_to(grad if beta == 1 else grad * beta, input.shape),
+        input=F.sum_to(grad if beta == 1 else F.scaled_by(grad, beta), input.shape),
         mat1=F.mm(scaled, F.conj(F.transpose(mat2, 0, 1))),
         mat2=F.mm(F.conj(F.transpose(mat1, 0, 1)), scaled),
     )
@@ -61,29 +74,31 @@ def addmm(grad: Tensor, input: Tensor, mat1: Tensor, mat2: Tensor, beta: Scalar,
 
 @general(in_place=True)
 def addmv(grad: Tensor, input: Tensor, mat: Tensor, vec: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
-    scaled = grad if alpha == 1 else grad * alpha
+    scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
     return wrt(
-        input=F.sum_to(grad if beta == 1 else grad * beta, input.shape),
+        input=F.sum_to(grad if beta == 1 else F.scaled_by(grad, beta), input.shape),
         mat=F.outer(scaled, F.conj(vec)),
         vec=F.mv(F.conj(F.transpose(mat, 0, 1)), scaled),
     )
 
 
-@general(in_place=True)
+@general(in_place=True, promote="common")
 def addr(grad: Tensor, input: Tensor, vec1: Tensor, vec2: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
-    scaled = grad if alpha == 1 else grad * alpha
+    scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
+    to_vec1 = F.mv(scaled, F.to_dtype(F.conj(vec2), grad.dtype))
+    to_vec2 = F.mv(F.transpose(scaled, 0, 1), F.to_dtype(F.conj(vec1), grad.dtype))
     return wrt(
-        input=F.sum_to(grad if beta == 1 else grad * beta, input.shape),
-        vec1=F.mv(scaled, F.conj(vec2)),
-        vec2=F.mv(F.transpose(scaled, 0, 1), F.conj(vec1)),
+        input=F.sum_to_like(grad if beta == 1 else F.scaled_by(grad, beta), input.shape, input.dtype),
+        vec1=F.to_dtype(to_vec1, vec1.dtype),
+        vec2=F.to_dtype(to_vec2, vec2.dtype),
     )
 
 
 @general(in_place=True)
 def baddbmm(grad: Tensor, input: Tensor, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
-    scaled = grad if alpha == 1 else grad * alpha
+    scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
     return wrt(
-        input=F.sum_to(grad if beta == 1 else grad * beta, input.shape),
+        input=F.sum_to(grad if beta == 1 else F.scaled_by(grad, beta), input.shape),
         batch1=F.bmm(scaled, F.conj(F.transpose(batch2, 1, 2))),
         batch2=F.bmm(F.conj(F.transpose(batch1, 1, 2)), scaled),
     )
@@ -91,9 +106,9 @@ def baddbmm(grad: Tensor, input: Tensor, batch1: Tensor, batch2: Tensor, beta: S
 
 @general(in_place=True)
 def addbmm(grad: Tensor, input: Tensor, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
-    scaled = grad if alpha == 1 else grad * alpha
+    scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
     return wrt(
-        input=F.sum_to(grad if beta == 1 else grad * beta, input.shape),
+        input=F.sum_to(grad if beta == 1 else F.scaled_by(grad, beta), input.shape),
         batch1=F.matmul(scaled, F.conj(F.transpose(batch2, 1, 2))),
         batch2=F.matmul(F.conj(F.transpose(batch1, 1, 2)), scaled),
     )

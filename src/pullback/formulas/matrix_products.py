@@ -58,3 +58,9 @@ def linear_grad_weight(grad: Any, input: Any) -> Any:
 def linear_grad_bias(grad: Any) -> Any:
     """The gradient of a linear layer with respect to its bias."""
     return grad if grad.ndim == 1 else F.sum(grad, tuple(range(grad.ndim - 1)), False)
+
+
+def trace_back(grad: Any, shape: Shape) -> Any:
+    """The gradient of the trace: `grad` on the diagonal."""
+    length = min(shape)
+    return F.diagonal_back(F.expand(F.reshape(grad, (1,)), (length,)), shape, 0, 0, 1)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.backend.dtype import is_float_or_complex, promote_dtypes
 from pullback.errors import not_a_tensor
-from pullback.graph.in_place import write_out
+from pullback.graph.in_place import in_place, write_out
 from pullback.tensor.tensor import Tensor
 
 
@@ -105,10 +106,170 @@ def _contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
 
 
 def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
-    """The product of several matrices."""
-    result = matrices[0]
-    for matrix in matrices[1:]:
-        result = matmul(result, matrix)
+    """The product of several matrices, in the order that needs the fewest multiplications."""
+    if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
+        matrices = tuple(matrices[0])
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    for matrix in matrices:
+        if matrix._array.ndim != 2:
+            raise RuntimeError(f"Tensor dimension is {matrix._array.ndim}, expected 2 instead.")
+    result = matrices[0] if len(matrices) == 1 else linalg_multi_dot(matrices)
     return result if out is None else write_out("chain_matmul", out, result)  # type: ignore[no-any-return]
 
 
+def linalg_multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
+    """The product of several matrices; the first and the last may be vectors.
+
+    >>> import pullback
+    >>> pullback.linalg.multi_dot([pullback.ones(2, 3), pullback.ones(3, 4), pullback.ones(4)])
+    tensor([12., 12.])
+    """
+    if len(tensors) < 2:
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
+    matrices = list(tensors)
+    _check_chain_ends(matrices)
+    shape: list[int] = []
+    if matrices[0]._array.ndim == 1:
+        matrices[0] = G.unsqueeze(matrices[0], 0)
+    else:
+        shape.append(matrices[0]._array.shape[0])
+    if matrices[-1]._array.ndim == 1:
+        matrices[-1] = G.unsqueeze(matrices[-1], 1)
+    else:
+        shape.append(matrices[-1]._array.shape[1])
+    _check_chain(matrices)
+    splits = _best_splits([m._array.shape[0] for m in matrices] + [matrices[-1]._array.shape[1]])
+    result = G.view(_multiply_chain(matrices, splits, 0, len(matrices) - 1), tuple(shape))
+    return result if out is None else write_out("linalg_multi_dot", out, result)  # type: ignore[no-any-return]
+
+
+def _check_chain_ends(tensors: list[Any]) -> None:
+    for position in (0, len(tensors) - 1):
+        ndim = tensors[position]._array.ndim
+        if ndim not in (1, 2):
+            place = "the first" if position == 0 else "the last"
+            raise RuntimeError(f"multi_dot(): {place} tensor must be 1D or 2D but got {ndim}D")
+
+
+def _check_chain(matrices: list[Any]) -> None:
+    for position, matrix in enumerate(matrices):
+        if matrix._array.ndim != 2:
+            raise RuntimeError(f"multi_dot(): tensor {position} must be 2D but got {matrix._array.ndim}D")
+        if matrix._array.dtype != matrices[0]._array.dtype:
+            raise RuntimeError(
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {matrices[0].dtype} and tensor "
+                f"{position} {matrix.dtype}"
+            )
+    for position in range(len(matrices) - 1):
+        first, second = matrices[position]._array.shape, matrices[position + 1]._array.shape
+        if first[1] != second[0]:
+            raise RuntimeError(
+                f"multi_dot(): tensors {position} and {position + 1} with shapes {list(first)} and {list(second)} cannot "
+                "be multiplied"
+            )
+
+
+def _best_splits(sizes: list[int]) -> dict[tuple[int, int], int]:
+    """Where to split each part of the chain so that the fewest multiplications are needed."""
+    count = len(sizes) - 1
+    costs = {(i, i): 0 for i in range(count)}
+    splits: dict[tuple[int, int], int] = {}
+    for length in range(1, count):
+        for first in range(count - length):
+            last = first + length
+            options = [
+                (costs[first, k] + costs[k + 1, last] + sizes[first] * sizes[k + 1] * sizes[last + 1], k)
+                for k in range(first, last)
+            ]
+            costs[first, last], splits[first, last] = min(options)
+    return splits
+
+
+def _multiply_chain(matrices: list[Any], splits: dict[tuple[int, int], int], first: int, last: int) -> Any:
+    if first == last:
+        return matrices[first]
+    split = splits[first, last]
+    left = _multiply_chain(matrices, splits, first, split)
+    return G.mm(left, _multiply_chain(matrices, splits, split + 1, last))
+
+
+def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """The Kronecker product: every product of elements, the blocks of `other` laid out as `input`.
+
+    >>> import pullback
+    >>> pullback.kron(pullback.tensor([1, 2]), pullback.tensor([1, 10]))
+    tensor([ 1, 10,  2, 20])
+    """
+    first, second = input._array.shape, other._array.shape
+    ndim = max(len(first), len(second))
+    rows = (1,) * (ndim - len(first)) + first
+    columns = (1,) * (ndim - len(second)) + second
+    left = G.reshape(input, tuple([size for row in rows for size in (row, 1)]))
+    right = G.reshape(other, tuple([size for column in columns for size in (1, column)]))
+    shape = tuple([row * column for row, column in zip(rows, columns, strict=True)])
+    result = G.unsafe_view(G.mul(left, right), shape)
+    return result if out is None else write_out("kron", out, result)  # type: ignore[no-any-return]
+
+
+def cross(input: Tensor, other: Tensor, dim: Any = None, *, out: Any = None) -> Tensor:
+    """The cross product along `dim`, or along the first dimension of size 3.
+
+    >>> import pullback
+    >>> pullback.cross(pullback.tensor([1., 0., 0.]), pullback.tensor([0., 1., 0.]))
+    tensor([0., 0., 1.])
+    """
+    if dim is None:
+        sizes = list(input._array.shape)
+        if 3 not in sizes:
+            raise RuntimeError("no dimension of size 3 in input")
+        dim = sizes.index(3)
+    return linalg_cross(input, other, dim=dim, out=out)
+
+
+def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
+    """The cross product along `dim`; the other dimensions broadcast."""
+    if input._array.dtype != other._array.dtype:
+        dtype = promote_dtypes(input._array.dtype, other._array.dtype)
+        input, other = G.to_dtype(input, dtype), G.to_dtype(other, dtype)
+    return G.linalg_cross(input, other, dim=dim, out=out)  # type: ignore[no-any-return]
+
+
+def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
+    """The dot products of vectors along `dim`, the first conjugated.
+
+    >>> import pullback
+    >>> pullback.linalg.vecdot(pullback.ones(2, 3), pullback.ones(3))
+    tensor([3., 3.])
+    """
+    if is_float_or_complex(x._array.dtype):
+        first: Any = G.conj_physical(x) if x._array.dtype.kind == "c" else x
+        result = G.sum(first * y, dim)
+    else:
+        result = G.sum(G.mul(x, y), dim)
+    return result if out is None else write_out("linalg_vecdot", out, result)  # type: ignore[no-any-return]
+
+
+def ger(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
+    """As `outer`."""
+    return G.outer(input, vec2, out=out)  # type: ignore[no-any-return]
+
+
+def _in_place_product(function: Any, input: Tensor, shape: tuple[int, ...], *args: Any, **scalars: Any) -> Tensor:
+    if input._array.shape != shape:
+        raise RuntimeError(
+            f"Bad in-place call: input tensor size {list(input.shape)} and output tensor size {list(shape)} should match"
+        )
+    return in_place(function, input, *args, **scalars)  # type: ignore[no-any-return]
+
+
+def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """In-place version of baddbmm."""
+    shape = (*batch1._array.shape[:2], batch2._array.shape[-1])
+    return _in_place_product(G.baddbmm, input, shape, batch1, batch2, beta=beta, alpha=alpha)
+
+
+def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """In-place version of addmm."""
+    shape = (mat1._array.shape[0], mat2._array.shape[-1])
+    return _in_place_product(G.addmm, input, shape, mat1, mat2, beta=beta, alpha=alpha)

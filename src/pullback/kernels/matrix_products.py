@@ -6,15 +6,26 @@ import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
 from pullback.kernels.broadcasting import sum_to
-from pullback.typing import Array, Scalar, Shape
+from pullback.kernels.dtype_support import _refuse_kinds
+from pullback.typing import Array, Dim, Scalar, Shape
 
 
-def _same_dtype(a: Array, b: Array) -> None:
+def _same_dtype(a: Array, b: Array, *, batched: bool = False) -> None:
     if a.dtype is not b.dtype and a.dtype != b.dtype:
+        first, second = scalar_type_name(a.dtype), scalar_type_name(b.dtype)
         raise RuntimeError(
-            f"expected m1 and m2 to have the same dtype, but got: {scalar_type_name(a.dtype).lower()} != "
-            f"{scalar_type_name(b.dtype).lower()}"
+            f"expected scalar type {first} but found {second}"
+            if batched
+            else f"expected m1 and m2 to have the same dtype, but got: {_c_name(first)} != {_c_name(second)}"
         )
+
+
+def _c_name(name: str) -> str:
+    if name in ("Half", "BFloat16"):
+        return f"c10::{name}"
+    if name.startswith("Complex"):
+        return f"c10::complex<{name.removeprefix('Complex').lower()}>"
+    return name.lower()
 
 
 def _multiply(a: Array, b: Array) -> Array:
@@ -34,6 +45,7 @@ def mm(input: Array, mat2: Array) -> Array:
             f"{mat2.shape[0]}x{mat2.shape[1]})"
         )
     _same_dtype(input, mat2)
+    _refuse_kinds(input, "b", "addmm_impl_cpu_")
     return _multiply(input, mat2)
 
 
@@ -46,7 +58,8 @@ def bmm(input: Array, mat2: Array) -> Array:
             f"Expected size for first two dimensions of batch2 tensor to be: [{input.shape[0]}, {input.shape[2]}] but "
             f"got: [{mat2.shape[0]}, {mat2.shape[1]}]."
         )
-    _same_dtype(input, mat2)
+    _same_dtype(input, mat2, batched=True)
+    _refuse_kinds(input, "b", "bmm")
     return _multiply(input, mat2)
 
 
@@ -58,6 +71,7 @@ def mv(input: Array, vec: Array) -> Array:
         raise RuntimeError(f"size mismatch, got input ({input.shape[0]}), mat ({input.shape[0]}x{input.shape[1]}), "
                            f"vec ({vec.shape[0]})")  # fmt: skip
     _same_dtype(input, vec)
+    _refuse_kinds(input, "b", "addmv_impl_cpu")
     return _multiply(input, vec)
 
 
@@ -75,6 +89,7 @@ def dot(input: Array, tensor: Array) -> Array:
             f"dot : expected both vectors to have same dtype, but found {scalar_type_name(input.dtype)} and "
             f"{scalar_type_name(tensor.dtype)}"
         )
+    _refuse_kinds(input, "b", "dot")
     return _multiply(input, tensor)
 
 
@@ -93,21 +108,39 @@ def outer(input: Array, vec2: Array) -> Array:
 
 def matmul_batched(input: Array, other: Array) -> Array:
     """The product of two batches of matrices whose batch dimensions broadcast."""
-    if other.ndim == 1:
-        inner = other.shape[0]
-    else:
-        inner = other.shape[-2]
+    inner = other.shape[0] if other.ndim == 1 else other.shape[-2]
     if input.shape[-1] != inner:
-        raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({_folded(input)} and {_folded(other)})"
-            if input.ndim > 2 and other.ndim <= 2
-            else "Expected size for first two dimensions of batch2 tensor to be: "
-            f"[{input.shape[0]}, {input.shape[-1]}] but got: [{other.shape[0]}, {inner}]."
-        )
-    _same_dtype(input, other)
+        raise RuntimeError(_inner_sizes_differ(input, other, inner))
+    _same_dtype(input, other, batched=input.ndim > 2 and other.ndim > 2)
+    _refuse_kinds(input, "b", "bmm")
     if input.ndim > 2 and other.ndim == 2:
-        return _multiply(input.reshape(-1, input.shape[-1]), other).reshape(*input.shape[:-1], other.shape[-1])
-    return _multiply(input, other)
+        return _multiply(input.reshape(-1, inner), other).reshape(*input.shape[:-1], other.shape[-1])
+    try:
+        return _multiply(input, other)
+    except ValueError:
+        raise RuntimeError(_batches_differ(input.shape[:-2], other.shape[:-2])) from None
+
+
+def _inner_sizes_differ(input: Array, other: Array, inner: int) -> str:
+    if other.ndim == 1:
+        rows = int(np.prod(input.shape[:-1]))
+        return f"size mismatch, got input ({rows}), mat ({rows}x{input.shape[-1]}), vec ({inner})"
+    if other.ndim == 2 or input.ndim == 1:
+        return f"mat1 and mat2 shapes cannot be multiplied ({_folded(input)} and {_folded(other)})"
+    batches = int(np.prod(np.broadcast_shapes(input.shape[:-2], other.shape[:-2])))
+    return (
+        f"Expected size for first two dimensions of batch2 tensor to be: [{batches}, {input.shape[-1]}] but got: "
+        f"[{batches}, {inner}]."
+    )
+
+
+def _batches_differ(first: Shape, second: Shape) -> str:
+    for offset in range(1, min(len(first), len(second)) + 1):
+        a, b = first[-offset], second[-offset]
+        if a != b and 1 not in (a, b):
+            dim = max(len(first), len(second)) - offset
+            return f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {dim}"
+    return f"batches of shapes {list(first)} and {list(second)} do not broadcast"
 
 
 def _folded(array: Array) -> str:
@@ -140,6 +173,31 @@ def matmul_grad_other(grad: Array, input: Array, other_shape: Shape) -> Array:
     return sum_to(_multiply(np.swapaxes(input.conj(), -1, -2), grad), other_shape)  # type: ignore[no-any-return]
 
 
+def trace(input: Array) -> Array:
+    """The sum of the diagonal of a matrix."""
+    if input.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
+    _refuse_kinds(input, "b", "trace")
+    if input.dtype.kind in "iu":
+        return np.trace(input, dtype=np.int64)  # type: ignore[no-any-return]
+    wide = np.float32 if input.dtype.itemsize == 2 else input.dtype
+    return np.trace(input, dtype=wide).astype(input.dtype)  # type: ignore[no-any-return]
+
+
+def linalg_cross(input: Array, other: Array, *, dim: Dim = -1) -> Array:
+    """The vectors orthogonal to pairs of vectors of three elements."""
+    if input.ndim != other.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    if input.shape[dim] != 3 or other.shape[dim] != 3:
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}"
+        )
+    _refuse_kinds(input, "b", "cross")
+    a, b = np.moveaxis(input, dim, 0), np.moveaxis(other, dim, 0)
+    parts = [a[i] * b[j] - a[j] * b[i] for i, j in ((1, 2), (2, 0), (0, 1))]
+    return np.stack(parts, dim)
+
+
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Array:
     """`beta * input + alpha * (mat1 @ mat2)`."""
     return _blend(input, mm(mat1, mat2), beta, alpha)
@@ -147,11 +205,20 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Sc
 
 def addmv(input: Array, mat: Array, vec: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Array:
     """`beta * input + alpha * (mat @ vec)`."""
+    if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {input.ndim}, {mat.ndim}, {vec.ndim}")
+    if mat.shape[1] != vec.shape[0] or (input.ndim and input.shape[0] not in (1, mat.shape[0])):
+        raise RuntimeError(
+            f"size mismatch, got input ({input.size}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})"
+        )
     return _blend(input, mv(mat, vec), beta, alpha)
 
 
 def addr(input: Array, vec1: Array, vec2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Array:
     """`beta * input + alpha * outer(vec1, vec2)`."""
+    for name, vector in (("vec1", vec1), ("vec2", vec2)):
+        if vector.ndim != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {vector.ndim}-D")
     return _blend(input, outer(vec1, vec2), beta, alpha)
 
 
@@ -162,7 +229,8 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alp
 
 def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Array:
     """`beta * input + alpha * bmm(batch1, batch2).sum(0)`."""
-    return _blend(input, bmm(batch1, batch2).sum(0), beta, alpha)
+    product = bmm(batch1, batch2)
+    return _blend(input, product.sum(0, dtype=product.dtype), beta, alpha)
 
 
 def _blend(input: Array, product: Array, beta: Scalar, alpha: Scalar) -> Array:
@@ -171,9 +239,10 @@ def _blend(input: Array, product: Array, beta: Scalar, alpha: Scalar) -> Array:
             f"self and mat2 must have the same dtype, but got {scalar_type_name(input.dtype)} and "
             f"{scalar_type_name(product.dtype)}"
         )
-    if np.broadcast_shapes(input.shape, product.shape) != product.shape:
-        raise RuntimeError(f"The expanded size of the tensor {list(product.shape)} must match the existing size "
-                           f"{list(input.shape)}")  # fmt: skip
+    _check_expandable(input.shape, product.shape)
+    if product.dtype.kind == "b":
+        scaled = product & bool(alpha)
+        return scaled | (input & bool(beta)) if beta else scaled
     if alpha != 1:
         product = product * np.asarray(alpha).astype(product.dtype)
     if beta == 0:
@@ -181,9 +250,27 @@ def _blend(input: Array, product: Array, beta: Scalar, alpha: Scalar) -> Array:
     return product + (input if beta == 1 else input * np.asarray(beta).astype(product.dtype))
 
 
+def _check_expandable(shape: Shape, target: Shape) -> None:
+    """Refuse a summand that does not broadcast to the product's shape."""
+    if len(shape) > len(target):
+        raise RuntimeError(
+            f"expand: the number of sizes provided ({len(target)}) must be greater or equal to the number of dimensions "
+            f"in the tensor ({len(shape)})"
+        )
+    lead = len(target) - len(shape)
+    for position, size in enumerate(shape):
+        wanted = target[lead + position]
+        if size not in (1, wanted):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({wanted}) must match the existing size ({size}) at non-singleton "
+                f"dimension {lead + position}.  Target sizes: {list(target)}.  Tensor sizes: {list(shape)}"
+            )
+
+
 def linear_bias(input: Array, weight: Array, bias: Array) -> Array:
     """`input @ weight.T + bias` for a matrix of inputs."""
     result = linear_product(input, weight)
+    _check_expandable(bias.shape, result.shape)
     if result.dtype != bias.dtype or not result.flags.writeable:
         return result + bias  # type: ignore[no-any-return]
     result += bias
