@@ -1,4 +1,4 @@
-"""Complex numbers from parts, which must be of one floating dtype."""
+"""Complex numbers from parts, which must be of one floating dtype, and their conjugates."""
 
 from __future__ import annotations
 
@@ -24,6 +24,11 @@ def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Any:
     """Complex numbers from magnitudes and angles."""
     _require_same_float(abs, angle)
     return G.polar(abs, angle, out=out)
+
+
+def conj_physical(input: Tensor, *, out: Any = None) -> Any:
+    """The complex conjugate in new memory; a real tensor itself."""
+    return input if out is None and not input.dtype.is_complex else G.conj_physical(input, out=out)
 
 
 def _require_same_float(first: Tensor, second: Tensor) -> None:

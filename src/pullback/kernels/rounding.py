@@ -10,25 +10,25 @@ from pullback.typing import Array, Scalar
 
 def floor(input: Array) -> Array:
     """Round down."""
-    _refuse_kinds(input, "bc", "floor_vml_cpu")
+    _refuse_rounding(input, "floor")
     return _copy(input) if input.dtype.kind in "iu" else np.floor(input)
 
 
 def ceil(input: Array) -> Array:
     """Round up."""
-    _refuse_kinds(input, "bc", "ceil_vml_cpu")
+    _refuse_rounding(input, "ceil")
     return _copy(input) if input.dtype.kind in "iu" else np.ceil(input)
 
 
 def trunc(input: Array) -> Array:
     """Round towards zero."""
-    _refuse_kinds(input, "bc", "trunc_vml_cpu")
+    _refuse_rounding(input, "trunc")
     return _copy(input) if input.dtype.kind in "iu" else np.trunc(input)
 
 
 def round(input: Array) -> Array:
     """Round to the nearest integer, halves to the even one."""
-    _refuse_kinds(input, "bc", "round_vml_cpu")
+    _refuse_rounding(input, "round")
     return _copy(input) if input.dtype.kind in "iu" else np.rint(input)
 
 
@@ -104,3 +104,9 @@ def zeros_of(input: Array) -> Array:
 
 def _copy(input: Array) -> Array:
     return np.array(input, copy=True, order="K")
+
+
+def _refuse_rounding(input: Array, name: str) -> None:
+    _refuse_kinds(input, "b", f"{name}_vml_cpu")
+    if input.dtype.kind == "c":
+        raise NotImplementedError(f"{name} is not supported for complex inputs")

@@ -90,6 +90,12 @@ def as_int(value: Any) -> int:
 
 def as_shape(size: Any) -> Shape:
     """A tuple of ints from an int, a tuple, a list or a Size."""
+    if type(size) is tuple:
+        for n in size:
+            if type(n) is not int:
+                break
+        else:
+            return size
     if isinstance(size, (tuple, list)):
         return tuple([as_int(n) for n in size])
     return (as_int(size),)
