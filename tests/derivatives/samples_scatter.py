@@ -37,18 +37,28 @@ SAMPLES = [
     Sample("x[1:, tensor] = y", _assigned((slice(1, None), _DISTINCT)), (normal(3, 3), normal(2))),
     Sample("x[mask] = y", _assigned(_MASK), (normal(2, 3), normal())),
     Sample("index_put", lambda x, v: x.index_put((_DISTINCT,), v), (normal(3, 2), normal(2))),
-    Sample("index_put, added", lambda x, v: x.index_put((_ROWS, _ROWS), v, True), (normal(3, 3), normal(3)), complex=True),
+    Sample(
+        "index_put, added", lambda x, v: x.index_put((_ROWS, _ROWS), v, True), (normal(3, 3), normal(3)), complex=True
+    ),
     Sample("scatter", lambda x, v: x.scatter(1, pullback.tensor([[0], [1]]), v), (normal(2, 3), normal(2, 1))),
-    Sample("scatter, source larger", lambda x, v: x.scatter(1, pullback.tensor([[2, 1]]), v), (normal(2, 3), normal(2, 3))),
+    Sample(
+        "scatter, source larger", lambda x, v: x.scatter(1, pullback.tensor([[2, 1]]), v), (normal(2, 3), normal(2, 3))
+    ),
     Sample("scatter a number", lambda x: x.scatter(1, _PLACES, 2.0), (normal(3, 3),), complex=True),
     Sample("scatter_add", lambda x, v: x.scatter_add(0, _PLACES, v), (normal(3, 4), normal(3, 2)), complex=True),
     Sample("scatter_reduce sum", _reduced("sum"), (normal(3, 2), normal(3, 2))),
     Sample("scatter_reduce sum, without self", _reduced("sum", False), (normal(3, 2), normal(3, 2))),
     Sample("scatter_reduce prod", _reduced("prod"), (away_from(0.0, 0.3, 3, 2), away_from(0.0, 0.3, 3, 2))),
-    Sample("scatter_reduce prod, without self", _reduced("prod", False), (away_from(0.0, 0.3, 3, 2), away_from(0.0, 0.3, 3, 2))),
+    Sample(
+        "scatter_reduce prod, without self",
+        _reduced("prod", False),
+        (away_from(0.0, 0.3, 3, 2), away_from(0.0, 0.3, 3, 2)),
+    ),
     Sample("scatter_reduce mean", _reduced("mean"), (normal(3, 2), normal(3, 2))),
     Sample("scatter_reduce mean, without self", _reduced("mean", False), (normal(3, 2), normal(3, 2))),
-    Sample("scatter_reduce amax", _reduced("amax"), (distinct(3, 2), distinct(3, 2)), second_order=False, forward=False),
+    Sample(
+        "scatter_reduce amax", _reduced("amax"), (distinct(3, 2), distinct(3, 2)), second_order=False, forward=False
+    ),
     Sample("scatter_reduce amin", _reduced("amin", False), (normal(3, 2), normal(3, 2))),
     Sample("index_add", lambda x, v: x.index_add(0, _ROWS, v, alpha=2), (normal(3, 2), normal(3, 2)), complex=True),
     Sample("index_copy", lambda x, v: x.index_copy(0, _DISTINCT, v), (normal(3, 2), normal(2, 2)), complex=True),

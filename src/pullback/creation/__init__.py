@@ -41,8 +41,9 @@ from pullback.creation.tensor_types import (
 )
 
 __all__ = [
-    "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor",
-    "LongTensor", "ShortTensor", "_sizes", "arange", "as_tensor", "asarray", "empty", "empty_like", "empty_permuted",
-    "empty_strided", "eye", "from_dlpack", "from_numpy", "frombuffer", "full", "full_like", "linspace", "logspace", "ones",
-    "ones_like", "range", "scalar_tensor", "tensor", "tril_indices", "triu_indices", "wrap", "zeros", "zeros_like",
+    "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
+    "IntTensor", "LongTensor", "ShortTensor", "_sizes", "arange", "as_tensor", "asarray", "empty", "empty_like",
+    "empty_permuted", "empty_strided", "eye", "from_dlpack", "from_numpy", "frombuffer", "full", "full_like",
+    "linspace", "logspace", "ones", "ones_like", "range", "scalar_tensor", "tensor", "tril_indices",
+    "triu_indices", "wrap", "zeros", "zeros_like",
 ]  # fmt: skip

@@ -8,8 +8,8 @@ from typing import Any
 from pullback.backend import array_module
 from pullback.backend.array_module import is_array, is_number
 from pullback.backend.device import usable_device
-from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import default_float, from_numpy_dtype
+from pullback.backend.dtype import dtype as Dtype
 from pullback.creation.from_values import tensor
 from pullback.creation.options import dtype_option, wrap
 from pullback.kernels.exchange import array_over_buffer, import_dlpack
@@ -20,7 +20,7 @@ def as_tensor(data: Any, dtype: Dtype | None = None, device: Any = None) -> Tens
     """A tensor of `data`, sharing memory and history where nothing needs to change."""
     usable_device(device)
     if isinstance(data, Tensor):
-        return data if dtype is None or data.dtype is dtype else data.to(dtype)  # type: ignore[attr-defined, no-any-return]
+        return data if dtype is None or data.dtype is dtype else data.to(dtype)
     if is_array(data):
         wanted = dtype_option("as_tensor", dtype)
         return from_numpy(data) if wanted is None or data.dtype == wanted else wrap(data.astype(wanted))
@@ -53,10 +53,10 @@ def _as_array_of_tensor(obj: Tensor, dtype: Dtype | None, copy: bool | None, req
     changes = dtype is not None and obj.dtype is not dtype
     if changes and copy is False:
         raise ValueError(f"can't alias tensor with dtype '{obj.dtype}' into dtype '{dtype}'.")
-    result = obj.to(dtype) if changes else obj.clone() if copy else obj  # type: ignore[attr-defined]
+    result = obj.to(dtype) if changes else obj.clone() if copy else obj
     if requires_grad and not result.requires_grad:
-        return (result.detach() if result is obj else result).requires_grad_()  # type: ignore[no-any-return]
-    return result  # type: ignore[no-any-return]
+        return (result.detach() if result is obj else result).requires_grad_()
+    return result
 
 
 def _on_memory_of(obj: Any, dtype: Dtype | None) -> Any:
@@ -87,7 +87,8 @@ def from_numpy(ndarray: Any, /) -> Tensor:
     if any(stride < 0 for stride in ndarray.strides):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
-            "currently supported. (You can probably work around this by making a copy of your array  with array.copy().) "
+            "currently supported. (You can probably work around this by making a copy of your array  with "
+            "array.copy().) "
         )
     if not ndarray.flags.writeable:
         warnings.warn(
@@ -99,9 +100,7 @@ def from_numpy(ndarray: Any, /) -> Tensor:
     return wrap(ndarray)
 
 
-def frombuffer(
-    buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, requires_grad: bool = False
-) -> Tensor:
+def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """A one-dimensional tensor on the memory of a Python buffer."""
     try:
         memory = memoryview(buffer)
@@ -126,7 +125,8 @@ def frombuffer(
         )
     if memory.readonly:
         warnings.warn(
-            "The given buffer is not writable, and PyTorch does not support non-writable tensors. Writing to this tensor "
+            "The given buffer is not writable, and PyTorch does not support non-writable tensors. Writing to this "
+            "tensor "
             "is not possible: copy the buffer first.",
             UserWarning,
             stacklevel=2,

@@ -8,7 +8,13 @@ from typing import Any
 from pullback.backend import array_module
 from pullback.backend.dtype import default_float, number_dtype
 from pullback.creation.options import dtype_option, finish, number_of, sizes_of
-from pullback.kernels.creation import channels_last_array, checked_fill, in_memory_order_of, permuted_array, strided_array
+from pullback.kernels.creation import (
+    channels_last_array,
+    checked_fill,
+    in_memory_order_of,
+    permuted_array,
+    strided_array,
+)
 from pullback.tensor.tensor import Tensor
 
 Maker = Callable[[tuple[int, ...], Any], Any]

@@ -47,7 +47,7 @@ def finish(function: str, array: Any, options: dict[str, Any]) -> Tensor:
     if options:
         raise TypeError(f"{function}() got an unexpected keyword argument '{next(iter(options))}'")
     result = wrap(array, requires_grad)
-    return result if out is None else write_out(function, out, result)  # type: ignore[no-any-return]
+    return result if out is None else write_out(function, out, result)
 
 
 def sizes_of(size: tuple[Any, ...], function: str = "empty") -> tuple[int, ...]:
@@ -61,7 +61,8 @@ def sizes_of(size: tuple[Any, ...], function: str = "empty") -> tuple[int, ...]:
     for position, n in enumerate(size, 1):
         if not _is_integer(n):
             raise TypeError(
-                f"{function}(): argument 'size' failed to unpack the object at pos {position} with error \"type must be "
+                f"{function}(): argument 'size' failed to unpack the object at pos {position} with error \"type "
+                "must be "
                 f'tuple of ints,but got {type(n).__name__}"'
             )
     shape = tuple([as_int(n) for n in size])
@@ -96,4 +97,6 @@ def number_of(function: str, argument: str, position: int, value: Any) -> Any:
         return value._array.item()
     if hasattr(value, "item"):
         return value.item()
-    raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Number, not {type(value).__name__}")
+    raise TypeError(
+        f"{function}(): argument '{argument}' (position {position}) must be Number, not {type(value).__name__}"
+    )

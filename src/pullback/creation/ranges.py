@@ -8,7 +8,12 @@ from typing import Any
 from pullback.backend.dtype import default_float, int64, number_dtype
 from pullback.creation.options import dtype_option, finish, number_of
 from pullback.kernels.creation import (
-    arange_array, closed_range_array, eye_array, linspace_array, logspace_array, triangle_positions,
+    arange_array,
+    closed_range_array,
+    eye_array,
+    linspace_array,
+    logspace_array,
+    triangle_positions,
 )  # fmt: skip
 from pullback.tensor.arguments import as_int
 from pullback.tensor.tensor import Tensor

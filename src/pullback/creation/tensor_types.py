@@ -6,7 +6,18 @@ from typing import Any
 
 from pullback.backend.array_module import is_array
 from pullback.backend.dtype import (
-    bfloat16, bool_, default_float, float16, float32, float64, from_numpy_dtype, int8, int16, int32, int64, uint8,
+    bfloat16,
+    bool_,
+    default_float,
+    float16,
+    float32,
+    float64,
+    from_numpy_dtype,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
 )  # fmt: skip
 from pullback.backend.dtype import dtype as Dtype
 from pullback.creation.filled import empty

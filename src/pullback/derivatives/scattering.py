@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from pullback.rules import Arrays, Dim, F, Pullback, Scalar, Shape, Tensor, general, linear, non_differentiable, self_adjoint, wrt
+from pullback.rules import (
+    Arrays,
+    Dim,
+    F,
+    Pullback,
+    Scalar,
+    Shape,
+    Tensor,
+    general,
+    linear,
+    non_differentiable,
+    self_adjoint,
+    wrt,
+)
 
 
 @linear(in_place=True, out=False)
-def index_put(
-    grad: Tensor, input: Tensor, indices: Arrays, dims: Shape, values: Tensor, accumulate: bool
-) -> Pullback:
+def index_put(grad: Tensor, input: Tensor, indices: Arrays, dims: Shape, values: Tensor, accumulate: bool) -> Pullback:
     return wrt(
         input=grad if accumulate else F.index_put(grad, indices, dims, F.zeros_in_shape(grad, ()), False),
         values=F.sum_to(F.index(grad, indices, dims), values.shape),
@@ -40,7 +51,15 @@ def pad_to(grad: Tensor, input: Tensor, shape: Shape) -> Pullback:
 
 @general(in_place=True)
 def scatter_reduce(
-    grad: Tensor, input: Tensor, dim: Dim, index: Tensor, src: Tensor, reduce: str, include_self: bool, *, result: Tensor
+    grad: Tensor,
+    input: Tensor,
+    dim: Dim,
+    index: Tensor,
+    src: Tensor,
+    reduce: str,
+    include_self: bool,
+    *,
+    result: Tensor,
 ) -> Pullback:
     return wrt(
         input=F.scatter_reduce_back_input(grad, input, dim, index, src, reduce, include_self, result),
@@ -70,13 +89,23 @@ def index_fill(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, value: Scal
 def index_fill_tensor(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, value: Tensor) -> Pullback:
     return wrt(
         input=F.index_fill(grad, dim, index, 0),
-        value=F.to_dtype(F.sum(F.index_select(grad, dim, F.distinct_positions(index, grad.shape, dim)), None, False), value.dtype),
+        value=F.to_dtype(
+            F.sum(F.index_select(grad, dim, F.distinct_positions(index, grad.shape, dim)), None, False), value.dtype
+        ),
     )
 
 
 @general(in_place=True)
 def index_reduce(
-    grad: Tensor, input: Tensor, dim: Dim, index: Tensor, source: Tensor, reduce: str, include_self: bool, *, result: Tensor
+    grad: Tensor,
+    input: Tensor,
+    dim: Dim,
+    index: Tensor,
+    source: Tensor,
+    reduce: str,
+    include_self: bool,
+    *,
+    result: Tensor,
 ) -> Pullback:
     return wrt(
         input=F.index_reduce_back_input(grad, input, dim, index, source, reduce, include_self, result),

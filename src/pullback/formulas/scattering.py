@@ -122,7 +122,13 @@ def strided_part(grad: Any, size: Shape, stride: Shape, storage_offset: int | No
 
 
 def as_strided_back(
-    grad: Any, shape: Shape, input_stride: Shape, input_offset: int, size: Shape, stride: Shape, storage_offset: int | None
+    grad: Any,
+    shape: Shape,
+    input_stride: Shape,
+    input_offset: int,
+    size: Shape,
+    stride: Shape,
+    storage_offset: int | None,
 ) -> Any:
     """The gradient of `as_strided`: summed into the storage, then read with the geometry of the input.
 

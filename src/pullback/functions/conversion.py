@@ -8,8 +8,21 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.device import device, usable_device
 from pullback.backend.dtype import (
-    TYPE_NAME_TO_DTYPE, bfloat16, bool_, complex64, complex128, dtype, float16, float32, float64, int8, int16, int32,
-    int64, type_name, uint8,
+    TYPE_NAME_TO_DTYPE,
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    dtype,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    type_name,
+    uint8,
 )  # fmt: skip
 from pullback.functions.shape import check_channels_last, format_name, is_contiguous
 from pullback.tensor.tensor import Tensor
@@ -30,9 +43,7 @@ def tolist(input: Tensor) -> Any:
 def numpy(input: Tensor, *, force: builtins.bool = False) -> Any:
     """The array that shares this tensor's memory."""
     if input._requires_grad and not force:
-        raise RuntimeError(
-            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
-        )
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     return input._array
 
 
@@ -186,4 +197,3 @@ def is_floating_point(input: Tensor) -> Any:
 def is_signed(input: Tensor) -> Any:
     """Whether the dtype has negative numbers."""
     return input.dtype.is_signed
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 from typing import Any
 
 import pullback.generated as G
@@ -35,7 +36,8 @@ def _not_broadcastable(shapes: list[tuple[int, ...]]) -> RuntimeError:
             pairs = list(zip(reversed(known), reversed(shape), strict=False))
             wrong = next(d for d, (a, b) in enumerate(pairs, 1) if a != b and 1 not in (a, b))
             return RuntimeError(
-                f"Attempting to broadcast a dimension of length {shape[-wrong]} at -{wrong}! Mismatching argument at index "
+                f"Attempting to broadcast a dimension of length {shape[-wrong]} at -{wrong}! Mismatching argument "
+                "at index "
                 f"{position} had {shape}; but expected shape should be broadcastable to {list(known)}"
             )
     return RuntimeError("the shapes cannot be broadcast together")
@@ -120,16 +122,16 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
-        return input.new_empty(0)  # type: ignore[attr-defined, no-any-return]
+        return input.new_empty(0)  # type: ignore[no-any-return]
     count = input._array.size
     steps = G.nonzero(G.ones_in_shape_of(input.detach()))
     grids = [g._array for g in meshgrid(*[G.reshape(steps, (-1,))] * r, indexing="ij")] if count else []
     keep: Any = None
-    for a, b in zip(grids, grids[1:], strict=False):
+    for a, b in pairwise(grids):
         ordered = a <= b if with_replacement else a < b
         keep = ordered if keep is None else keep & ordered
     if keep is None:
-        return stack([input], 1) if r == 1 else G.zeros_in_shape(input, (0, r))  # type: ignore[no-any-return]
+        return stack([input], 1) if r == 1 else G.zeros_in_shape(input, (0, r))
     return stack([getitem(input, new_tensor(g[keep])) for g in grids], 1)
 
 
@@ -183,7 +185,7 @@ def atleast_2d(*tensors: Any) -> Any:
 def _atleast_2d(tensor: Tensor) -> Tensor:
     if tensor._array.ndim == 0:
         return G.reshape(tensor, (1, 1))  # type: ignore[no-any-return]
-    return G.unsqueeze(tensor, 0) if tensor._array.ndim == 1 else tensor  # type: ignore[no-any-return]
+    return G.unsqueeze(tensor, 0) if tensor._array.ndim == 1 else tensor
 
 
 def atleast_3d(*tensors: Any) -> Any:
@@ -197,13 +199,15 @@ def _atleast_3d(tensor: Tensor) -> Tensor:
         return G.reshape(tensor, (1, 1, 1))  # type: ignore[no-any-return]
     if ndim == 1:
         return G.unsqueeze(G.unsqueeze(tensor, 0), 2)  # type: ignore[no-any-return]
-    return G.unsqueeze(tensor, 2) if ndim == 2 else tensor  # type: ignore[no-any-return]
+    return G.unsqueeze(tensor, 2) if ndim == 2 else tensor
 
 
 def hsplit(input: Tensor, indices_or_sections: Any) -> Any:
     """Views side by side: split along columns, vectors along their length."""
     if input._array.ndim < 1:
-        raise RuntimeError("torch.hsplit requires a tensor with at least 1 dimension, but got a tensor with 0 dimensions!")
+        raise RuntimeError(
+            "torch.hsplit requires a tensor with at least 1 dimension, but got a tensor with 0 dimensions!"
+        )
     return _even_split("hsplit", input, indices_or_sections, 0 if input._array.ndim == 1 else 1)
 
 
@@ -211,7 +215,8 @@ def vsplit(input: Tensor, indices_or_sections: Any) -> Any:
     """Views below each other."""
     if input._array.ndim < 2:
         raise RuntimeError(
-            f"torch.vsplit requires a tensor with at least 2 dimension, but got a tensor with {input._array.ndim} dimensions!"
+            f"torch.vsplit requires a tensor with at least 2 dimension, but got a tensor with {input._array.ndim} "
+            "dimensions!"
         )
     return _even_split("vsplit", input, indices_or_sections, 0)
 
@@ -220,7 +225,8 @@ def dsplit(input: Tensor, indices_or_sections: Any) -> Any:
     """Views behind each other, along the third dimension."""
     if input._array.ndim < 3:
         raise RuntimeError(
-            f"torch.dsplit requires a tensor with at least 3 dimension, but got a tensor with {input._array.ndim} dimensions!"
+            f"torch.dsplit requires a tensor with at least 3 dimension, but got a tensor with {input._array.ndim} "
+            "dimensions!"
         )
     return _even_split("dsplit", input, indices_or_sections, 2)
 

@@ -1,8 +1,8 @@
 """`tensor[...]` and `tensor[...] = value`: Python's index objects taken apart into views and tensors of positions.
 
 # Note [Indexing]
-Basic parts of an index (numbers, slices, None, Ellipsis) become views one after another, as PyTorch records them. Tensors
-of positions, masks, lists and arrays are collected with the dimension each stands at, and read or written by one
+Basic parts of an index (numbers, slices, None, Ellipsis) become views one after another, as PyTorch records them.
+Tensors of positions, masks, lists and arrays are collected with the dimension each stands at, and read or written by one
 operation at the end. A number never counts as an advanced index, unlike in NumPy.
 """
 
@@ -45,7 +45,7 @@ def getitem(input: Tensor, index: Any) -> Tensor:
     result, positions, dims = take_apart(input, index)
     if dims:
         return G.index(result, positions, dims)  # type: ignore[no-any-return]
-    return G.alias(result) if result is input else result  # type: ignore[no-any-return]
+    return G.alias(result) if result is input else result
 
 
 def _checked_position(input: Tensor, dim: int, position: int, real_dim: int) -> int:
@@ -129,7 +129,7 @@ def _is_index_part(item: Any) -> bool:
 
 
 def _as_item(item: Any) -> Any:
-    """One part of an index in its simplest form: None, Ellipsis, int, slice, or a Tensor of positions or truth values."""
+    """One part of an index in its simplest form: None, Ellipsis, int, slice, a Tensor of positions or truth values."""
     if item is None or item is Ellipsis or type(item) is int or type(item) is slice:
         return item
     if isinstance(item, TensorBase):
@@ -137,7 +137,7 @@ def _as_item(item: Any) -> Any:
         if array.ndim == 0 and array.dtype.kind in "iu":
             return int(array)
         return item
-    if isinstance(item, bool) or (is_number(item) and getattr(item, "dtype", None) == bool):
+    if isinstance(item, bool) or (is_number(item) and getattr(getattr(item, "dtype", None), "kind", "") == "b"):
         return tensor_of(bool(item))
     if isinstance(item, slice):
         return item
@@ -172,7 +172,7 @@ def _dimensions_of(item: Any) -> int:
     if item is None or item is Ellipsis:
         return 0
     if isinstance(item, TensorBase) and item._array.dtype.kind in "bu" and item._array.itemsize == 1:
-        return item._array.ndim
+        return int(item._array.ndim)
     return 1
 
 
@@ -184,7 +184,8 @@ def _positions(item: Tensor, input: Tensor, dim: int) -> list[Tensor]:
         if shape != array.shape:
             wrong = next(i for i, n in enumerate(array.shape) if n != shape[i])
             raise IndexError(
-                f"The shape of the mask {list(array.shape)} at index {wrong} does not match the shape of the indexed tensor "
+                f"The shape of the mask {list(array.shape)} at index {wrong} does not match the shape of the "
+                "indexed tensor "
                 f"{list(input._array.shape)} at index {dim + wrong}"
             )
         return [new_tensor(p) for p in positions_of(array)]
@@ -205,7 +206,7 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
     elif given._array.ndim == 0:
         G.refill_tensor_(part, given)
     else:
-        part.copy_(_without_leading_ones(given, part._array.ndim))  # type: ignore[attr-defined]
+        part.copy_(_without_leading_ones(given, part._array.ndim))
 
 
 def _part_for_writing(input: Tensor, index: Any) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:

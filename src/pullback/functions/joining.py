@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pullback.generated as G
@@ -47,7 +48,8 @@ def _check_cat_shape(first: tuple[int, ...], shape: tuple[int, ...], dim: int, p
     for d, (expected, actual) in enumerate(zip(first, shape, strict=True)):
         if d != dim and expected != actual:
             raise RuntimeError(
-                f"Sizes of tensors must match except in dimension {dim}. Expected size {expected} but got size {actual} "
+                f"Sizes of tensors must match except in dimension {dim}. Expected size {expected} but got size "
+                f"{actual} "
                 f"for tensor number {position} in the list."
             )
 
@@ -115,7 +117,7 @@ def tensor_split(
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     at = wrap_dim(dim, input._array.ndim)
     if isinstance(given, Tensor):
-        given = given.tolist()  # type: ignore[attr-defined]
+        given = given.tolist()
     extent = input._array.shape[at]
     if isinstance(given, (tuple, list)):
         bounds = [0, *[as_int(n) for n in given], extent]
@@ -126,7 +128,7 @@ def tensor_split(
         bounds = [0]
         for part in range(given):
             bounds.append(bounds[-1] + size + (part < larger))
-    return tuple([_between(input, at, a, b, extent) for a, b in zip(bounds, bounds[1:], strict=False)])
+    return tuple([_between(input, at, a, b, extent) for a, b in pairwise(bounds)])
 
 
 def _between(input: Tensor, dim: int, start: int, end: int, extent: int) -> Tensor:

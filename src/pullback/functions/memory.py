@@ -1,4 +1,4 @@
-"""The memory behind a tensor: its storage, its address, its exchange with other libraries, and giving it another size."""
+"""The memory behind a tensor: its storage, its address, its exchange with other libraries, another size for it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,11 @@ class UntypedStorage:
         self._data[index] = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, UntypedStorage) and self.data_ptr() == other.data_ptr() and self.nbytes() == other.nbytes()
+        return (
+            isinstance(other, UntypedStorage)
+            and self.data_ptr() == other.data_ptr()
+            and self.nbytes() == other.nbytes()
+        )
 
     def __hash__(self) -> int:
         return hash((self.data_ptr(), self.nbytes()))
@@ -159,7 +163,7 @@ def is_set_to(input: Tensor, tensor: Tensor) -> bool:
 
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether both tensors have one shape."""
-    return input._array.shape == other._array.shape
+    return bool(input._array.shape == other._array.shape)
 
 
 def is_shared(input: Tensor) -> bool:
@@ -185,7 +189,7 @@ def pin_memory(input: Tensor, device: Any = None) -> Tensor:
 
 def ndimension(input: Tensor) -> int:
     """The number of dimensions."""
-    return input._array.ndim
+    return builtins.int(input._array.ndim)
 
 
 def dim_order(input: Tensor, ambiguity_check: Any = False) -> tuple[int, ...]:
@@ -240,17 +244,15 @@ def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None
 
 def resize(input: Tensor, *size: Any) -> Tensor:
     """The elements in another shape of the same size."""
-    return input.reshape(*size)  # type: ignore[attr-defined, no-any-return]
+    return input.reshape(*size)  # type: ignore[no-any-return]
 
 
 def resize_as(input: Tensor, tensor: Tensor) -> Tensor:
     """The elements in the shape of another tensor of the same size."""
-    return input.reshape(tensor._array.shape)  # type: ignore[attr-defined, no-any-return]
+    return input.reshape(tensor._array.shape)  # type: ignore[no-any-return]
 
 
-def set_(
-    input: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None
-) -> Tensor:
+def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
     """Make the tensor a view of another tensor's memory or of a storage, in place."""
     check_in_place(input, records=input._requires_grad and (not process.changed or switches.grad_mode))
     if source is None:
@@ -336,7 +338,7 @@ def _mapped(name: str, input: Tensor, function: Callable[..., Any], others: tupl
 def as_subclass(input: Tensor, cls: type) -> Any:
     """The same tensor as an instance of a subclass: it shares memory and history."""
     seen = G.alias(input)
-    made = object.__new__(cls)
+    made: Any = object.__new__(cls)
     for name in ("_array", "_requires_grad", "_edge", "_counter", "_accumulator", "_extra"):
         setattr(made, name, getattr(seen, name))
     return made

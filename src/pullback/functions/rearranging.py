@@ -77,9 +77,7 @@ def repeat(input: Tensor, *repeats: Any, **named: Any) -> Tensor:
     """The tensor repeated along each dimension."""
     times = sizes((named["repeats"],)) if named else sizes(repeats)
     if len(times) < input._array.ndim:
-        raise RuntimeError(
-            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
-        )
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     if any(n < 0 for n in times):
         lead = (1,) * (len(times) - input._array.ndim)
         shape = [n * times[d] for d, n in enumerate(lead + input._array.shape)]
@@ -172,13 +170,13 @@ def fill_diagonal_(input: Tensor, fill_value: Any, wrap: bool = False) -> Tensor
         raise RuntimeError("all dimensions of input must be of equal length")
     step = sum(input.stride())
     length = min(shape)
-    main = input.as_strided((length,), (step,), input.storage_offset())  # type: ignore[attr-defined]
+    main = input.as_strided((length,), (step,), input.storage_offset())
     G.refill_(main, fill_value)
     if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
         block = shape[1] + 1
         count = (shape[0] - block) * shape[1] // step + ((shape[0] - block) * shape[1] % step > 0)
         offset = input.stride(0) * block
-        G.refill_(input.as_strided((count,), (step,), input.storage_offset() + offset), fill_value)  # type: ignore[attr-defined]
+        G.refill_(input.as_strided((count,), (step,), input.storage_offset() + offset), fill_value)
     return input
 
 
@@ -189,13 +187,13 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     count = x._array.size if N is None else N
     if count < 0:
         raise RuntimeError("N must be non-negative.")
-    powers = [x.new_ones(x._array.size)]  # type: ignore[attr-defined]
+    powers = [x.new_ones(x._array.size)]
     for _ in range(1, count):
         powers.append(powers[-1] * x)
     if count == 0:
-        return x.new_empty(x._array.size, 0)  # type: ignore[attr-defined, no-any-return]
+        return x.new_empty(x._array.size, 0)  # type: ignore[no-any-return]
     made = stack(powers, 1)
-    return made if increasing else G.flip(made, (1,))  # type: ignore[no-any-return]
+    return made if increasing else G.flip(made, (1,))
 
 
 def block_diag(*tensors: Any) -> Tensor:

@@ -59,7 +59,11 @@ def scatter(
     """A copy with `src` (a tensor or one value) written, added or multiplied at positions along a dimension."""
     source = value if src is None else src
     if reduce is None:
-        made = G.scatter(input, dim, index, source) if isinstance(source, TensorBase) else G.scatter_value(input, dim, index, source)
+        made = (
+            G.scatter(input, dim, index, source)
+            if isinstance(source, TensorBase)
+            else G.scatter_value(input, dim, index, source)
+        )
     else:
         made = _scatter_reducing(input, dim, index, source, reduce)
     return made if out is None else write_out("scatter", out, made)  # type: ignore[no-any-return]
@@ -74,7 +78,9 @@ def _scatter_reducing(input: Tensor, dim: int, index: Tensor, source: Any, reduc
     return G.scatter_reduce(input, dim, index, source, names[reduce])  # type: ignore[no-any-return]
 
 
-def scatter_(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor:
+def scatter_(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
+) -> Tensor:
     """In-place version of scatter."""
     return in_place(scatter, input, dim, index, src, value=value, reduce=reduce)  # type: ignore[no-any-return]
 

@@ -30,8 +30,8 @@ def argwhere(input: Tensor) -> Tensor:
 
 
 def searchsorted(
-    sorted_sequence: Tensor, input: Any = None, *, out_int32: bool = False, right: bool = False, side: str | None = None,
-    sorter: Tensor | None = None, out: Any = None, values: Any = None,
+    sorted_sequence: Tensor, input: Any = None, *, out_int32: bool = False, right: bool = False,
+    side: str | None = None, sorter: Tensor | None = None, out: Any = None, values: Any = None,
 ) -> Tensor:  # fmt: skip
     """Where each value would be inserted into the last dimension of a sorted sequence."""
     given = input if values is None else values
@@ -40,7 +40,7 @@ def searchsorted(
     made = new_tensor(kernels.searchsorted(
         sorted_sequence._array, array, out_int32=out_int32, right=right, side=side, sorter=order
     ))  # fmt: skip
-    return made if out is None else write_out("searchsorted", out, made)  # type: ignore[no-any-return]
+    return made if out is None else write_out("searchsorted", out, made)
 
 
 def bucketize(
@@ -53,7 +53,11 @@ def bucketize(
 
 
 def unique(
-    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
 ) -> Any:
     """The distinct values, or the distinct slices along a dimension, in order."""
     at = None if dim is None else wrap_dim(dim, input._array.ndim)
@@ -79,7 +83,9 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
     if indices._array.dtype.kind != "i" or indices._array.itemsize != 8:
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}")
     if dim is None:
-        flat = G.gather(G.reshape(input, (-1,)), 0, G.positive_index(G.reshape(indices, (-1,)), (input._array.size,), 0))
+        flat = G.gather(
+            G.reshape(input, (-1,)), 0, G.positive_index(G.reshape(indices, (-1,)), (input._array.size,), 0)
+        )
         return flat if out is None else write_out("take_along_dim", out, flat)  # type: ignore[no-any-return]
     if input._array.ndim != indices._array.ndim:
         raise RuntimeError(
@@ -90,8 +96,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
     own, other = list(input._array.shape), list(indices._array.shape)
     common = [max(a, b) if 1 in (a, b) else a for a, b in zip(own, other, strict=True)]
     broadcast_tensors(_without(input, at), _without(indices, at))
-    wide = G.expand(input, tuple([*common[:at], own[at], *common[at + 1 :]]))
-    places = G.expand(G.positive_index(indices, tuple(own), at), tuple([*common[:at], other[at], *common[at + 1 :]]))
+    wide = G.expand(input, (*common[:at], own[at], *common[at + 1 :]))
+    places = G.expand(G.positive_index(indices, tuple(own), at), (*common[:at], other[at], *common[at + 1 :]))
     return G.gather(wide, at, places, out=out)  # type: ignore[no-any-return]
 
 
@@ -107,7 +113,7 @@ def isin(
     """Whether each element is among the test elements."""
     values = [t._array if isinstance(t, TensorBase) else t for t in (elements, test_elements)]
     made = new_tensor(kernels.isin(values[0], values[1], assume_unique, invert))
-    return made if out is None else write_out("isin", out, made)  # type: ignore[no-any-return]
+    return made if out is None else write_out("isin", out, made)
 
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:

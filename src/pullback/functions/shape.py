@@ -22,7 +22,10 @@ def sizes(given: tuple[Any, ...]) -> tuple[int, ...]:
     """Sizes or dimensions given one by one or as one sequence, as ints."""
     if len(given) == 1 and isinstance(given[0], (tuple, list)):
         given = tuple(given[0])
-    return tuple([n if type(n) is int else as_int(n) for n in given])
+    for n in given:
+        if type(n) is not int:
+            return tuple([as_int(n) for n in given])
+    return given
 
 
 def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
@@ -136,7 +139,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
 
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """A view in the shape `size`, with dimensions of size 1 repeated."""
-    return G.expand(input, sizes((size,)) if isinstance(size, (tuple, list)) else sizes((size,)))  # type: ignore[no-any-return]
+    return G.expand(input, sizes((size,)))  # type: ignore[no-any-return]
 
 
 def squeeze(input: Tensor, dim: Any = None, *more: Any) -> Tensor:
@@ -187,7 +190,8 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     end = destination if isinstance(destination, (tuple, list)) else (destination,)
     if len(start) != len(end):
         raise RuntimeError(
-            f"movedim: Invalid source or destination dims: source ({list(start)} dims) should contain the same number of "
+            f"movedim: Invalid source or destination dims: source ({list(start)} dims) should contain the same "
+            "number of "
             f"dims as destination ({list(end)} dims)"
         )
     origins, targets = [wrap_dim(d, ndim) for d in start], [wrap_dim(d, ndim) for d in end]
@@ -251,7 +255,7 @@ def _adjoint(input: Tensor) -> Tensor:
 
 
 def _conjugate(input: Tensor) -> Tensor:
-    return G.conj(input) if input._array.dtype.kind == "c" else input  # type: ignore[no-any-return]
+    return G.conj(input) if input._array.dtype.kind == "c" else input
 
 
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
@@ -259,8 +263,8 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     order = format_name(memory_format)
     if order.startswith("channels_last"):
         check_channels_last(input, order)
-        return input if is_contiguous(input, memory_format) else G.contiguous_copy(input, order)  # type: ignore[no-any-return]
-    return input if input._array.flags.c_contiguous else G.contiguous_copy(input)  # type: ignore[no-any-return]
+        return input if is_contiguous(input, memory_format) else G.contiguous_copy(input, order)
+    return input if input._array.flags.c_contiguous else G.contiguous_copy(input)
 
 
 def format_name(memory_format: Any) -> str:
@@ -294,7 +298,7 @@ def is_contiguous(input: Tensor, memory_format: Any = None) -> bool:
     return bool(array.flags.c_contiguous)
 
 
-def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+def copy_(input: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Overwrite the tensor with the values of `src`, which is broadcast and converted."""
     if not isinstance(src, Tensor):
         if isinstance(src, (bool, int, float, complex)):
@@ -341,7 +345,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
 
 def numel(input: Tensor) -> int:
     """The number of elements."""
-    return input._array.size
+    return int(input._array.size)
 
 
 def is_tensor(obj: Any) -> bool:

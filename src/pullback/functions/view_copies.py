@@ -1,4 +1,4 @@
-"""The `*_copy` twins of views, the splits that are no views to autograd, and views made in place (`t_`, `squeeze_`, ...).
+"""The `*_copy` twins of views, the splits that are no views to autograd, and views made in place (`t_`, `squeeze_`).
 
 All of them have the derivative of the view; PyTorch only calls their nodes something else.
 """
@@ -44,7 +44,7 @@ def _renamed_node(view: Tensor, name: str) -> Any:
 def copy_of_view(view: Tensor, out: Any = None) -> Tensor:
     """A copy with the derivative of the view it copies."""
     made = _off_view(view, contiguous_copy(view._array), _renamed_node(view, "{}_copy"))
-    return made if out is None else write_out("view_copy", out, made)  # type: ignore[no-any-return]
+    return made if out is None else write_out("view_copy", out, made)
 
 
 def _copy_function(name: str, view_function: Callable[..., Any], doc: str) -> Callable[..., Any]:
@@ -76,24 +76,27 @@ t_copy = _copy_function("t_copy", lambda x: G.t(x), "A transposed copy of a matr
 squeeze_copy = _copy_function("squeeze_copy", squeeze, "A copy without dimensions of size 1.")
 unsqueeze_copy = _copy_function("unsqueeze_copy", unsqueeze, "A copy with a dimension of size 1 inserted.")
 view_as_real_copy = _copy_function("view_as_real_copy", lambda x: G.view_as_real(x), "Complex elements as pairs.")
-view_as_complex_copy = _copy_function("view_as_complex_copy", lambda x: G.view_as_complex(x), "Pairs as complex elements.")
+view_as_complex_copy = _copy_function(
+    "view_as_complex_copy", lambda x: G.view_as_complex(x), "Pairs as complex elements."
+)
 
 
 def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = None) -> Tensor:
     """A copy of `length` positions of a dimension, from `start` on."""
     if length < 0:
         raise RuntimeError(
-            f"start ({start}) + length ({length}) exceeds dimension size ({input._array.shape[dim]}): it must not be negative"
+            f"start ({start}) + length ({length}) exceeds dimension size ({input._array.shape[dim]}): it must not "
+            "be negative"
         )
     part = narrow(input, dim, start, length)
     made = _off_view(part, contiguous_copy(part._array), _renamed_node(part, "NarrowCopyBackward0"))
-    return made if out is None else write_out("narrow_copy", out, made)  # type: ignore[no-any-return]
+    return made if out is None else write_out("narrow_copy", out, made)
 
 
 def _copies(views: Any, out: Any = None) -> tuple[Tensor, ...]:
     node = _renamed_node(views[0], "{}_copy") if views else None
     made = tuple([_off_view(v, contiguous_copy(v._array), node) for v in views])
-    return made if out is None else write_out("split_copy", out, made)  # type: ignore[no-any-return]
+    return made if out is None else write_out("split_copy", out, made)
 
 
 def unbind_copy(input: Tensor, dim: int = 0, *, out: Any = None) -> Any:
@@ -171,7 +174,13 @@ def swapdims_(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 def squeeze_(input: Tensor, dim: Any = None) -> Tensor:
     """Remove dimensions of size 1 of this tensor in place."""
-    name = "SqueezeBackward3" if dim is None else "SqueezeBackward5" if isinstance(dim, (tuple, list)) else "SqueezeBackward4"
+    name = (
+        "SqueezeBackward3"
+        if dim is None
+        else "SqueezeBackward5"
+        if isinstance(dim, (tuple, list))
+        else "SqueezeBackward4"
+    )
     return _view_in_place(name, squeeze, input, dim)
 
 

@@ -41,7 +41,7 @@ def _writable(array: Array) -> Array:
     interface = array.__array_interface__
     span = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)) + array.itemsize
     memory = (ctypes.c_char * span).from_address(interface["data"][0])
-    memory.owner = array  # type: ignore[attr-defined]  # keeps the exporter's memory alive
+    memory.owner = array
     return np.ndarray(array.shape, array.dtype, memory, 0, array.strides)
 
 

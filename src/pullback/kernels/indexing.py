@@ -24,9 +24,7 @@ def select(input: Array, dim: Dim, index: int) -> Array:
 def _bad_select(input: Array, dim: int, index: int) -> IndexError:
     if input.ndim == 0:
         return IndexError("select() cannot be applied to a 0-dim tensor.")
-    return IndexError(
-        f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}"
-    )
+    return IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}")
 
 
 def select_back(grad: Array, shape: Shape, dim: int, index: int) -> Array:

@@ -75,11 +75,13 @@ def split_with_sizes(input: Array, split_sizes: Shape, dim: Dim = 0) -> tuple[Ar
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     if any(size < 0 for size in split_sizes):
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}"
+            "split_with_sizes expects split_sizes have only non-negative entries, but got "
+            f"split_sizes={list(split_sizes)}"
         )
     if sum(split_sizes) != input.shape[dim]:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {input.shape[dim]} (input tensor's size at dimension "
+            f"split_with_sizes expects split_sizes to sum exactly to {input.shape[dim]} (input tensor's size at "
+            "dimension "
             f"{dim}), but got split_sizes={list(split_sizes)}"
         )
     lead, start, parts = (slice(None),) * dim, 0, []
@@ -101,9 +103,7 @@ def split_sizes_of(extent: int, split_size: int) -> Shape:
     return tuple([min(split_size, extent - start) for start in range(0, extent, split_size)])
 
 
-def split_with_sizes_back(
-    grads: list[Array | None], shape: Shape, dtype: Any, split_sizes: Shape, dim: int
-) -> Array:
+def split_with_sizes_back(grads: list[Array | None], shape: Shape, dtype: Any, split_sizes: Shape, dim: int) -> Array:
     """The gradient of `split_with_sizes`."""
     result: Array = np.zeros(shape, dtype)
     lead, start = (slice(None),) * dim, 0

@@ -130,9 +130,7 @@ def fill(input: Array, value: Scalar) -> Array:
 def fill_tensor(input: Array, value: Array) -> Array:
     """The value of a 0-dim tensor in the shape of `input`."""
     if np.ndim(value):
-        raise RuntimeError(
-            f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
-        )
+        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
     return np.full(input.shape, value, input.dtype)
 
 

@@ -31,7 +31,7 @@ def check_index(
 
 
 def flat_positions(shape: Shape, dim: int, index: Array) -> Array:
-    """Where, in a row-major array of `shape`, the element of `index` at its own place lies, with `dim` replaced by it."""
+    """Where each element of `index` points in a row-major array of `shape`: its own place, `dim` replaced by it."""
     if not shape or index.ndim == 0:
         return index.astype(np.int64)
     strides = [1] * len(shape)
@@ -40,7 +40,7 @@ def flat_positions(shape: Shape, dim: int, index: Array) -> Array:
     flat = index * strides[dim]
     for d, size in enumerate(index.shape):
         if d != dim and size > 1:
-            steps = np.arange(size) * strides[d]
+            steps: Array = np.arange(size) * strides[d]
             flat = flat + steps.reshape((size,) + (1,) * (index.ndim - 1 - d))
     return flat
 
@@ -68,7 +68,8 @@ def _flat_values(values: Array, shape: Shape, dtype: Any) -> Array:
 
 def broadcast_shape(*shapes: Shape) -> Shape:
     """The common shape of tensors of these shapes."""
-    return np.broadcast_shapes(*[tuple(s) for s in shapes])
+    common: Shape = np.broadcast_shapes(*[tuple(s) for s in shapes])
+    return common
 
 
 def check_broadcastable(shape: Shape, other: Shape) -> None:

@@ -24,7 +24,8 @@ def roll(input: Array, shifts: Shape, dims: Shape) -> Array:
 
 def rot90(input: Array, k: int, dims: Shape) -> Array:
     """A copy turned by `k` quarters in the plane of two dimensions."""
-    return np.array(np.rot90(input, k, dims), order="K")
+    turned: Array = np.rot90(input, k, (dims[0], dims[1]))
+    return turned.copy(order="K")
 
 
 def repeat(input: Array, repeats: Shape) -> Array:
@@ -50,7 +51,8 @@ def triu(input: Array, diagonal: int = 0) -> Array:
 
 
 def _lower(input: Array, diagonal: int) -> Array:
-    return np.tri(*input.shape[-2:], k=diagonal, dtype=np.bool_)
+    rows, columns = input.shape[-2:]
+    return np.tri(rows, columns, diagonal, np.bool_)
 
 
 def _check_matrix(name: str, input: Array) -> None:

@@ -44,7 +44,8 @@ def index_put_into(target: Array, indices: Arrays, dims: Shape, values: Array, a
     except ValueError:
         wanted = np.empty(target.shape, np.bool_)[where].shape
         raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape "
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
+            "shape "
             f"{list(wanted)}"
         ) from None
 
@@ -64,7 +65,8 @@ def _flat(name: str, input: Array, dim: int, index: Array, src: Array | None = N
         if small or (src is not None and src.ndim and size > src.shape[d]):
             source = "" if src is None else f" and to be no larger size than src {list(src.shape)}"
             raise RuntimeError(
-                f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension "
+                f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from "
+                "dimension "
                 f"{dim}{source}"
             )
     check_index(index, input.shape[dim] if input.ndim else 1, dim, error=RuntimeError)
@@ -172,7 +174,8 @@ def index_add(input: Array, dim: Dim, index: Array, source: Array, *, alpha: Sca
     check_index(index, input.shape[dim] if input.ndim else 1, dim, error=RuntimeError)
     if input.dtype != source.dtype:
         raise RuntimeError(
-            f"index_add_(): self ({scalar_type_name(input.dtype)}) and source ({scalar_type_name(source.dtype)}) must have "
+            f"index_add_(): self ({scalar_type_name(input.dtype)}) and source ({scalar_type_name(source.dtype)}) "
+            "must have "
             "the same scalar type"
         )
     if input.ndim == 0:
@@ -196,7 +199,8 @@ def _check_source(name: str, input: Array, dim: int, index: Array, source: Array
     extent = source.shape[dim] if source.ndim else 1
     if index.size != extent:
         raise RuntimeError(
-            f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim): ({extent}), for dim: {dim}"
+            f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim): ({extent}), for dim: "
+            f"{dim}"
         )
     own, other = list(input.shape), list(source.shape)
     if own[:dim] + own[dim + 1 :] != other[:dim] + other[dim + 1 :] or (not own and source.size != 1):
@@ -211,7 +215,8 @@ def index_copy(input: Array, dim: Dim, index: Array, source: Array) -> Array:
     _check_index_dtype("index_copy_", index, ("i8",))
     if input.dtype != source.dtype:
         raise RuntimeError(
-            f"index_copy_(): self and source expected to have the same dtype, but got (self) {scalar_type_name(input.dtype)} "
+            "index_copy_(): self and source expected to have the same dtype, but got (self) "
+            f"{scalar_type_name(input.dtype)} "
             f"and (source) {scalar_type_name(source.dtype)}"
         )
     extent = source.shape[dim] if source.ndim else 1
@@ -220,7 +225,8 @@ def index_copy(input: Array, dim: Dim, index: Array, source: Array) -> Array:
         own.pop(dim), other.pop(dim)
         raise RuntimeError(
             "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
-            f"{' '.join(map(str, own))} at dimension {dim} and source slice shape: {' '.join(map(str, other))} at dimension {dim}."
+            f"{' '.join(map(str, own))} at dimension {dim} and source slice shape: {' '.join(map(str, other))} at "
+            f"dimension {dim}."
         )
     if index.size != extent:
         raise IndexError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,7 +23,7 @@ def searchsorted(
         )
     if sorter is not None:
         sorted_sequence = np.take_along_axis(sorted_sequence, sorter, -1)
-    where = "right" if right or side == "right" else "left"
+    where: Literal["left", "right"] = "right" if right or side == "right" else "left"
     dtype = np.dtype(np.int32 if out_int32 else np.int64)
     if sorted_sequence.ndim == 1:
         return np.searchsorted(sorted_sequence, input, where).astype(dtype)
@@ -34,12 +34,14 @@ def _search_rows(rows: Array, values: Array, side: str) -> Array:
     """Search each row for its own values: all rows at once, by counting smaller elements in the merged order."""
     if rows.shape[:-1] != values.shape[:-1]:
         raise RuntimeError(
-            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor "
-            f"and input value tensor must match, but we got boundaries tensor {list(rows.shape)} and input value tensor "
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of "
+            "boundaries tensor "
+            f"and input value tensor must match, but we got boundaries tensor {list(rows.shape)} and input value "
+            "tensor "
             f"{list(values.shape)}"
         )
     length = rows.shape[-1]
-    # A stable sort keeps equal elements in the order given: values first finds the left place, rows first the right one.
+    # A stable sort keeps equal elements in the order given: values first finds the left place, rows first the right.
     both = (values, rows) if side == "left" else (rows, values)
     merged = np.concatenate(both, axis=-1)
     order = np.argsort(merged, axis=-1, kind="stable")
@@ -83,7 +85,7 @@ def unique_consecutive(
     changed[1:] = (rows[1:] != rows[:-1]).any(tuple(range(1, rows.ndim)))
     starts = np.flatnonzero(changed)
     inverse = (np.cumsum(changed) - 1).astype(np.int64)
-    counts = np.diff(np.append(starts, count)).astype(np.int64)
+    counts: Array = np.diff(np.append(starts, count)).astype(np.int64)
     kept = rows[changed]
     if dim is None:
         return kept, inverse.reshape(input.shape), counts

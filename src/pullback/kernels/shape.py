@@ -65,6 +65,8 @@ def zeros_in_shape_of(input: Array) -> Array:
 
 def infer_shape(count: int, shape: Sequence[int]) -> Shape:
     """`shape` with its -1 replaced, refused unless it holds `count` elements."""
+    if len(shape) == 1 and shape[0] in (count, -1):
+        return (count,)
     known, unknown = 1, -1
     for position, size in enumerate(shape):
         if size == -1:
@@ -107,7 +109,9 @@ def view(input: Array, size: Shape) -> Array:
     """The same memory in another shape."""
     wanted = infer_shape(input.size, size)
     result = input.reshape(wanted)
-    if not input.flags.c_contiguous and input.size and not np.may_share_memory(input, result):
+    if input.flags.c_contiguous:
+        return result
+    if input.size and not np.may_share_memory(input, result):
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
             f"contiguous subspaces). Use .reshape(...) instead. The tensor has shape {list(input.shape)} and strides "
@@ -146,7 +150,8 @@ def _check_view_dtype(input: Array, dtype: DType) -> None:
         )
     if input.size and input.shape[-1] > 1 and input.strides[-1] != input.itemsize:
         raise RuntimeError(
-            f"self.stride(-1) must be 1 to view {_name(input.dtype)} as {_name(dtype)} (different element sizes), but got "
+            f"self.stride(-1) must be 1 to view {_name(input.dtype)} as {_name(dtype)} (different element sizes), "
+            "but got "
             f"{input.strides[-1] // input.itemsize}"
         )
     if dtype.itemsize > input.itemsize:
@@ -158,7 +163,8 @@ def _check_view_dtype(input: Array, dtype: DType) -> None:
             )
         if any(stride % dtype.itemsize for stride in input.strides[:-1]):
             raise RuntimeError(
-                f"self.stride(0) must be divisible by {ratio} to view {_name(input.dtype)} as {_name(dtype)} (different "
+                f"self.stride(0) must be divisible by {ratio} to view {_name(input.dtype)} as {_name(dtype)} "
+                "(different "
                 "element sizes)"
             )
 
