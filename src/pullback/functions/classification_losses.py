@@ -86,6 +86,19 @@ def cross_entropy(
     return _nll_loss(logarithms, target, weight, number, ignore_index)  # type: ignore[no-any-return]
 
 
+def linear_cross_entropy(
+    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
+    weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
+    label_smoothing: float = 0.0, options: Any = None,
+) -> Tensor:  # fmt: skip
+    """cross_entropy of the logits that a linear layer gives."""
+    logits = P.linear(input, linear_weight, linear_bias)
+    ignored = -100 if ignore_index is None else ignore_index
+    return cross_entropy(
+        logits, target, weight, ignore_index=ignored, reduction=reduction, label_smoothing=label_smoothing
+    )
+
+
 def _by_class(weight: Any, ndim: int) -> Any:
     """The classes' weights in a shape that multiplies (N, C, ...)."""
     return weight if ndim <= 1 else P.reshape(weight, (1, -1, *(1,) * (ndim - 2)))

@@ -43,3 +43,20 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     first_size = _kept_above(G.linalg_vector_norm(first, 2, dim, True), eps)
     second_size = _kept_above(G.linalg_vector_norm(second, 2, dim, True), eps)
     return P.sum((first / first_size) * (second / second_size), dim)  # type: ignore[no-any-return]
+
+
+def frobenius_norm(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
+    """The square root of the sum of squares."""
+    return G.norm_dim(input, 2, dim, keepdim, out=out)  # type: ignore[no-any-return]
+
+
+def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
+    """The sum of singular values."""
+    return norm(input, "nuc", dim, keepdim, out)
+
+
+def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
+    """The norms over all dimensions but one, which keep their places."""
+    if dim == -1:
+        return norm(v, pow)
+    return norm(v, pow, tuple([d for d in range(v.ndim) if d != dim % v.ndim]), True)

@@ -78,7 +78,7 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
 
 def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """The mean of the elements that are numbers."""
-    if not (input.is_floating_point() or input.is_complex()):  # type: ignore[attr-defined]  # attached at run time
+    if not (input.is_floating_point() or input.is_complex()):  # attached at run time
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype}")
     if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
         raise RuntimeError(

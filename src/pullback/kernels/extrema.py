@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.dtype import is_float_or_complex
-from pullback.kernels.accumulation import contiguous, largest_along, reduced_axes, refuse_complex, require_elements
+from pullback.kernels.accumulation import (
+    add_up,
+    contiguous,
+    largest_along,
+    reduced_axes,
+    refuse_complex,
+    require_elements,
+)
 from pullback.typing import Array, Dim, Dims
 
 
@@ -15,14 +22,14 @@ def max_all(input: Array) -> Array:
     """The largest element."""
     require_elements("max", input, None)
     refuse_complex("max_all", input)
-    return np.max(input)  # type: ignore[no-any-return]
+    return np.max(input)
 
 
 def min_all(input: Array) -> Array:
     """The smallest element."""
     require_elements("min", input, None)
     refuse_complex("min_all", input)
-    return np.min(input)  # type: ignore[no-any-return]
+    return np.min(input)
 
 
 def max_dim(input: Array, dim: Dim, keepdim: bool = False) -> tuple[Array, Array]:
@@ -60,15 +67,15 @@ def amax(input: Array, dim: Dims = (), keepdim: bool = False) -> Array:
     axes = reduced_axes(input, dim)
     if len(axes) == 1 and input.dtype.kind == "f":
         result = largest_along(input, axes[0])
-        return contiguous(result if keepdim else np.squeeze(result, axes[0]))  # type: ignore[no-any-return]
-    return contiguous(np.max(input, axis=axes, keepdims=keepdim))  # type: ignore[no-any-return]
+        return contiguous(result if keepdim else np.squeeze(result, axes[0]))
+    return contiguous(np.max(input, axis=axes, keepdims=keepdim))
 
 
 def amin(input: Array, dim: Dims = (), keepdim: bool = False) -> Array:
     """The smallest element over `dim`, or over everything."""
     require_elements("amin", input, dim)
     refuse_complex("min_values_cpu", input)
-    return contiguous(np.min(input, axis=reduced_axes(input, dim), keepdims=keepdim))  # type: ignore[no-any-return]
+    return contiguous(np.min(input, axis=reduced_axes(input, dim), keepdims=keepdim))
 
 
 def aminmax(input: Array, *, dim: Dim | None = None, keepdim: bool = False) -> tuple[Array, Array]:
@@ -104,7 +111,7 @@ def _place(function: Any, name: str, input: Array, dim: int | None, keepdim: boo
         return np.zeros((), np.int64)
     indices = _first(function, input, dim)
     if not keepdim:
-        return indices  # type: ignore[no-any-return]
+        return indices
     return indices.reshape((1,) * input.ndim) if dim is None else np.expand_dims(indices, dim)
 
 
@@ -114,11 +121,11 @@ def shares(input: Array, result: Array, dim: Dims, keepdim: bool) -> Array:
     if not keepdim:
         result = np.expand_dims(result, axes)
     chosen = input == result
-    count = np.sum(chosen, axis=axes, keepdims=True)
-    return (chosen / count).astype(input.dtype)  # type: ignore[no-any-return]
+    count = add_up(chosen, axes, True)
+    return (chosen / count).astype(input.dtype)
 
 
 def shares_or_nans(input: Array, result: Array) -> Array:
     """As `shares` over everything, where a result of NaN is the NaNs'."""
     chosen = np.isnan(input) if is_float_or_complex(input.dtype) and np.isnan(result) else input == result
-    return (chosen / np.sum(chosen)).astype(input.dtype)  # type: ignore[no-any-return]
+    return (chosen / add_up(chosen, None)).astype(input.dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.backend.array_module import cast_array
-from pullback.kernels.accumulation import widened
+from pullback.kernels.accumulation import add_up, widened
 from pullback.kernels.losses import reduce_loss
 from pullback.typing import Array
 
@@ -16,7 +16,7 @@ def multi_margin_loss(
     """The slack by which other classes come within `margin` of the target's, to the power `p`, over the classes."""
     rows, places = _rows_and_places(input, target)
     slack = rows - np.take_along_axis(rows, places, 1) + margin
-    losses = np.sum(multi_margin_weights(input, target, p, margin, weight) * slack**p, axis=1)
+    losses = add_up(multi_margin_weights(input, target, p, margin, weight) * slack**p, 1)
     if reduction == 0:
         return cast_array(losses.reshape(target.shape), input.dtype)
     return cast_array(np.asarray(reduce_loss(losses, reduction)), input.dtype)
@@ -28,12 +28,12 @@ def multi_margin_weights(input: Array, target: Array, p: int, margin: float, wei
     picked = np.take_along_axis(rows, places, 1)
     weights = (rows - picked + margin > 0).astype(rows.dtype) / rows.dtype.type(rows.shape[1])
     np.put_along_axis(weights, places, 0, 1)
-    return weights if weight is None else weights * widened(weight)[places]  # type: ignore[no-any-return]
+    return weights if weight is None else weights * widened(weight)[places]
 
 
 def _rows_and_places(input: Array, target: Array) -> tuple[Array, Array]:
     rows = widened(input).reshape(1, -1) if input.ndim < 2 else widened(input)
-    places = np.reshape(target, (-1, 1))
+    places: Array = np.reshape(target, (-1, 1))
     if places.shape[0] != rows.shape[0]:
         raise RuntimeError(
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
@@ -51,7 +51,7 @@ def multilabel_margin_loss(input: Array, target: Array, reduction: int = 1) -> A
     A row of `target` names classes up to its first -1.
     """
     rows, slack = _pairwise_slack(input, target)
-    losses = np.sum(slack, axis=(1, 2)) / rows.shape[1]
+    losses = add_up(slack, (1, 2)) / rows.shape[1]
     if reduction == 0:
         return cast_array(losses.reshape(input.shape[:-1]), input.dtype)
     return cast_array(np.asarray(reduce_loss(losses, reduction)), input.dtype)
@@ -61,8 +61,8 @@ def multilabel_margin_weights(input: Array, target: Array) -> Array:
     """How much each class's score moves the loss of its sample."""
     rows, slack = _pairwise_slack(input, target)
     active = (slack > 0).astype(rows.dtype)
-    weights = (np.sum(active, axis=1) - np.sum(active, axis=2)) / rows.shape[1]
-    return weights.reshape(input.shape).astype(input.dtype)  # type: ignore[no-any-return]
+    weights = (add_up(active, 1) - add_up(active, 2)) / rows.shape[1]
+    return weights.reshape(input.shape).astype(input.dtype)
 
 
 def _pairwise_slack(input: Array, target: Array) -> tuple[Array, Array]:

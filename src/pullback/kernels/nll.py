@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.backend.array_module import cast_array
-from pullback.kernels.accumulation import accurate_sum, widened
+from pullback.kernels.accumulation import accurate_sum, add_up, widened
 from pullback.typing import Array, Shape
 
 
@@ -31,7 +31,7 @@ def _all_count(target: Array, classes: int, ignore_index: int) -> bool:
     """Whether every target is a class and none is ignored."""
     if target.size == 0:
         return False
-    low, high = target.min(), target.max()
+    low, high = np.minimum.reduce(target), np.maximum.reduce(target)
     return bool(low >= 0 and high < classes and not (low <= ignore_index <= high and (target == ignore_index).any()))
 
 
@@ -40,7 +40,7 @@ def _plain_loss(input: Array, target: Array, reduction: int) -> Array:
     picked = widened(input[np.arange(target.size), target])
     if reduction == 0:
         return cast_array(-picked, input.dtype)
-    total = -picked.sum()
+    total = -add_up(picked, 0)
     return cast_array(total / picked.dtype.type(target.size) if reduction == 1 else total, input.dtype)
 
 

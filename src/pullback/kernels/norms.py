@@ -43,12 +43,12 @@ def _check_dtype(given: DType, wanted: DType) -> None:
 
 def _norm(values: Array, order: float, axes: tuple[int, ...], keepdim: bool) -> Array:
     if order == 2 and values.dtype.kind != "c":
-        return np.sqrt(accurate_sum(np.asarray(values * values), axes, keepdim))  # type: ignore[no-any-return]
+        return np.sqrt(accurate_sum(np.asarray(values * values), axes, keepdim))
     sizes = np.asarray(np.abs(values))
     if order == 0:
-        return accurate_sum((sizes != 0).astype(sizes.dtype), axes, keepdim)  # type: ignore[no-any-return]
+        return accurate_sum((sizes != 0).astype(sizes.dtype), axes, keepdim)
     if order == 1:
-        return accurate_sum(sizes, axes, keepdim)  # type: ignore[no-any-return]
+        return accurate_sum(sizes, axes, keepdim)
     if math.isinf(order):
         if sizes.size == 0:
             raise RuntimeError(
@@ -56,10 +56,10 @@ def _norm(values: Array, order: float, axes: tuple[int, ...], keepdim: bool) -> 
                 "empty tensor because the operation does not have an identity"
             )
         function = np.max if order > 0 else np.min
-        return function(sizes, axis=axes, keepdims=keepdim)  # type: ignore[no-any-return]
+        return function(sizes, axis=axes, keepdims=keepdim)
     if order == 2:
-        return np.sqrt(accurate_sum(sizes * sizes, axes, keepdim))  # type: ignore[no-any-return]
-    return np.power(accurate_sum(np.power(sizes, order), axes, keepdim), 1 / order)  # type: ignore[no-any-return]
+        return np.sqrt(accurate_sum(sizes * sizes, axes, keepdim))
+    return np.power(accurate_sum(np.power(sizes, order), axes, keepdim), 1 / order)
 
 
 def div_or_zero(input: Array, other: Array) -> Array:

@@ -14,12 +14,12 @@ from pullback.typing import Array, Dim, DType
 
 def cumsum(input: Array, dim: Dim, *, dtype: DType | None = None) -> Array:
     """The sums of all elements up to each along `dim`."""
-    return _accumulate(np.cumsum, input, dim, dtype)
+    return _accumulate(np.add.accumulate, input, dim, dtype)
 
 
 def cumprod(input: Array, dim: Dim, *, dtype: DType | None = None) -> Array:
     """The products of all elements up to each along `dim`."""
-    return _accumulate(np.cumprod, input, dim, dtype)
+    return _accumulate(np.multiply.accumulate, input, dim, dtype)
 
 
 def _accumulate(function: Any, input: Array, dim: int, dtype: DType | None) -> Array:
@@ -76,6 +76,6 @@ def logcumsumexp(input: Array, dim: Dim) -> Array:
     values = widened(input)
     if values.dtype.kind == "c":
         top = np.max(values.real, axis=dim, keepdims=True)
-        return cast_array(np.log(np.cumsum(np.exp(values - top), axis=dim)) + top, input.dtype)
+        return cast_array(np.log(np.add.accumulate(np.exp(values - top), axis=dim)) + top, input.dtype)
     wide = values.astype(np.float64)
     return cast_array(np.logaddexp.accumulate(wide, axis=dim), input.dtype)

@@ -6,6 +6,7 @@ import numpy as np
 
 from pullback.backend.array_module import cast_array
 from pullback.kernels.accumulation import (
+    add_up,
     contiguous,
     floated,
     largest_along,
@@ -18,13 +19,14 @@ from pullback.typing import Array, Dim, Dims
 
 def softmax(input: Array, dim: Dim) -> Array:
     """Exponentials along `dim`, divided by their sum."""
-    require_real_floating("softmax_lastdim_kernel_impl", input)
+    if input.dtype.char not in "fd":
+        require_real_floating("softmax_lastdim_kernel_impl", input)
     if input.size == 0 or input.ndim == 0:
         return np.ones_like(input) if input.size == 0 else cast_array(_alone(input) + 1, input.dtype)
     values = widened(input)
     result = values - largest_along(values, dim)
     np.exp(result, out=result)
-    result /= np.sum(result, axis=dim, keepdims=True)
+    result /= add_up(result, dim, True)
     return cast_array(contiguous(result), input.dtype)
 
 
@@ -39,19 +41,20 @@ def softmax_grad(grad: Array, result: Array, dim: int) -> Array:
         return grad * _alone(result)
     grad, values = widened(grad), widened(result)
     product = grad * values
-    total = np.sum(product, axis=dim, keepdims=True)
+    total = add_up(product, dim, True)
     product -= values * total
     return cast_array(product, result.dtype)
 
 
 def log_softmax(input: Array, dim: Dim) -> Array:
     """The logarithm of softmax along `dim`."""
-    require_real_floating("log_softmax_lastdim_kernel_impl", input)
+    if input.dtype.char not in "fd":
+        require_real_floating("log_softmax_lastdim_kernel_impl", input)
     if input.size == 0 or input.ndim == 0:
         return np.array(_alone(input))
     values = widened(input)
     result = values - largest_along(values, dim)
-    total = np.sum(np.exp(result), axis=dim, keepdims=True)
+    total = add_up(np.exp(result), dim, True)
     result -= np.log(total, out=total)
     return cast_array(contiguous(result), input.dtype)
 
@@ -62,7 +65,7 @@ def log_softmax_grad(grad: Array, result: Array, dim: int) -> Array:
         return grad * _alone(result)
     grad = widened(grad)
     product = np.exp(widened(result))
-    product *= np.sum(grad, axis=dim, keepdims=True)
+    product *= add_up(grad, dim, True)
     np.subtract(grad, product, out=product)
     return cast_array(product, result.dtype)
 
@@ -72,12 +75,12 @@ def logsumexp(input: Array, dim: Dims, keepdim: bool = False) -> Array:
     values = widened(floated(input))
     axes = reduced_axes(input, dim)
     if input.size == 0:
-        total = np.sum(values, axis=axes, keepdims=keepdim)
+        total = add_up(values, axes, keepdim)
         return cast_array(np.log(total), floated(input).dtype)
     real = values.real if values.dtype.kind == "c" else values
     top = largest_along(real, axes[0]) if len(axes) == 1 else np.max(real, axis=axes, keepdims=True)
     top = np.where(np.isinf(top), np.zeros_like(top), top)
     shifted = values - top
-    total = np.log(np.sum(np.exp(shifted), axis=axes, keepdims=True))
+    total = np.log(add_up(np.exp(shifted), axes, True))
     total = total + top
     return cast_array(contiguous(total if keepdim else np.squeeze(total, axes)), floated(input).dtype)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.dtype import is_float_or_complex, scalar_type_name
-from pullback.kernels.accumulation import refuse_unordered
+from pullback.kernels.accumulation import add_up, refuse_unordered
 from pullback.typing import Array, Dim
 
 
@@ -57,7 +57,7 @@ def order_along(input: Array, dim: int, descending: bool) -> Array:
         return np.argsort(values, axis=dim, kind="stable")
     reverse = (*(slice(None),) * dim, slice(None, None, -1))
     backwards = np.argsort(values[reverse], axis=dim, kind="stable")[reverse]
-    return input.shape[dim] - 1 - backwards  # type: ignore[no-any-return]
+    return input.shape[dim] - 1 - backwards
 
 
 def _sortable(input: Array) -> Array:
@@ -118,17 +118,17 @@ def _reduced(input: Array, indices: Array, dim: int, keepdim: bool) -> tuple[Arr
 def median_all(input: Array) -> Array:
     """The lower of the middle elements, NaN if there is one."""
     refuse_unordered("median_cpu", input)
-    return _median_of(input, ignore_nan=False)  # type: ignore[no-any-return]
+    return _median_of(input, ignore_nan=False)
 
 
 def nanmedian_all(input: Array) -> Array:
     """The lower of the middle elements that are numbers."""
     refuse_unordered("median_cpu", input)
-    return _median_of(input, ignore_nan=True)  # type: ignore[no-any-return]
+    return _median_of(input, ignore_nan=True)
 
 
 def _median_of(input: Array, *, ignore_nan: bool) -> Any:
-    flat = np.ravel(input)
+    flat: Array = np.ravel(input)
     if flat.size == 0:
         return np.full((), np.nan, input.dtype) if is_float_or_complex(input.dtype) else np.iinfo(input.dtype).min
     count = flat.size
@@ -174,10 +174,10 @@ def _index_of_rank(values: Array, rank: int, dim: int) -> Array:
     """The index that stands at `rank` in the stable order, found without sorting."""
     lead = (slice(None),) * dim
     chosen = np.partition(values, rank, axis=dim)[(*lead, slice(rank, rank + 1))]
-    before = np.sum(values < chosen, axis=dim, keepdims=True)
+    before = add_up(values < chosen, dim, True)
     equal = values == chosen
     seen = np.cumsum(equal, axis=dim, dtype=np.int32)
-    return np.argmax(equal & (seen == rank - before + 1), axis=dim, keepdims=True)  # type: ignore[no-any-return]
+    return np.argmax(equal & (seen == rank - before + 1), axis=dim, keepdims=True)
 
 
 def mode(input: Array, dim: Dim = -1, keepdim: bool = False) -> tuple[Array, Array]:

@@ -1,0 +1,161 @@
+"""Differences, slopes and integrals of values along a dimension."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.functions as P
+import pullback.generated as G
+from pullback.tensor.tensor import Tensor
+
+
+def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:
+    """The differences of neighbours along `dim`, taken `n` times."""
+    if input.ndim == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    if n == 0:
+        return G.clone(input)
+    parts = [part for part in (prepend, input, append) if part is not None]
+    result: Any = P.cat(parts, dim) if len(parts) > 1 else input
+    dim = dim % input.ndim
+    is_bool = not result.is_complex() and result._array.dtype == bool
+    for _ in range(min(n, result.shape[dim])):
+        size = result.shape[dim] - 1
+        upper, lower = P.narrow(result, dim, 1, size), P.narrow(result, dim, 0, size)
+        result = P.logical_xor(upper, lower) if is_bool else upper - lower
+    return result if out is None else G.clone(result, out=out)
+
+
+def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+    """The integral along `dim` by the trapezoidal rule, at points `x` or `dx` apart."""
+    _require_dim(y)
+    given: Any = y
+    size = given.shape[dim]
+    if x is not None:
+        if size == 0:
+            return P.sum(given.detach(), dim, dtype=given.dtype)
+        left, right, steps = _pieces("trapezoid", given, x, dim)
+        return P.sum((left + right) * steps, dim) / 2.0
+    dx = 1 if dx is None else dx
+    if size == 0:
+        return P.sum(given.detach(), dim, dtype=given.dtype)
+    ends = P.select(given, dim, 0) + P.select(given, dim, -1)
+    return (P.sum(given, dim) - ends * 0.5) * dx
+
+
+trapz = trapezoid
+
+
+def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+    """The running integral along `dim` by the trapezoidal rule."""
+    _require_dim(y)
+    given: Any = y
+    if x is not None:
+        left, right, steps = _pieces("cumulative_trapezoid", given, x, dim)
+        return P.cumsum((left + right) * steps, dim) / 2.0
+    left, right = _neighbours(given, dim)
+    return P.cumsum((left + right) * ((1 if dx is None else dx) / 2.0), dim)
+
+
+def _require_dim(y: Tensor) -> None:
+    if y.ndim == 0:
+        raise IndexError("Dimension specified as -1 but tensor has no dimensions")
+
+
+def _neighbours(values: Any, dim: int) -> tuple[Any, Any]:
+    size = max(values.shape[dim] - 1, 0)
+    return P.narrow(values, dim, 0, size), P.narrow(values, dim, min(1, values.shape[dim]), size)
+
+
+def _pieces(name: str, y: Any, x: Any, dim: int) -> tuple[Any, Any, Any]:
+    """The values left and right of each step, and the steps, shaped to multiply them."""
+    if x.ndim == 1:
+        if x.shape[0] != y.shape[dim]:
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+        shape = [1] * y.ndim
+        shape[dim] = x.shape[0]
+        x = P.reshape(x, tuple(shape))
+    elif x.ndim < y.ndim:
+        x = P.reshape(x, (*(1,) * (y.ndim - x.ndim), *x.shape))
+    before, after = _neighbours(x, dim)
+    left, right = _neighbours(y, dim)
+    return left, right, after - before
+
+
+def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+    """The slopes of values on a grid, by central differences; at the edges of order `edge_order`.
+
+    `spacing` is a distance, one per dimension, or the coordinates along each dimension as tensors.
+
+    >>> import pullback
+    >>> pullback.gradient(pullback.tensor([0., 1., 4.]))
+    (tensor([1., 2., 3.]),)
+    """
+    given: Any = input
+    if edge_order not in (1, 2):
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    dims = list(range(given.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    dims = [d % given.ndim for d in dims]
+    if len(set(dims)) != len(dims):
+        raise RuntimeError(
+            f"dim {next(d for d in dims if dims.count(d) > 1)} appears multiple times in the list of dims"
+        )
+    for d in dims:
+        if given.shape[d] < edge_order + 1:
+            raise RuntimeError(
+                "torch.gradient expected each dimension size to be at least edge_order+1, but dimension "
+                f"{d} has size {given.shape[d]}"
+            )
+    spacings = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(dims)
+    if len(spacings) != len(dims):
+        raise RuntimeError(
+            "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'dims', but got "
+            f"a list of length {len(spacings)} for {len(dims)} dimensions"
+        )
+    return tuple([_slopes(given, d, s, edge_order) for d, s in zip(dims, spacings, strict=True)])
+
+
+def _slopes(values: Any, dim: int, spacing: Any, edge_order: int) -> Any:
+    """The slopes along one dimension."""
+    if not (values.is_floating_point() or values.is_complex()):
+        values = values * 1.0
+    size = values.shape[dim]
+    if isinstance(spacing, Tensor) and spacing.ndim:
+        steps: Any = _along(diff(spacing), values.ndim, dim)
+        first, last = P.narrow(steps, dim, 0, 1), P.narrow(steps, dim, size - 2, 1)
+    else:
+        steps = first = last = spacing
+    rises = P.narrow(values, dim, 1, size - 1) - P.narrow(values, dim, 0, size - 1)
+    secants = rises / steps
+    parts = [_edge(secants, dim, 0, 1, first, edge_order, steps)]
+    if size > 2:
+        parts.append(_middle(secants, dim, size - 2, steps))
+    parts.append(_edge(secants, dim, size - 2, size - 3, last, edge_order, steps))
+    return P.cat(parts, dim)
+
+
+def _along(steps: Any, ndim: int, dim: int) -> Any:
+    """Steps in a shape that divides differences along `dim`."""
+    return P.reshape(steps, tuple([-1 if d == dim else 1 for d in range(ndim)]))
+
+
+def _middle(secants: Any, dim: int, count: int, steps: Any) -> Any:
+    """The slopes inside: of the two secants at a point, each weighs the other's step."""
+    left, right = P.narrow(secants, dim, 0, count), P.narrow(secants, dim, 1, count)
+    if not isinstance(steps, Tensor) or steps.ndim == 0:
+        return (left + right) / 2
+    before, after = P.narrow(steps, dim, 0, count), P.narrow(steps, dim, 1, count)
+    return (left * after + right * before) / (before + after)
+
+
+def _edge(secants: Any, dim: int, outer: int, inner: int, step: Any, edge_order: int, steps: Any) -> Any:
+    """The slope at an edge: the outer secant, corrected by the change to the inner one for the second order."""
+    first = P.narrow(secants, dim, outer, 1)
+    if edge_order == 1:
+        return first
+    second = P.narrow(secants, dim, inner, 1)
+    if not isinstance(steps, Tensor) or steps.ndim == 0:
+        return first + (first - second) / 2
+    return first + (first - second) * step / (step + P.narrow(steps, dim, inner, 1))
