@@ -48,7 +48,11 @@ class Report:
         if isinstance(value, self.torch.Tensor):
             plain = value.detach()
             dtype = str(plain.dtype).split(".")[-1]
-            return f"{dtype}{list(plain.shape)} {self._numbers(plain.tolist())}"
+            try:
+                numbers = plain.tolist()
+            except RuntimeError:  # PyTorch's zeros that have no memory yet
+                numbers = (plain + self.torch.zeros(plain.shape)).tolist()
+            return f"{dtype}{list(plain.shape)} {self._numbers(numbers)}"
         if isinstance(value, (list, tuple)):
             return "(" + ", ".join(self._text(v) for v in value) + ")"
         if isinstance(value, dict):

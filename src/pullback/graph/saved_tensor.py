@@ -33,9 +33,10 @@ Hook = Callable[[Any], Any]
 class SavedOutput:
     """A saved result of the node itself."""
 
-    __slots__ = ("_array", "_counter", "differentiable", "output_nr")
+    __slots__ = ("_array", "_counter", "differentiable", "output_nr", "tangents")
 
     def __init__(self, tensor: Tensor, output_nr: int = 0) -> None:
+        self.tangents: dict[int, Tensor] | None = None
         self._array = tensor._array
         self.differentiable = tensor._requires_grad
         counter = tensor._counter
@@ -51,6 +52,8 @@ class SavedOutput:
         if self.differentiable:
             tensor._requires_grad = True
             tensor._edge = (node, self.output_nr)
+        if self.tangents:
+            tensor._require_extra().tangents = dict(self.tangents)
         return tensor
 
 
@@ -124,7 +127,7 @@ def pack_saved_tensors(node: Node, edge_of: Callable[[Tensor], Edge | None]) -> 
     for name in node.saved_names:
         field = f"saved_{name}"
         value = getattr(node, field)
-        if getattr(node, f"{field}_version") < 0 or isinstance(value, PackedTensor):
+        if getattr(node, f"{field}_version", -1) < 0 or isinstance(value, PackedTensor):
             continue
         setattr(node, field, pack_one(node, value, *hooks, edge_of))
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.graph.history import gradient_edge
+from pullback.graph.saved_tensor import SavedOutput
 from pullback.modes.switches import set_switch, switches
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -96,6 +97,19 @@ def carry_tangents(
                     set_tangent(result, level, tangent)
         else:
             set_tangent(results, level, computed)
+    for result in results if isinstance(results, tuple) else (results,):
+        if result._edge is not None:
+            give_saved_tangents(result)
+
+
+def give_saved_tangents(result: Tensor) -> None:
+    """A node that saved its own result must give it back with its tangents: the node's backward is differentiated too."""
+    edge, extra = result._edge, result._extra
+    assert edge is not None
+    for name in edge[0].saved_names:
+        saved = getattr(edge[0], f"saved_{name}", None)
+        if isinstance(saved, SavedOutput) and saved._array is result._array and extra is not None:
+            saved.tangents = extra.tangents
 
 
 def zeros_like_input(tensor: Any) -> Any:
