@@ -8,6 +8,7 @@ import pickle
 import pytest
 
 from pullback.tensor.return_types import named_results, return_type
+from pullback.utils._pytree import tree_map
 
 
 def test_fields_are_attributes_and_places() -> None:
@@ -32,3 +33,10 @@ def test_copies_keep_their_type(again: object) -> None:
 def test_results_written_to_out_have_another_name() -> None:
     with pytest.raises(TypeError, match="argument 'out' must be tuple of Tensors, not str"):
         named_results("max", max, out="x")
+
+
+def test_named_results_are_nodes_of_trees() -> None:
+    pair = return_type("sort")((1, 2))
+    doubled = tree_map(lambda x: 2 * x, pair)
+    assert type(doubled) is type(pair)
+    assert doubled == (2, 4)

@@ -10,25 +10,21 @@ from pullback.backend.naming import display_namespace
 
 
 class ReturnType(tuple[Any, ...]):
-    """A tuple of results with a name for each."""
+    """A tuple of results with a name for each; made from one sequence, unlike a namedtuple."""
 
     __slots__ = ()
-    _fields: ClassVar[tuple[str, ...]] = ()
+    _names: ClassVar[tuple[str, ...]] = ()
 
     def __new__(cls, iterable: Iterable[Any] = ()) -> ReturnType:
         values = tuple(iterable)
-        if len(values) != len(cls._fields):
+        if len(values) != len(cls._names):
             raise TypeError(
-                f"{_qualified_name(cls)}() takes a {len(cls._fields)}-sequence ({len(values)}-sequence given)"
+                f"{_qualified_name(cls)}() takes a {len(cls._names)}-sequence ({len(values)}-sequence given)"
             )
         return super().__new__(cls, values)
 
-    @classmethod
-    def _make(cls, iterable: Iterable[Any]) -> ReturnType:
-        return cls(iterable)
-
     def __repr__(self) -> str:
-        rows = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
+        rows = ",\n".join(f"{name}={value!r}" for name, value in zip(self._names, self, strict=True))
         return f"{_qualified_name(type(self))}(\n{rows})"
 
     def __reduce__(self) -> Any:
@@ -50,7 +46,7 @@ def _field(index: int) -> property:
 def _make_type(name: str, fields: tuple[str, ...]) -> type[ReturnType]:
     members: dict[str, Any] = {field: _field(index) for index, field in enumerate(fields)}
     members |= {
-        "__slots__": (), "__match_args__": fields, "__module__": "pullback.return_types", "_fields": fields,
+        "__slots__": (), "__match_args__": fields, "__module__": "pullback.return_types", "_names": fields,
         "n_fields": len(fields), "n_sequence_fields": len(fields), "n_unnamed_fields": 0,
     }  # fmt: skip
     return type(name, (ReturnType,), members)
@@ -94,9 +90,9 @@ def named_results(name: str, function: Callable[..., Any], *arguments: Any, out:
     kind = RETURN_TYPES[f"{name}_out"]
     if not isinstance(out, (tuple, list)):
         raise TypeError(f"{name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}")
-    if len(out) != len(kind._fields):
-        raise TypeError(f"{name}(): argument 'out' must be {len(kind._fields)} Tensors, not {len(out)}")
-    if kind._fields[-1] == "indices" and out[-1].dtype is not int64:
+    if len(out) != len(kind._names):
+        raise TypeError(f"{name}(): argument 'out' must be {len(kind._names)} Tensors, not {len(out)}")
+    if kind._names[-1] == "indices" and out[-1].dtype is not int64:
         raise RuntimeError(f"Expected out tensor to have dtype long int, but got {out[-1].dtype} instead")
     return kind(function(*arguments, **options, out=tuple(out)))
 

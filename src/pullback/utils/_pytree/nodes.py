@@ -7,6 +7,7 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeAlias
 
+from pullback.tensor.return_types import RETURN_TYPES
 from pullback.tensor.size import Size
 from pullback.utils._pytree.key_path import GetAttrKey, KeyEntry, MappingKey, SequenceKey
 
@@ -138,6 +139,8 @@ register_pytree_node(
 BUILTIN_TYPES: frozenset[Any] = frozenset(SUPPORTED_NODES)
 
 _register_sequence(Size, lambda values, context: tuple(values), lambda node: None)
+for _return_type in RETURN_TYPES.values():
+    _register_sequence(_return_type, lambda values, context, cls=_return_type: cls(values), lambda node: None)
 
 
 def is_namedtuple_instance(obj: object) -> bool:
