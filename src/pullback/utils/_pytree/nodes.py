@@ -102,6 +102,10 @@ def _register_sequence(
     )
 
 
+def _builder_of(cls: Callable[[Iterable[Any]], Any]) -> Callable[[Iterable[Any], Context], Any]:
+    return lambda values, context: cls(values)
+
+
 def _register_mapping(
     cls: Any, build: Callable[[Iterable[Any], Context], Any], context_of: Callable[[Any], Any]
 ) -> None:
@@ -140,7 +144,7 @@ BUILTIN_TYPES: frozenset[Any] = frozenset(SUPPORTED_NODES)
 
 _register_sequence(Size, lambda values, context: tuple(values), lambda node: None)
 for _return_type in RETURN_TYPES.values():
-    _register_sequence(_return_type, lambda values, context, cls=_return_type: cls(values), lambda node: None)
+    _register_sequence(_return_type, _builder_of(_return_type), lambda node: None)
 
 
 def is_namedtuple_instance(obj: object) -> bool:
