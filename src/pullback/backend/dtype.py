@@ -254,7 +254,9 @@ def result_dtype(operands: Any) -> DType:
     """
     groups: list[DType | None] = [None, None, None]
     for operand in operands:
-        if isinstance(operand, (np.ndarray, np.generic)):
+        if isinstance(operand, np.generic):
+            operand = operand.item()  # a NumPy number is a number
+        if isinstance(operand, np.ndarray):
             rank = 0 if operand.ndim else 1
             operand_dtype = operand.dtype
         elif hasattr(operand, "dtype"):
@@ -329,6 +331,8 @@ def to_dtype(operand: Any, numpy_dtype: DType) -> Any:
 def number_as(value: Any, numpy_dtype: DType) -> Any:
     """A Python number as a NumPy scalar of `numpy_dtype`, wrapping integers around."""
     if numpy_dtype.kind in "iu" and isinstance(value, int) and not isinstance(value, bool):
+        if not -(1 << 63) <= value < 1 << 64:
+            raise OverflowError("int too big to convert")
         bits = numpy_dtype.itemsize * 8
         value &= (1 << bits) - 1
         if numpy_dtype.kind == "i" and value >> (bits - 1):

@@ -80,7 +80,7 @@ def leaky_relu(grad: Tensor, input: Tensor, negative_slope: Scalar) -> Pullback:
     return wrt(input=F.tied_to(F.where(input > 0, grad, F.scaled_by(grad, negative_slope)), input))
 
 
-@elementwise
+@elementwise(public="prelu")
 def prelu_kernel(grad: Tensor, input: Tensor, weight: Tensor) -> Pullback:
     return wrt(
         input=F.where(input > 0, grad, weight * grad),
@@ -88,7 +88,7 @@ def prelu_kernel(grad: Tensor, input: Tensor, weight: Tensor) -> Pullback:
     )
 
 
-@elementwise(in_place=True)
+@elementwise(in_place=True, public="rrelu")
 def rrelu_with_noise(grad: Tensor, input: Tensor, noise: Tensor) -> Pullback:
     return wrt(input=F.tied_to(grad * noise, input))
 

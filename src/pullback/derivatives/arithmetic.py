@@ -20,7 +20,7 @@ def rsub(grad: Tensor, input: Tensor, other: Tensor, alpha: Scalar) -> Pullback:
     return wrt(input=-grad if alpha == 1 else F.scaled_by(-grad, alpha), other=grad)
 
 
-@elementwise(node="RsubBackward0", promote="subtraction")
+@elementwise(node="RsubBackward0", promote="subtraction", public="rsub")
 def rsub_tensor(grad: Tensor, input: Tensor, other: Tensor, alpha: Scalar) -> Pullback:
     return wrt(input=-grad if alpha == 1 else F.scaled_by(-grad, alpha), other=grad)
 
@@ -35,7 +35,7 @@ def div(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad / F.conj(other), other=-grad * F.conj(input / other / other))
 
 
-@elementwise(in_place=True, node="DivBackward2")
+@elementwise(in_place=True, node="DivBackward2", public="div")
 def div_rounded(grad: Tensor, input: Tensor, other: Tensor, rounding_mode: str) -> Pullback:
     return wrt(input=F.zeros_of(grad), other=F.zeros_of(grad))
 
@@ -50,7 +50,7 @@ def remainder(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad, other=-grad * F.div_rounded(input, other, "floor"))
 
 
-@elementwise(node="RemainderBackward0")
+@elementwise(node="RemainderBackward0", public="remainder")
 def remainder_scalar(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad)
 
@@ -60,7 +60,7 @@ def fmod(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad, other=-grad * F.div_rounded(input, other, "trunc"))
 
 
-@elementwise(node="FmodBackward0")
+@elementwise(node="FmodBackward0", public="fmod")
 def fmod_scalar(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad)
 

@@ -52,7 +52,7 @@ def clamp(grad: Tensor, input: Tensor, min: Scalar, max: Scalar) -> Pullback:
     return wrt(input=F.clamp_grad(grad, input, min, max))
 
 
-@elementwise(in_place=True, node="ClampBackward0")
+@elementwise(in_place=True, node="ClampBackward0", public="clamp")
 def clamp_tensor(grad: Tensor, input: Tensor, min: Tensor, max: Tensor) -> Pullback:
     return wrt(
         input=F.clamp_grad(grad, input, min, max),
@@ -66,7 +66,7 @@ def clamp_min(grad: Tensor, input: Tensor, min: Scalar) -> Pullback:
     return wrt(input=F.keep_where(input >= min, grad))
 
 
-@elementwise(in_place=True, node="ClampMinBackward1")
+@elementwise(in_place=True, node="ClampMinBackward1", public="clamp_min")
 def clamp_min_tensor(grad: Tensor, input: Tensor, min: Tensor) -> Pullback:
     return wrt(input=F.keep_where(input >= min, grad), min=F.keep_where(input < min, grad))
 
@@ -76,7 +76,7 @@ def clamp_max(grad: Tensor, input: Tensor, max: Scalar) -> Pullback:
     return wrt(input=F.keep_where(input <= max, grad))
 
 
-@elementwise(in_place=True, node="ClampMaxBackward1")
+@elementwise(in_place=True, node="ClampMaxBackward1", public="clamp_max")
 def clamp_max_tensor(grad: Tensor, input: Tensor, max: Tensor) -> Pullback:
     return wrt(input=F.keep_where(input <= max, grad), max=F.keep_where(input > max, grad))
 
@@ -90,7 +90,7 @@ def lerp(grad: Tensor, input: Tensor, end: Tensor, weight: Tensor) -> Pullback:
     )
 
 
-@elementwise(in_place=True, node="LerpBackward0")
+@elementwise(in_place=True, node="LerpBackward0", public="lerp")
 def lerp_scalar(grad: Tensor, input: Tensor, end: Tensor, weight: Scalar) -> Pullback:
     return wrt(input=grad * F.conj_number(1 - weight), end=grad * F.conj_number(weight))
 

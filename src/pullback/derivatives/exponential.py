@@ -13,12 +13,12 @@ def pow(grad: Tensor, input: Tensor, exponent: Tensor, *, result: Tensor) -> Pul
     )
 
 
-@elementwise(in_place=True, node="PowBackward0")
+@elementwise(in_place=True, node="PowBackward0", public="pow")
 def pow_scalar(grad: Tensor, input: Tensor, exponent: Tensor) -> Pullback:
     return wrt(input=F.pow_grad_input(grad, input, exponent))
 
 
-@elementwise(node="PowBackward2")
+@elementwise(node="PowBackward2", public="pow")
 def pow_base(grad: Tensor, exponent: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
     return wrt(exponent=F.pow_base_grad(grad, exponent, input, result))
 

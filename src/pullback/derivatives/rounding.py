@@ -25,7 +25,7 @@ def round(grad: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))
 
 
-@elementwise(in_place=True, node="RoundBackward1")
+@elementwise(in_place=True, node="RoundBackward1", public="round")
 def round_decimals(grad: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))
 
@@ -49,7 +49,7 @@ def copysign(grad: Tensor, input: Tensor, other: Tensor, *, result: Tensor) -> P
     return wrt(input=F.copysign_grad(grad, input, result), other=F.zeros_of(grad))
 
 
-@elementwise(promote="float", node="CopysignBackward1")
+@elementwise(promote="float", node="CopysignBackward1", public="copysign")
 def copysign_scalar(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=F.copysign_grad(grad, input, result))
 

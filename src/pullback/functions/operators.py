@@ -6,7 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pullback.functions as F
-from pullback.tensor.tensor import Tensor
+from pullback.backend.array_module import is_array
+from pullback.tensor.tensor import Tensor, new_tensor
+
+# NumPy leaves comparisons with a tensor to the tensor, where it takes over arithmetic.
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
 def _operator(function_name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
@@ -20,6 +24,8 @@ def _operator(function_name: str, *, reflected: bool = False) -> Callable[[Any, 
         except TypeError:
             if isinstance(other, (Tensor, bool, int, float, complex)):
                 raise
+            if is_array(other) and function_name in _COMPARISONS:
+                return function(self, new_tensor(other))
             return NotImplemented
 
     return method
@@ -36,7 +42,7 @@ for _method, _name in {
     "add": "add", "sub": "sub", "mul": "mul", "truediv": "true_divide", "floordiv": "floor_divide", "mod": "remainder",
     "pow": "pow", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
     "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
-    "eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
+    **{name: name for name in _COMPARISONS},
 }.items():  # fmt: skip
     OPERATORS[f"__{_method}__"] = _operator(_name)
 for _method, _name in {
@@ -82,4 +88,24 @@ PROPERTIES: dict[str, Any] = {
     "mH": property(lambda self: F.tensor_mH(self)),
     "real": property(lambda self: F.real(self), lambda self, value: self.real.copy_(value)),
     "imag": property(lambda self: F.imag(self), lambda self, value: self.imag.copy_(value)),
+    "is_cpu": property(lambda self: True),
+    "name": property(lambda self: None),
+    "layout": property(lambda self: _strided()),
 }
+for _name in (
+    "is_ipu is_maia is_meta is_mkldnn is_mps is_mtia is_nested is_quantized is_sparse is_sparse_csr is_vulkan is_xla is_xpu"
+).split():
+    PROPERTIES[_name] = property(lambda self: False)
+
+
+def _strided() -> Any:
+    from pullback.environment import strided  # lazy: the constants about the process are above this layer
+
+    return strided
+
+
+def _delitem(self: Any, index: Any) -> None:
+    raise TypeError("Tensor does not support deleting items")
+
+
+OPERATORS["__delitem__"] = _delitem

@@ -52,7 +52,7 @@ def igammac(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
 def _refuse_integers(function: str, input: Tensor, other: Tensor) -> None:
     common = result_dtype((input._array, other._array))
     if common.kind in "biu":
-        raise NotImplementedError(f'"{function}" not implemented for \'{scalar_type_name(common)}\'')
+        raise NotImplementedError(f"\"{function}\" not implemented for '{scalar_type_name(common)}'")
 
 
 def method_polygamma(input: Tensor, n: int) -> Any:

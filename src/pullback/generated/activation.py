@@ -1700,11 +1700,11 @@ def prelu_kernel(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("prelu_kernel", out, prelu_kernel(input, weight))
+        return write_out("prelu", out, prelu_kernel(input, weight))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("prelu_kernel", "input", 1, input)
+        input = as_tensor_argument("prelu", "input", 1, input)
     if not isinstance(weight, TensorBase):
-        weight = as_tensor_argument("prelu_kernel", "weight", 2, weight)
+        weight = as_tensor_argument("prelu", "weight", 2, weight)
     input_array = input._array
     weight_array = weight._array
     promoted = False
@@ -1837,11 +1837,11 @@ def rrelu_with_noise(input: Tensor, noise: Tensor, *, out: Any = None) -> Tensor
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("rrelu_with_noise", out, rrelu_with_noise(input, noise))
+        return write_out("rrelu", out, rrelu_with_noise(input, noise))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("rrelu_with_noise", "input", 1, input)
+        input = as_tensor_argument("rrelu", "input", 1, input)
     if not isinstance(noise, TensorBase):
-        noise = as_tensor_argument("rrelu_with_noise", "noise", 2, noise)
+        noise = as_tensor_argument("rrelu", "noise", 2, noise)
     input_array = input._array
     noise_array = noise._array
     promoted = False

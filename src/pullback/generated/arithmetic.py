@@ -544,11 +544,11 @@ def rsub_tensor(input: Tensor, other: Tensor, *, alpha: Scalar = 1, out: Any = N
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("rsub_tensor", out, rsub_tensor(input, other, alpha=alpha))
+        return write_out("rsub", out, rsub_tensor(input, other, alpha=alpha))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("rsub_tensor", "input", 1, input)
+        input = as_tensor_argument("rsub", "input", 1, input)
     if not isinstance(other, TensorBase):
-        other = as_tensor_argument("rsub_tensor", "other", 2, other)
+        other = as_tensor_argument("rsub", "other", 2, other)
     input_array = input._array
     other_array = other._array
     promoted = False
@@ -1030,9 +1030,9 @@ def div_rounded(input: Tensor, other: Any, rounding_mode: str, *, out: Any = Non
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("div_rounded", out, div_rounded(input, other, rounding_mode))
+        return write_out("div", out, div_rounded(input, other, rounding_mode))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("div_rounded", "input", 1, input)
+        input = as_tensor_argument("div", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -1042,7 +1042,7 @@ def div_rounded(input: Tensor, other: Any, rounding_mode: str, *, out: Any = Non
             input_array, other_array = promote_arrays(input_array, other_array)
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
-        other_array = as_number_argument("div_rounded", "other", other_array)
+        other_array = as_number_argument("div", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
     try:
@@ -1449,9 +1449,9 @@ def remainder_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("remainder_scalar", out, remainder_scalar(input, other))
+        return write_out("remainder", out, remainder_scalar(input, other))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("remainder_scalar", "input", 1, input)
+        input = as_tensor_argument("remainder", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -1461,7 +1461,7 @@ def remainder_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             input_array, other_array = promote_arrays(input_array, other_array)
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
-        other_array = as_number_argument("remainder_scalar", "other", other_array)
+        other_array = as_number_argument("remainder", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
     try:
@@ -1728,9 +1728,9 @@ def fmod_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("fmod_scalar", out, fmod_scalar(input, other))
+        return write_out("fmod", out, fmod_scalar(input, other))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("fmod_scalar", "input", 1, input)
+        input = as_tensor_argument("fmod", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -1740,7 +1740,7 @@ def fmod_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             input_array, other_array = promote_arrays(input_array, other_array)
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
-        other_array = as_number_argument("fmod_scalar", "other", other_array)
+        other_array = as_number_argument("fmod", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
     try:

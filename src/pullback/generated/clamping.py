@@ -1309,13 +1309,13 @@ def clamp_tensor(input: Tensor, min: Tensor | None = None, max: Tensor | None = 
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("clamp_tensor", out, clamp_tensor(input, min, max))
+        return write_out("clamp", out, clamp_tensor(input, min, max))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("clamp_tensor", "input", 1, input)
+        input = as_tensor_argument("clamp", "input", 1, input)
     if min is not None and not isinstance(min, TensorBase):
-        min = as_tensor_argument("clamp_tensor", "min", 2, min)
+        min = as_tensor_argument("clamp", "min", 2, min)
     if max is not None and not isinstance(max, TensorBase):
-        max = as_tensor_argument("clamp_tensor", "max", 3, max)
+        max = as_tensor_argument("clamp", "max", 3, max)
     input_array = input._array
     min_array = None if min is None else min._array
     max_array = None if max is None else max._array
@@ -1615,11 +1615,11 @@ def clamp_min_tensor(input: Tensor, min: Tensor, *, out: Any = None) -> Tensor:
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("clamp_min_tensor", out, clamp_min_tensor(input, min))
+        return write_out("clamp_min", out, clamp_min_tensor(input, min))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("clamp_min_tensor", "input", 1, input)
+        input = as_tensor_argument("clamp_min", "input", 1, input)
     if not isinstance(min, TensorBase):
-        min = as_tensor_argument("clamp_min_tensor", "min", 2, min)
+        min = as_tensor_argument("clamp_min", "min", 2, min)
     input_array = input._array
     min_array = min._array
     promoted = False
@@ -1890,11 +1890,11 @@ def clamp_max_tensor(input: Tensor, max: Tensor, *, out: Any = None) -> Tensor:
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("clamp_max_tensor", out, clamp_max_tensor(input, max))
+        return write_out("clamp_max", out, clamp_max_tensor(input, max))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("clamp_max_tensor", "input", 1, input)
+        input = as_tensor_argument("clamp_max", "input", 1, input)
     if not isinstance(max, TensorBase):
-        max = as_tensor_argument("clamp_max_tensor", "max", 2, max)
+        max = as_tensor_argument("clamp_max", "max", 2, max)
     input_array = input._array
     max_array = max._array
     promoted = False
@@ -2274,11 +2274,11 @@ def lerp_scalar(input: Tensor, end: Tensor, weight: Scalar, *, out: Any = None) 
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("lerp_scalar", out, lerp_scalar(input, end, weight))
+        return write_out("lerp", out, lerp_scalar(input, end, weight))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("lerp_scalar", "input", 1, input)
+        input = as_tensor_argument("lerp", "input", 1, input)
     if not isinstance(end, TensorBase):
-        end = as_tensor_argument("lerp_scalar", "end", 2, end)
+        end = as_tensor_argument("lerp", "end", 2, end)
     input_array = input._array
     end_array = end._array
     promoted = False

@@ -321,9 +321,9 @@ def pow_scalar(input: Tensor, exponent: Any, *, out: Any = None) -> Tensor:
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("pow_scalar", out, pow_scalar(input, exponent))
+        return write_out("pow", out, pow_scalar(input, exponent))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("pow_scalar", "input", 1, input)
+        input = as_tensor_argument("pow", "input", 1, input)
     exponent_is_tensor = isinstance(exponent, TensorBase)
     input_array = input._array
     exponent_array: Any = exponent._array if exponent_is_tensor else exponent
@@ -333,7 +333,7 @@ def pow_scalar(input: Tensor, exponent: Any, *, out: Any = None) -> Tensor:
             input_array, exponent_array = promote_arrays(input_array, exponent_array)
             promoted = True
     elif input_array.dtype.kind != "f" or (type(exponent_array) is not float and type(exponent_array) is not int):
-        exponent_array = as_number_argument("pow_scalar", "exponent", exponent_array)
+        exponent_array = as_number_argument("pow", "exponent", exponent_array)
         input_array, exponent_array = promote_arrays(input_array, exponent_array)
         promoted = True
     try:
@@ -479,9 +479,9 @@ def pow_base(exponent: Tensor, input: Any, *, out: Any = None) -> Tensor:
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("pow_base", out, pow_base(exponent, input))
+        return write_out("pow", out, pow_base(exponent, input))
     if not isinstance(exponent, TensorBase):
-        exponent = as_tensor_argument("pow_base", "exponent", 1, exponent)
+        exponent = as_tensor_argument("pow", "exponent", 1, exponent)
     input_is_tensor = isinstance(input, TensorBase)
     exponent_array = exponent._array
     input_array: Any = input._array if input_is_tensor else input
@@ -491,7 +491,7 @@ def pow_base(exponent: Tensor, input: Any, *, out: Any = None) -> Tensor:
             exponent_array, input_array = promote_arrays(exponent_array, input_array)
             promoted = True
     elif exponent_array.dtype.kind != "f" or (type(input_array) is not float and type(input_array) is not int):
-        input_array = as_number_argument("pow_base", "input", input_array)
+        input_array = as_number_argument("pow", "input", input_array)
         exponent_array, input_array = promote_arrays(exponent_array, input_array)
         promoted = True
     try:

@@ -385,9 +385,9 @@ def round_decimals(input: Tensor, decimals: int, *, out: Any = None) -> Tensor:
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("round_decimals", out, round_decimals(input, decimals))
+        return write_out("round", out, round_decimals(input, decimals))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("round_decimals", "input", 1, input)
+        input = as_tensor_argument("round", "input", 1, input)
     input_array = input._array
     computed: Any = round_decimals_kernel(input_array, decimals)
     if type(computed) is not ndarray:
@@ -852,9 +852,9 @@ def copysign_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("copysign_scalar", out, copysign_scalar(input, other))
+        return write_out("copysign", out, copysign_scalar(input, other))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("copysign_scalar", "input", 1, input)
+        input = as_tensor_argument("copysign", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -864,7 +864,7 @@ def copysign_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             input_array, other_array = promote_arrays_to_float(input_array, other_array)
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
-        other_array = as_number_argument("copysign_scalar", "other", other_array)
+        other_array = as_number_argument("copysign", "other", other_array)
         input_array, other_array = promote_arrays_to_float(input_array, other_array)
         promoted = True
     try:

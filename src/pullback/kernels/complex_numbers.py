@@ -39,14 +39,14 @@ def conj_physical(input: Array) -> Array:
 
 def polar(abs: Array, angle: Array) -> Array:
     """Complex numbers from magnitudes and angles."""
-    made = np.empty(np.broadcast_shapes(abs.shape, angle.shape), complex_of(abs.dtype))
+    made = np.empty_like(abs + angle, dtype=complex_of(abs.dtype))
     made.real, made.imag = abs * np.cos(angle), abs * np.sin(angle)
     return made
 
 
 def complex(real: Array, imag: Array) -> Array:
     """Complex numbers from their parts."""
-    made = np.empty(np.broadcast_shapes(real.shape, imag.shape), complex_of(real.dtype))
+    made = np.empty_like(real + imag, dtype=complex_of(real.dtype))
     made.real, made.imag = real, imag
     return made
 

@@ -17,7 +17,7 @@ _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 def _refuse_kinds(input: Array, kinds: str, function: str) -> None:
     """Raise for an input whose dtype is of one of NumPy's `kinds` ("b" bool, "i" and "u" integers, "f", "c")."""
     if input.dtype.kind in kinds:
-        raise NotImplementedError(f'"{function}" not implemented for \'{scalar_type_name(input.dtype)}\'')
+        raise NotImplementedError(f"\"{function}\" not implemented for '{scalar_type_name(input.dtype)}'")
 
 
 def _in_float32(kernel: _Kernel) -> _Kernel:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,9 @@ def _natively(formula: Callable[..., Array], *inputs: Array) -> Array:
 
 
 def _in_blocks(formula: Callable[..., Array], working: Any, inputs: tuple[Array, ...]) -> Array:
+    order = _memory_order(inputs[0])
+    if len(inputs) == 1 and order is not None:
+        return _in_blocks(formula, working, (inputs[0].transpose(order),)).transpose(np.argsort(order))
     arrays = inputs if len(inputs) == 1 else np.broadcast_arrays(*inputs)
     first = arrays[0]
     _refuse_kinds(first, "c", "special function")
@@ -48,6 +52,14 @@ def _in_blocks(formula: Callable[..., Array], working: Any, inputs: tuple[Array,
         block = slice(start, start + size)
         result[block] = formula(*(array[block].astype(working, copy=False) for array in flat))
     return result.reshape(first.shape)
+
+
+def _memory_order(array: Array) -> list[int] | None:
+    """The dimensions from the largest stride to the smallest, None where that is how they stand or strides are 0."""
+    strides = array.strides
+    if 0 in strides or all(a >= b for a, b in pairwise(strides)):
+        return None
+    return sorted(range(array.ndim), key=lambda dim: -strides[dim])
 
 
 def _branch(condition: Array, inside: Callable[..., Array], outside: Callable[..., Array], *arguments: Array) -> Array:

@@ -43,10 +43,10 @@ def number_beside(value: Any, other: Any) -> Any:
 
 def as_number_argument(function: str, name: str, value: Any) -> Any:
     """A number argument as a Python number; foreign objects are refused."""
-    if isinstance(value, (bool, int, float, complex)):
+    if type(value) in (bool, int, float, complex):
         return value
-    if is_number(value):
-        return value.item()
+    if is_number(value):  # NumPy's float64 is a Python float too
+        return value.item() if hasattr(value, "item") else value
     raise not_a_tensor(function, name, 2, value)
 
 
