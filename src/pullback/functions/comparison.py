@@ -8,9 +8,11 @@ from typing import Any
 import pullback.generated as G
 from pullback.graph.in_place import in_place
 from pullback.kernels.comparison import equal_arrays
+from pullback.modes.interception import interceptable
 from pullback.tensor.tensor import Tensor
 
 
+@interceptable
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and elements."""
     if input is other and input._array.dtype.kind not in "fcV":
@@ -18,6 +20,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     return equal_arrays(input._array, other._array)
 
 
+@interceptable
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements differ by at most `atol + rtol * |other|`."""
     close: Any = G.isclose(input, other, rtol, atol, equal_nan)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from pullback.kernels.clamping import drop_where
+from pullback.kernels.clamping import _select, drop_where
 from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
 from pullback.kernels.special import erf
 from pullback.typing import Array, Dim, Scalar
@@ -75,7 +75,7 @@ def softplus(input: Array, beta: Scalar = 1, threshold: Scalar = 20) -> Array:
     """Compute log(1 + exp(beta * input)) / beta; the input itself where that product exceeds `threshold`."""
     _refuse_kinds(input, "biuc", "softplus_cpu")
     scaled = input * beta
-    return np.where(scaled > threshold, input, np.log1p(np.exp(scaled)) / beta)
+    return _select(scaled > threshold, input, np.log1p(np.exp(scaled)) / beta)
 
 
 def softshrink(input: Array, lambd: Scalar = 0.5) -> Array:
@@ -84,14 +84,14 @@ def softshrink(input: Array, lambd: Scalar = 0.5) -> Array:
     if lambd < 0:  # type: ignore[operator]
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
     step = input.dtype.type(lambd)
-    moved = np.where(input > step, input - step, input + step)
-    return np.where(np.abs(input) <= step, input * 0, moved)
+    moved = _select(input > step, input - step, input + step)
+    return _select(np.abs(input) <= step, input * 0, moved)
 
 
 def hardshrink(input: Array, lambd: Scalar = 0.5) -> Array:
     """Zero where the magnitude does not exceed `lambd`."""
     _refuse_kinds(input, "biuc", "hardshrink_cpu")
-    return np.where(np.abs(input) <= input.dtype.type(lambd), input.dtype.type(0), input)
+    return _select(np.abs(input) <= input.dtype.type(lambd), input.dtype.type(0), input)
 
 
 def hardtanh(input: Array, min_val: Scalar = -1.0, max_val: Scalar = 1.0) -> Array:
@@ -120,7 +120,7 @@ def hardswish(input: Array) -> Array:
 def elu(input: Array, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scalar = 1) -> Array:
     """Positive elements times `scale`; below zero `scale * alpha * (exp(input_scale * input) - 1)`."""
     _refuse_kinds(input, "biuc", "elu_cpu")
-    return np.where(input <= 0, np.expm1(input * input_scale) * (alpha * scale), input * scale)
+    return _select(input <= 0, np.expm1(input * input_scale) * (alpha * scale), input * scale)
 
 
 def celu(input: Array, alpha: Scalar = 1.0) -> Array:
@@ -134,13 +134,15 @@ def celu(input: Array, alpha: Scalar = 1.0) -> Array:
 def leaky_relu(input: Array, negative_slope: Scalar = 0.01) -> Array:
     """Positive elements as they are, the rest times `negative_slope`."""
     _refuse_kinds(input, "biuc", "leaky_relu_cpu")
-    return np.where(input > 0, input, input * negative_slope)
+    if 0 < negative_slope <= 1:  # type: ignore[operator]
+        return np.maximum(input, input * negative_slope)
+    return _select(input > 0, input, input * negative_slope)
 
 
 def prelu_kernel(input: Array, weight: Array) -> Array:
     """Positive elements as they are, the rest times `weight`."""
     _refuse_kinds(input, "biuc", "prelu_cpu")
-    return np.where(input > 0, input, weight * input)
+    return _select(input > 0, input, weight * input)
 
 
 def rrelu_with_noise(input: Array, noise: Array) -> Array:
@@ -152,7 +154,7 @@ def rrelu_with_noise(input: Array, noise: Array) -> Array:
 def threshold(input: Array, threshold: Scalar, value: Scalar) -> Array:
     """Elements above `threshold` as they are, `value` for the rest."""
     _refuse_kinds(input, "bc", "threshold_cpu")
-    return np.where(input <= threshold, input.dtype.type(value), input)
+    return _select(input <= threshold, input.dtype.type(value), input)
 
 
 @_in_float32
