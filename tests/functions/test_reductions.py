@@ -125,3 +125,11 @@ def test_reductions_of_transposed_tensors_are_contiguous() -> None:
     x = torch.ones(4, 3, 2).transpose(0, 2)
     for result in (x.sum(0), x.mean(1), x.amax(0), x.var(0), x.logsumexp(0), x.cumsum(0), x.log_softmax(0)):
         assert result.is_contiguous()
+
+
+@pytest.mark.parametrize("values", [[1e20, 1e20, 1e-20], [2.0, float("nan"), 3.0], [1e-30, 1e-30, 1e30]])
+def test_both_paths_of_a_product_that_leaves_the_range_agree(values: list[float]) -> None:
+    x = torch.tensor(values, requires_grad=True)
+    (on_arrays,) = torch.autograd.grad(x.prod(), x)
+    (on_tensors,) = torch.autograd.grad(x.prod(), x, create_graph=True)
+    np.testing.assert_allclose(on_arrays.numpy(), on_tensors.detach().numpy(), rtol=1e-6)

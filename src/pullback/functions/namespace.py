@@ -25,6 +25,8 @@ FILES = {
     "exponential": "pow pow_ reflected_pow square square_ float_power float_power_",
     "extrema": "max min aminmax",
     "finite_differences": "diff trapezoid trapz cumulative_trapezoid gradient",
+    "folding": "native_channel_shuffle",
+    "grid_sampling": "grid_sampler",
     "grids": "broadcast_shapes broadcast_tensors meshgrid cartesian_prod combinations hstack vstack row_stack dstack column_stack atleast_1d atleast_2d atleast_3d hsplit vsplit dsplit",
     "indexing": "getitem take_apart setitem select narrow",
     "inspection": "is_storage is_inference is_distributed typename detach_ to_dense dense_dim sparse_dim module_load unravel_index hash_tensor",

@@ -116,8 +116,9 @@ def prod(input: Array, dim: Dim, keepdim: bool = False, *, dtype: DType | None =
 
 def product_of_others(input: Array, dim: Dim) -> Array:
     """At each element the product of all others along `dim`; right with any number of zeros."""
-    if not np.any(input == 0):
-        return multiply_up(input, dim, True) / input
+    product = multiply_up(input, dim, True)
+    if np.all(np.isfinite(product) & (product != 0)):
+        return product / input
     ones = np.ones_like(input[(slice(None),) * dim + (slice(0, 1),)])
     lead = (slice(None),) * dim
     before = np.multiply.accumulate(np.concatenate((ones, input[(*lead, slice(0, -1))]), dim), dim)
