@@ -14,6 +14,8 @@ from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.edge import Edge
 from pullback.graph.gradient_edge import GradientEdge
 from pullback.graph.history import gradient_edge
+from pullback.modes.interception import intercept
+from pullback.modes.switches import process, switches
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -34,6 +36,11 @@ def backward(
     >>> x.grad
     tensor(6.)
     """
+    if switches.transforms:
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
+            "functorch.vjp instead (pullback.func.grad and .vjp) or call backward() outside of functorch transforms."
+        )
     if grad_variables is not None:
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
         if grad_tensors is not None:
@@ -111,6 +118,14 @@ def grad(
     >>> pullback.autograd.grad(x ** 3, x)
     (tensor(27.),)
     """
+    if process.changed and switches.interceptors:
+        options = {
+            "retain_graph": retain_graph, "create_graph": create_graph, "allow_unused": allow_unused,
+            "is_grads_batched": is_grads_batched, "materialize_grads": materialize_grads,
+        }  # fmt: skip
+        taken = intercept(grad, (outputs, inputs, grad_outputs), options)
+        if taken is not NotImplemented:
+            return taken  # type: ignore[no-any-return]  # what grad itself returns
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, "

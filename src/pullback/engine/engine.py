@@ -284,7 +284,11 @@ class Engine:
     def _run_carefully(self, task: GraphTask, node: Node, grads: list[Any]) -> None:
         """The general case: Tensors where the node needs them, post-hooks, anomaly checks, concurrent passes."""
         extra = node.extra
-        if _passes > 1:
+        if process.changed and switches.profiler is not None:
+            results = switches.profiler.evaluate(node, lambda: self._evaluate(task, node, grads))
+            if not task.keep_graph:
+                node.release_saved_tensors()
+        elif _passes > 1:
             # Two passes may share this graph: one of them must find the other's release whole.
             with _lock_of(node):
                 results = self._evaluate(task, node, grads)

@@ -8,10 +8,11 @@ let the operation go on, and is itself switched off while it runs, so that what 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
-from pullback.modes.switches import close_fast_road, set_switch, switches
+from pullback.modes.switches import close_fast_road, process, set_switch, switches
 
 Interceptor = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 
@@ -67,3 +68,20 @@ def push_interceptor(interceptor: Interceptor) -> None:
 def pop_interceptor() -> None:
     """Drop the innermost interceptor."""
     set_switch("interceptors", switches.interceptors[:-1])
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def interceptable(function: Function) -> Function:
+    """Decorate a function that reads or makes arrays itself, so that interceptors are offered it as an operation is."""
+
+    @functools.wraps(function)
+    def offered(*args: Any, **kwargs: Any) -> Any:
+        if process.changed and switches.interceptors:
+            taken = intercept(offered, args, kwargs)
+            if taken is not NotImplemented:
+                return taken
+        return function(*args, **kwargs)
+
+    return offered  # type: ignore[return-value]  # the same signature

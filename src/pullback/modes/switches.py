@@ -42,8 +42,11 @@ class Switches(threading.local):
         self.anomaly_check_nan: bool = True
         self.dual_ids: tuple[int, ...] = ()
         self.current_node: Any = None
+        self.profiler: Any = None
         self.saved_tensor_hooks_disabled: str | None = None
         self.overrides_disabled: bool = False
+        self.transforms: int = 0
+        """How many transforms of pullback.func run: inside of them no leaf is made and backward not called."""
         self.layout_policy: bool = True
         self.multithreading: bool = True
         self.changed_switches: int = 0

@@ -134,3 +134,19 @@ def row_157_assert_close(torch: Any, say: Any) -> None:
     torch.testing.assert_close(torch.ones(2), torch.ones(2))
     with say.catch("Tensor-likes are not close!"):
         torch.testing.assert_close(torch.ones(2), torch.zeros(2))
+
+
+def row_154_profiler(torch: Any, say: Any) -> None:
+    profiler = torch.autograd.profiler
+    x = torch.ones(4, 4, requires_grad=True)
+    with profiler.profile() as prof:
+        with profiler.record_function("mine"):
+            y = (x * x).sum()
+        y.backward()
+    names = [event.name for event in prof.function_events]
+    for name in ("mine", "aten::mul", "autograd::engine::evaluate_function: MulBackward0", "MulBackward0"):
+        say(name, name in names)
+    by_name = {event.name: event for event in reversed(prof.function_events)}
+    forward, backward = by_name["aten::mul"], by_name["autograd::engine::evaluate_function: MulBackward0"]
+    say(forward.sequence_nr == backward.sequence_nr, by_name["mine"].cpu_time_total > 0)
+    say("Self CPU" in prof.key_averages().table(sort_by="self_cpu_time_total"))

@@ -1,0 +1,228 @@
+"""The profiler: times operations, nodes of backward and named blocks, and links forward with backward."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from pullback.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg, MemRecordsAcc, nest
+from pullback.modes.interception import pop_interceptor, push_interceptor
+from pullback.modes.switches import switches
+from pullback.tensor.tensor import Tensor
+
+__all__ = [
+    "EnforceUnique", "EventList", "FunctionEvent", "FunctionEventAvg", "KinetoStepTracker", "MemRecordsAcc", "emit_itt",
+    "emit_nvtx", "load_nvprof", "parse_nvprof_trace", "profile", "record_function",
+]  # fmt: skip
+
+_next_id = itertools.count().__next__
+_active: list[profile] = []
+
+
+class profile:
+    """Record what runs inside of the block.
+
+    >>> import pullback
+    >>> x = pullback.ones(2, requires_grad=True)
+    >>> with profile() as prof:
+    ...     (x * x).sum().backward()
+    >>> sorted(event.key for event in prof.key_averages() if "Mul" in event.key)
+    ['MulBackward0', 'autograd::engine::evaluate_function: MulBackward0']
+    """
+
+    def __init__(
+        self, enabled: bool = True, *, use_cuda: bool = False, use_device: str | None = None, record_shapes: bool = False,
+        with_flops: bool = False, profile_memory: bool = False, with_stack: bool = False, with_modules: bool = False,
+        use_kineto: bool = False, use_cpu: bool = True, **options: Any,
+    ) -> None:  # fmt: skip
+        self.enabled = enabled
+        self.record_shapes = record_shapes
+        self.entered = False
+        self._events: list[FunctionEvent] = []
+        self._finished: EventList | None = None
+
+    def __enter__(self) -> profile:
+        if not self.enabled:
+            return self
+        if self.entered:
+            raise RuntimeError("Profiler context manager is not reentrant")
+        self.entered = True
+        self._former = switches.profiler
+        switches.profiler = self
+        push_interceptor(self._operation)
+        _active.append(self)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if not self.enabled:
+            return
+        pop_interceptor()
+        _active.remove(self)
+        switches.profiler = self._former
+        nest(self._events)
+        self._finished = EventList(sorted(self._events, key=lambda e: e.time_range.start))
+
+    # What is recorded.
+
+    def begin(self, name: str, sequence_nr: int = -1) -> FunctionEvent:
+        """Start an event."""
+        event = FunctionEvent(_next_id(), name, threading.get_ident(), time.perf_counter_ns() / 1000, sequence_nr)
+        self._events.append(event)
+        return event
+
+    def end(self, event: FunctionEvent) -> None:
+        """End an event."""
+        event.time_range.end = time.perf_counter_ns() / 1000
+
+    def _operation(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        event = self.begin(f"aten::{getattr(function, '__name__', 'operation')}")
+        if self.record_shapes:
+            event.input_shapes = [list(a.shape) if isinstance(a, Tensor) else [] for a in args]
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            self.end(event)
+        first = result[0] if isinstance(result, tuple) and result else result
+        if isinstance(first, Tensor) and first._edge is not None:
+            event.sequence_nr = first._edge[0].sequence_nr
+        return result
+
+    def evaluate(self, node: Any, run: Callable[[], Any]) -> Any:
+        """Run a node of backward inside of its two events, as PyTorch names them."""
+        outer = self.begin(f"autograd::engine::evaluate_function: {node.name()}", node.sequence_nr)
+        inner = self.begin(node.name(), node.sequence_nr)
+        try:
+            return run()
+        finally:
+            self.end(inner)
+            self.end(outer)
+
+    # What is shown.
+
+    @property
+    def function_events(self) -> EventList:
+        """The events in the order they began."""
+        if self._finished is None:
+            raise RuntimeError("Profiler didn't finish running")
+        return self._finished
+
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, **options: Any) -> EventList:
+        """Averages by name."""
+        return self.function_events.key_averages(group_by_input_shape)
+
+    def total_average(self) -> FunctionEventAvg:
+        """The sum of everything."""
+        return self.function_events.total_average()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """The time of all events, each counted once."""
+        return self.function_events.self_cpu_time_total
+
+    def table(self, *args: Any, **kwargs: Any) -> str:
+        """The events as a table."""
+        return self.function_events.table(*args, **kwargs)
+
+    def export_chrome_trace(self, path: str) -> None:
+        """Write the events for chrome://tracing."""
+        self.function_events.export_chrome_trace(path)
+
+    def __str__(self) -> str:
+        return str(self._finished) if self._finished is not None else "<unfinished torch.autograd.profile>"
+
+    __repr__ = __str__
+
+
+class record_function:
+    """Name a block of the program in the profile; also decorates functions."""
+
+    def __init__(self, name: str, args: str | None = None) -> None:
+        self.name = name
+        self.args = args
+
+    def __enter__(self) -> record_function:
+        self._profile = switches.profiler
+        if self._profile is not None:
+            self._event = self._profile.begin(self.name)
+            self._event.is_user_annotation = True
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._profile is not None:
+            self._profile.end(self._event)
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with record_function(self.name, self.args):
+                return function(*args, **kwargs)
+
+        return wrapped
+
+
+class _Marker:
+    """Markers for other tools, which do nothing on the CPU."""
+
+    def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
+        self.enabled = enabled
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+
+class emit_itt(_Marker):
+    """Accepted; nothing listens here."""
+
+
+class emit_nvtx(_Marker):
+    """Accepted; nothing listens here."""
+
+
+class EnforceUnique:
+    """Raises if a key is seen twice."""
+
+    def __init__(self) -> None:
+        self.seen: set[Any] = set()
+
+    def see(self, *key: Any) -> None:
+        """Note a key."""
+        if key in self.seen:
+            raise RuntimeError("duplicate key: " + str(key))
+        self.seen.add(key)
+
+
+class KinetoStepTracker:
+    """Counts the steps of profiled loops."""
+
+    _steps: dict[str, int] = {}
+
+    @classmethod
+    def init_step_count(cls, requester: str) -> None:
+        """Begin to count."""
+        cls._steps[requester] = 0
+
+    @classmethod
+    def increment_step(cls, requester: str) -> int:
+        """Count one more."""
+        cls._steps[requester] = cls._steps.get(requester, 0) + 1
+        return cls._steps[requester]
+
+    @classmethod
+    def current_step(cls) -> int:
+        """The highest count."""
+        return max(cls._steps.values(), default=0)
+
+
+def load_nvprof(path: str) -> EventList:
+    """Not available: there is no CUDA here."""
+    raise NotImplementedError("load_nvprof reads traces of NVIDIA's profiler, which this build cannot make")
+
+
+parse_nvprof_trace = load_nvprof

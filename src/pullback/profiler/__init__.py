@@ -1,0 +1,132 @@
+"""torch.profiler's front end over autograd's profiler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import Enum
+from typing import Any
+
+from pullback.autograd.profiler import profile as _profile
+from pullback.autograd.profiler import record_function
+
+__all__ = ["ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule", "tensorboard_trace_handler"]
+
+
+class ProfilerActivity(Enum):
+    """What can be profiled; only the CPU here."""
+
+    CPU = 0
+    CUDA = 1
+    XPU = 2
+    MTIA = 3
+
+
+class ProfilerAction(Enum):
+    """What a step of a schedule does."""
+
+    NONE = 0
+    WARMUP = 1
+    RECORD = 2
+    RECORD_AND_SAVE = 3
+
+
+def schedule(
+    *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, **options: Any
+) -> Callable[[int], ProfilerAction]:
+    """A function from the number of a step to what is done in it."""
+
+    def action(step: int) -> ProfilerAction:
+        if step < skip_first:
+            return ProfilerAction.NONE
+        step -= skip_first
+        length = wait + warmup + active
+        if repeat > 0 and step // length >= repeat:
+            return ProfilerAction.NONE
+        place = step % length
+        if place < wait:
+            return ProfilerAction.NONE
+        if place < wait + warmup:
+            return ProfilerAction.WARMUP
+        return ProfilerAction.RECORD if place < length - 1 else ProfilerAction.RECORD_AND_SAVE
+
+    return action
+
+
+def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use_gzip: bool = False) -> Callable[[Any], None]:
+    """A handler that writes the trace of each finished cycle to a folder."""
+    import os
+
+    def handler(prof: Any) -> None:
+        os.makedirs(dir_name, exist_ok=True)
+        prof.export_chrome_trace(os.path.join(dir_name, f"{worker_name or 'worker'}.{prof.step_num}.pt.trace.json"))
+
+    return handler
+
+
+class profile:
+    """Profile a block, or the steps of a loop that a schedule picks."""
+
+    def __init__(
+        self, *, activities: Iterable[ProfilerActivity] | None = None, schedule: Callable[[int], ProfilerAction] | None = None,
+        on_trace_ready: Callable[[Any], Any] | None = None, record_shapes: bool = False, **options: Any,
+    ) -> None:  # fmt: skip
+        self._schedule = schedule
+        self._on_trace_ready = on_trace_ready
+        self._record_shapes = record_shapes
+        self._current: _profile | None = None
+        self._finished: _profile | None = None
+        self.step_num = 0
+
+    def __enter__(self) -> profile:
+        self.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Begin."""
+        self._follow_schedule()
+
+    def stop(self) -> None:
+        """End, and hand the trace over."""
+        if self._current is not None:
+            self._finish()
+
+    def step(self) -> None:
+        """End one step of the loop."""
+        action = self._schedule(self.step_num) if self._schedule is not None else ProfilerAction.RECORD
+        if action is ProfilerAction.RECORD_AND_SAVE and self._current is not None:
+            self._finish()
+        self.step_num += 1
+        self._follow_schedule()
+
+    def _follow_schedule(self) -> None:
+        action = self._schedule(self.step_num) if self._schedule is not None else ProfilerAction.RECORD
+        if action in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE) and self._current is None:
+            self._current = _profile(record_shapes=self._record_shapes)
+            self._current.__enter__()
+
+    def _finish(self) -> None:
+        assert self._current is not None
+        self._current.__exit__(None, None, None)
+        self._finished, self._current = self._current, None
+        if self._on_trace_ready is not None:
+            self._on_trace_ready(self)
+
+    def _result(self) -> _profile:
+        if self._finished is None:
+            raise RuntimeError("the profiler has not finished a cycle yet")
+        return self._finished
+
+    def key_averages(self, *args: Any, **kwargs: Any) -> Any:
+        """Averages by name of the last finished cycle."""
+        return self._result().key_averages(*args, **kwargs)
+
+    def events(self) -> Any:
+        """The events of the last finished cycle."""
+        return self._result().function_events
+
+    def export_chrome_trace(self, path: str) -> None:
+        """Write the last finished cycle for chrome://tracing."""
+        self._result().export_chrome_trace(path)
