@@ -208,4 +208,6 @@ def cast_array(array: Array, dtype: DType) -> Array:
         return array
     if array.dtype.kind == "c" and dtype.kind not in "cb":
         return cast(Array, array.real).astype(dtype)
+    if array.ndim and 0 in array.strides and array.size:
+        return copy_array(array).astype(dtype)  # NumPy would put a repeated dimension last in memory
     return array.astype(dtype)

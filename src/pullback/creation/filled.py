@@ -15,6 +15,7 @@ from pullback.kernels.creation import (
     permuted_array,
     strided_array,
 )
+from pullback.modes.interception import interceptable
 from pullback.tensor.tensor import Tensor
 
 Maker = Callable[[tuple[int, ...], Any], Any]
@@ -83,21 +84,25 @@ def _like(function: str, input: Tensor, make: Maker, options: dict[str, Any]) ->
     return finish(function, array, options)
 
 
+@interceptable
 def zeros_like(input: Tensor, **options: Any) -> Tensor:
     """Zeros in the shape and dtype of `input`."""
     return _like("zeros_like", input, array_module.zeros, options)
 
 
+@interceptable
 def ones_like(input: Tensor, **options: Any) -> Tensor:
     """Ones in the shape and dtype of `input`."""
     return _like("ones_like", input, array_module.ones, options)
 
 
+@interceptable
 def empty_like(input: Tensor, **options: Any) -> Tensor:
     """Uninitialised memory in the shape and dtype of `input`."""
     return _like("empty_like", input, array_module.empty, options)
 
 
+@interceptable
 def full_like(input: Tensor, fill_value: Any, **options: Any) -> Tensor:
     """One value in the shape and dtype of `input`."""
     value = number_of("full_like", "fill_value", 2, fill_value)

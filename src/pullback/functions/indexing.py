@@ -2,7 +2,7 @@
 
 # Note [Indexing]
 Basic parts of an index (numbers, slices, None, Ellipsis) become views one after another, as PyTorch records them.
-Tensors of positions, masks, lists and arrays are collected with the dimension each stands at, and read or written by one
+Tensors of positions, masks, lists and arrays are collected with the dimension each stands at and read or written by one
 operation at the end. A number never counts as an advanced index, unlike in NumPy.
 """
 
@@ -13,6 +13,7 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.array_module import cast_array, has_internal_overlap, is_array, is_number
 from pullback.backend.dtype import int64, type_name
+from pullback.backend.logical_array import batched_mask, has_values
 from pullback.creation import tensor as tensor_of
 from pullback.graph.history import bump_version
 from pullback.kernels.creation import checked_fill
@@ -112,7 +113,7 @@ def take_apart(input: Tensor, index: Any) -> tuple[Tensor, list[Tensor], tuple[i
                 result = G.slice_view(result, dim, *bounds)
             dim, real_dim = dim + 1, real_dim + 1
         else:
-            if item._array.ndim == 0:
+            if item._array.ndim == 0 and has_values(item._array):
                 result = G.unsqueeze(result, dim)
                 found = [new_tensor(positions_of(item._array)[0])]
             else:
@@ -134,7 +135,7 @@ def _as_item(item: Any) -> Any:
         return item
     if isinstance(item, TensorBase):
         array = item._array
-        if array.ndim == 0 and array.dtype.kind in "iu":
+        if array.ndim == 0 and array.dtype.kind in "iu" and has_values(array):
             return int(array)
         return item
     if isinstance(item, bool) or (is_number(item) and getattr(getattr(item, "dtype", None), "kind", "") == "b"):
@@ -180,6 +181,8 @@ def _positions(item: Tensor, input: Tensor, dim: int) -> list[Tensor]:
     """Tensors of positions: the item itself, or one for each dimension of a mask."""
     array = item._array
     if array.dtype.kind == "b" or (array.dtype.kind == "u" and array.itemsize == 1):
+        if not has_values(array):
+            raise batched_mask()
         shape = input._array.shape[dim : dim + array.ndim]
         if shape != array.shape:
             wrong = next(i for i, n in enumerate(array.shape) if n != shape[i])
@@ -200,6 +203,9 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
     if not process.changed and not input._requires_grad and not given._requires_grad:
         _write_unrecorded(input, index, given._array)
         return
+    if isinstance(index, TensorBase) and index._array.dtype.kind == "b" and not has_values(index._array):
+        _write_where(input, index, given)
+        return
     part, positions, dims = _part_for_writing(input, index)
     if dims:
         G.index_put_(part, positions, dims, given)
@@ -207,6 +213,14 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
         G.refill_tensor_(part, given)
     else:
         part.copy_(_without_leading_ones(given, part._array.ndim))
+
+
+def _write_where(input: Tensor, mask: Any, value: Tensor) -> None:
+    """Write one number where a mask under vmap is true: the number of places differs between the examples."""
+    if value._array.ndim:
+        raise batched_mask()
+    ones = (1,) * (input._array.ndim - mask._array.ndim)
+    G.masked_fill_tensor_(input, G.view(mask, (*mask._array.shape, *ones)), value)
 
 
 def _part_for_writing(input: Tensor, index: Any) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:

@@ -11,6 +11,7 @@ from pullback.functions.shape import sizes
 from pullback.functions.view_copies import copy_of_view
 from pullback.graph.in_place import write_out
 from pullback.kernels.rearranging import repeat_interleave_counts
+from pullback.modes.interception import interceptable
 from pullback.tensor.arguments import as_int
 from pullback.tensor.tensor import Tensor, new_tensor, wrap_dim
 
@@ -116,6 +117,7 @@ def repeat_interleave(
     return G.index_select(input, at, _interleaved_positions(repeats))  # type: ignore[no-any-return]
 
 
+@interceptable
 def _interleaved_positions(repeats: Tensor) -> Tensor:
     """Position i as often as repeats[i] says."""
     counts = repeats._array

@@ -7,7 +7,11 @@ from typing import Any
 import pullback.generated as G
 from pullback.functions.grids import broadcast_tensors
 from pullback.graph.in_place import write_out
+from pullback.kernels import histograms
 from pullback.kernels import searching as kernels
+from pullback.modes.interception import interceptable
+from pullback.tensor.arguments import as_int
+from pullback.tensor.return_types import RETURN_TYPES
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
 
 
@@ -29,6 +33,7 @@ def argwhere(input: Tensor) -> Tensor:
     return G.nonzero(input)  # type: ignore[no-any-return]
 
 
+@interceptable
 def searchsorted(
     sorted_sequence: Tensor, input: Any = None, *, out_int32: bool = False, right: bool = False,
     side: str | None = None, sorter: Tensor | None = None, out: Any = None, values: Any = None,
@@ -119,3 +124,26 @@ def isin(
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each non-negative integer occurs, or the sum of its weights."""
     return G.bincount(input, weights, minlength)  # type: ignore[no-any-return]
+
+
+def histogram(
+    input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False, out: Any = None
+) -> Any:
+    """How many elements lie in each interval, and the edges of the intervals."""
+    given = bins._array if isinstance(bins, TensorBase) else as_int(bins)
+    weights = None if weight is None else weight._array
+    hist, edges = histograms.histogramdd(input._array.reshape(-1, 1), [given], range, weights, density)
+    made = RETURN_TYPES["histogram"]((new_tensor(hist), new_tensor(edges[0])))
+    return made if out is None else write_out("histogram", out, made)
+
+
+def histogramdd(
+    input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
+) -> Any:
+    """How many points (rows) lie in each box, and the edges of the boxes."""
+    points = input._array.reshape(-1, input._array.shape[-1])
+    given = [bins] * points.shape[1] if isinstance(bins, int) else list(bins)
+    known = [b._array if isinstance(b, TensorBase) else as_int(b) for b in given]
+    weights = None if weight is None else weight._array
+    hist, edges = histograms.histogramdd(points, known, range, weights, density)
+    return RETURN_TYPES["histogramdd"]((new_tensor(hist), tuple([new_tensor(e) for e in edges])))

@@ -1,0 +1,85 @@
+"""Questions about tensors and values: kinds, names, storages, positions, hashes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.backend.dtype import type_name
+from pullback.functions.memory import TypedStorage, UntypedStorage
+from pullback.functions.shape import sizes
+from pullback.kernels.histograms import unravel, xor_bits
+from pullback.tensor.arguments import wrap_dims
+from pullback.tensor.tensor import Tensor, new_tensor
+
+
+def is_storage(obj: Any, /) -> bool:
+    """Whether `obj` is a storage."""
+    return isinstance(obj, (UntypedStorage, TypedStorage))
+
+
+def is_inference(input: Tensor) -> bool:
+    """Whether the tensor was made in inference mode."""
+    return input.is_inference()
+
+
+def is_distributed(input: Tensor) -> bool:
+    """False: no tensor is spread over processes."""
+    return False
+
+
+def typename(obj: Any, /) -> str:
+    """The name of the type, of a tensor with its element type."""
+    if isinstance(obj, Tensor):
+        return type_name(obj._array.dtype)
+    kind = obj if isinstance(obj, type) else type(obj)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def detach_(input: Tensor) -> Tensor:
+    """Cut the tensor off its history, in place."""
+    return input.detach_()
+
+
+def to_dense(input: Tensor, dtype: Any = None, *, masked_grad: Any = None) -> Tensor:
+    """The tensor itself: every tensor is dense."""
+    return input if dtype is None else input.to(dtype)
+
+
+def dense_dim(input: Tensor) -> int:
+    """The number of dense dimensions: all of them."""
+    return int(input._array.ndim)
+
+
+def sparse_dim(input: Tensor) -> int:
+    """The number of sparse dimensions: none."""
+    return 0
+
+
+def module_load(input: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """What a module's parameter becomes when `other` is loaded into it."""
+    if assign:
+        return other.detach()
+    return input.copy_(other).detach()  # type: ignore[no-any-return]
+
+
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """The coordinates, in a tensor of `shape`, of positions counted in row-major order."""
+    if indices._array.dtype.kind not in "iu":
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    wanted = sizes((shape,))
+    if any(n < 0 for n in wanted):
+        raise ValueError(f"'shape' cannot have negative values, but got {wanted}")
+    return tuple([new_tensor(part) for part in unravel(indices._array, wanted)])
+
+
+def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Tensor:
+    """The exclusive or of the elements' bits over dimensions."""
+    if mode != 0:
+        raise RuntimeError(f"hash_tensor: Unknown mode {mode}: 0 is the exclusive or of the bits")
+    if input._array.size == 0 and dim in ((), None):
+        raise RuntimeError(
+            "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
+            "the 'dim' argument."
+        )
+    dims = wrap_dims(dim, input._array.ndim) or ()
+    return new_tensor(xor_bits(input._array, dims, keepdim))

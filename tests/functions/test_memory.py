@@ -1,0 +1,99 @@
+"""Storages, other libraries' memory, sizes changed in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback
+
+
+def test_views_lie_in_one_storage() -> None:
+    base = pullback.arange(6.0)
+    view = base[2:]
+    assert view.untyped_storage().data_ptr() == base.untyped_storage().data_ptr()
+    assert view.data_ptr() == base.data_ptr() + 2 * base.element_size()
+    assert (view.storage_offset(), view.untyped_storage().nbytes()) == (2, 24)
+
+
+def test_tensor_and_array_share_memory_both_ways() -> None:
+    array = np.zeros(3)
+    tensor = pullback.from_numpy(array)
+    tensor[0] = 1
+    array[1] = 2
+    assert tensor.tolist() == array.tolist() == [1.0, 2.0, 0.0]
+    assert tensor._version == 1
+
+
+def test_dlpack_shares_memory_both_ways() -> None:
+    array = np.zeros(2)
+    pullback.from_dlpack(array)[0] = 1.0
+    tensor = pullback.zeros(2)
+    np.from_dlpack(tensor)
+    pullback.from_dlpack(pullback.utils.dlpack.to_dlpack(tensor))[1] = 2.0
+    assert (array.tolist(), tensor.tolist()) == ([1.0, 0.0], [0.0, 2.0])
+    assert tensor.__dlpack_device__() == (1, 0)
+
+
+def test_dlpack_refuses_a_tensor_that_requires_grad() -> None:
+    with pytest.raises(BufferError, match="Can't export tensors that require gradient"):
+        np.from_dlpack(pullback.ones(2, requires_grad=True))
+
+
+def test_buffer_is_shared() -> None:
+    buffer = bytearray(4)
+    pullback.frombuffer(buffer, dtype=pullback.uint8)[1] = 7
+    assert bytes(buffer) == b"\x00\x07\x00\x00"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"offset": 8}, "offset .* must be non-negative and no greater than buffer length"),
+        ({"count": 9}, "requested buffer length .* must not be greater than actual buffer length"),
+        ({"offset": 1}, "must be a multiple of element size"),
+    ],
+)
+def test_buffer_of_another_length_is_refused(options: dict[str, int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        pullback.frombuffer(bytearray(8), dtype=pullback.int32, **options)
+
+
+def test_resize_stays_on_its_storage_while_it_fits() -> None:
+    tensor = pullback.arange(4)
+    address = tensor.data_ptr()
+    assert tensor.resize_(2, 2).tolist() == [[0, 1], [2, 3]]
+    assert tensor.data_ptr() == address
+    assert tensor.resize_(5)[:4].tolist() == [0, 1, 2, 3]
+
+
+def test_resize_refuses_a_tensor_that_requires_grad() -> None:
+    with pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
+        pullback.ones(2, requires_grad=True).resize_(3)
+
+
+def test_set_makes_a_tensor_see_other_memory() -> None:
+    source = pullback.arange(6.0)
+    tensor = pullback.zeros(1).set_(source, 1, (2,), (2,))
+    assert tensor.tolist() == [1.0, 3.0]
+    tensor[0] = 9.0
+    assert source[1] == 9.0
+
+
+def test_elements_can_be_mapped_by_a_function() -> None:
+    tensor = pullback.tensor([1.0, 2.0])
+    assert tensor.apply_(lambda value: value + 1).tolist() == [2.0, 3.0]
+    assert tensor.map_(pullback.tensor([10.0, 20.0]), lambda a, b: a * b).tolist() == [20.0, 60.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"), [("FloatTensor", "float32"), ("LongTensor", "int64"), ("BoolTensor", "bool")]
+)
+def test_old_tensor_type_makes_and_recognises_tensors(name: str, dtype: str) -> None:
+    kind: Any = getattr(pullback, name)
+    tensor = kind([1, 0])
+    assert tensor.dtype is getattr(pullback, dtype)
+    assert isinstance(tensor, kind)
+    assert not isinstance(pullback.zeros(1, dtype=pullback.int8), kind)
