@@ -32,9 +32,10 @@ def relu_grad(grad: Array, result: Array) -> Array:
     return drop_where(result <= 0, grad)
 
 
-@_in_float32
 def sigmoid(input: Array) -> Array:
     """Compute 1 / (1 + exp(-input))."""
+    if input.dtype.itemsize == 2:
+        return sigmoid(input.astype(np.float32)).astype(input.dtype)
     return 1 / (1 + np.exp(-input))
 
 
