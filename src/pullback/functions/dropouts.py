@@ -7,12 +7,14 @@ import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
 from pullback.creation import empty, empty_like
 from pullback.graph.in_place import in_place
+from pullback.modes.interception import interceptable
 from pullback.tensor.tensor import Tensor
 
 # The value that a self-normalizing network's units take at minus infinity.
 _ALPHA = 1.7580993408473766
 
 
+@interceptable
 def dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Set each element to zero with probability `p` and scale the rest by 1 / (1 - p).
 
@@ -24,41 +26,49 @@ def dropout(input: Tensor, p: float, train: bool) -> Tensor:
     return _drop(input, p, train, feature=False, alpha=False)
 
 
+@interceptable
 def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     """As `dropout`, in place."""
     return _drop(input, p, train, feature=False, alpha=False, inplace=True)
 
 
+@interceptable
 def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Set whole channels of (N, C, ...) to zero."""
     return _drop(input, p, train, feature=True, alpha=False)
 
 
+@interceptable
 def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     """As `feature_dropout`, in place."""
     return _drop(input, p, train, feature=True, alpha=False, inplace=True)
 
 
+@interceptable
 def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Drop elements to the value that keeps mean and variance of a self-normalizing network."""
     return _drop(input, p, train, feature=False, alpha=True)
 
 
+@interceptable
 def alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     """As `alpha_dropout`, in place."""
     return _drop(input, p, train, feature=False, alpha=True, inplace=True)
 
 
+@interceptable
 def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """As `alpha_dropout`, for whole channels of (N, C, ...)."""
     return _drop(input, p, train, feature=True, alpha=True)
 
 
+@interceptable
 def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     """As `feature_alpha_dropout`, in place."""
     return _drop(input, p, train, feature=True, alpha=True, inplace=True)
 
 
+@interceptable
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """As `dropout`, with the mask of what was kept."""
     mask = empty_like(input, dtype=None)

@@ -106,6 +106,8 @@ def _transposed(
     result = np.zeros((batch, out_channels, *inner), x.dtype)
     if not result.size or not x.size:
         return result
+    if channels == groups == out_channels:
+        return _depthwise_transposed(x, w, stride, dilation, sizes)[crop]
     matrix = w.reshape(groups, channels // groups, -1).transpose(0, 2, 1)
     places = math.prod(counts)
     step = _samples_per_chunk(math.prod(kernel) * out_channels * places)
@@ -116,6 +118,31 @@ def _transposed(
         windows = windows.transpose(1 + dims, *range(1 + dims), *range(2 + dims, 2 + 2 * dims))
         result[start : start + step] = add_windows(windows, sizes, stride, dilation)[crop]
     return result
+
+
+def _depthwise_transposed(x: Array, w: Array, stride: Shape, dilation: Shape, sizes: Shape) -> Array:
+    """The adjoint of `_depthwise`: the gradient, times each weight, added where the weight had read."""
+    total = np.zeros((*x.shape[:2], *sizes), x.dtype)
+    term = np.empty(x.shape[1:], x.dtype)
+    tail = (1,) * len(sizes)
+    for offset, places in offset_slices(w.shape[2:], stride, dilation, x.shape[2:]):
+        factor = w[(slice(None), 0, *offset)].reshape(-1, *tail)
+        for sample, target in zip(x, total, strict=True):
+            np.multiply(sample, factor, out=term)
+            target[(slice(None), *places)] += term
+    return total
+
+
+def _depthwise_grad_weight(
+    padded: Array, g: Array, weight_shape: Shape, stride: Shape, dilation: Shape
+) -> Array:
+    """For each weight the product of the gradient with what the weight had read, summed per channel."""
+    total = np.zeros(weight_shape, g.dtype)
+    flat = (*g.shape[:2], -1)
+    for offset, places in offset_slices(weight_shape[2:], stride, dilation, g.shape[2:]):
+        read = padded[(slice(None), slice(None), *places)].conj().reshape(flat)
+        total[(slice(None), 0, *offset)] = np.einsum("ncl,ncl->c", g.reshape(flat), read)
+    return total
 
 
 def convolution_grad_weight(
@@ -129,6 +156,9 @@ def convolution_grad_weight(
     total = np.zeros((groups, out_channels // groups, channels // groups * math.prod(kernel)), x.dtype)
     if not total.size or not g.size:
         return np.zeros(weight_shape, input.dtype)
+    if channels == groups == out_channels:
+        weight = _depthwise_grad_weight(pad_with(x, padding), g, weight_shape, stride, dilation)
+        return weight.astype(input.dtype, copy=False)
     step = _samples_per_chunk(math.prod(kernel) * channels * math.prod(counts))
     for start in range(0, batch, step):
         columns = _columns(x[start : start + step], kernel, stride, padding, dilation, counts, groups)

@@ -11,8 +11,8 @@ from itertools import product
 
 import numpy as np
 
-from pullback.kernels.pooling import put_in_planes
 from pullback.kernels.accumulation import widened
+from pullback.kernels.embeddings import add_rows
 from pullback.typing import Array, Shape
 
 _A = -0.75
@@ -49,15 +49,35 @@ def _sample(input: Array, grid: Array, mode: int, padding_mode: int, align_corne
     x, points = widened(input), grid_points(widened(grid), sizes, mode, padding_mode, align_corners)
     low = _whole(points, mode)
     part = points - low
-    total = np.zeros((*input.shape[:2], *grid.shape[1:-1]), x.dtype)
+    total = np.zeros((points.size // len(sizes), input.shape[1]), x.dtype)
+    pixels = _pixels(x)
     for corner in product(polynomials_of(mode), repeat=len(sizes)):
         offsets = tuple([offset for offset, _ in corner])
-        values = take_points(x, point_positions(points, sizes, offsets, mode, padding_mode, align_corners))
-        weight = np.ones((), x.dtype)
+        positions = point_positions(points, sizes, offsets, mode, padding_mode, align_corners)
+        weight = (positions >= 0).astype(x.dtype)
         for axis, (_, coefficients) in enumerate(corner):
             weight = weight * np.polyval(coefficients, part[..., axis])
-        total += values * weight[:, None] if weight.ndim else values
-    return total.astype(input.dtype, copy=False)
+        values = np.take(pixels, _rows(positions, sizes), 0)
+        values *= weight.reshape(-1, 1)
+        total += values
+    return _images(total, points.shape[:-1]).astype(input.dtype, copy=False)
+
+
+def _pixels(input: Array) -> Array:
+    """(N, C, *sizes) as one row of channels per pixel: a point then reads whole rows."""
+    flat = input.reshape(*input.shape[:2], -1)
+    return flat.transpose(0, 2, 1).reshape(-1, input.shape[1])
+
+
+def _images(rows: Array, shape: Shape) -> Array:
+    """Rows of channels, one per place of (N, *out), as (N, C, *out)."""
+    return rows.reshape(shape[0], -1, rows.shape[1]).transpose(0, 2, 1).reshape(shape[0], rows.shape[1], *shape[1:])
+
+
+def _rows(positions: Array, sizes: Shape) -> Array:
+    """Positions in each sample's plane as rows of `_pixels`; those outside name some row."""
+    starts = np.arange(len(positions)) * math.prod(sizes)
+    return (np.maximum(positions.reshape(len(positions), -1), 0) + starts[:, None]).reshape(-1)
 
 
 def _whole(points: Array, mode: int) -> Array:
@@ -141,21 +161,20 @@ def point_positions(
 
 def take_points(input: Array, positions: Array) -> Array:
     """The values of (N, C, *sizes) at the flat positions (N, *out): (N, C, *out), zero where the position is -1."""
-    batch, channels = input.shape[:2]
-    flat = positions.reshape(batch, 1, -1)
-    values = np.take_along_axis(input.reshape(batch, channels, -1), np.maximum(flat, 0), 2)
-    if (flat < 0).any():
-        values = np.where(flat < 0, 0, values)
-    return values.reshape(batch, channels, *positions.shape[1:]).astype(input.dtype, copy=False)
+    values = np.take(_pixels(input), _rows(positions, input.shape[2:]), 0)
+    values[positions.reshape(-1) < 0] = 0
+    return _images(values, positions.shape)
 
 
 def put_points(input: Array, positions: Array, sizes: Shape) -> Array:
     """The adjoint of `take_points`: add the values at their positions in planes of `sizes`."""
-    batch, channels = input.shape[:2]
-    flat = np.broadcast_to(positions.reshape(batch, 1, -1), (batch, channels, math.prod(positions.shape[1:])))
-    values = np.where(flat < 0, 0, input.reshape(flat.shape)).astype(input.dtype, copy=False)
-    planes = put_in_planes(values, np.maximum(flat, 0), (math.prod(sizes),))
-    return planes.reshape(batch, channels, *sizes)
+    values = _pixels(input)
+    inside = positions.reshape(-1) >= 0
+    rows = _rows(positions, sizes)
+    if not inside.all():
+        values, rows = values[inside], rows[inside]
+    total = add_rows(values, rows, len(positions) * math.prod(sizes))
+    return _images(total, (len(positions), *sizes))
 
 
 def affine_grid_generator(theta: Array, size: Shape, align_corners: bool) -> Array:

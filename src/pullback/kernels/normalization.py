@@ -10,6 +10,10 @@ from pullback.kernels.accumulation import require_floating, widened
 from pullback.typing import Array, Shape
 
 
+# Elements of rows that are treated together, which bounds temporary memory; smaller parts are not faster (measured).
+_CHUNK = 2**20
+
+
 def native_layer_norm(
     input: Array, normalized_shape: Shape, weight: Array | None, bias: Array | None, eps: float
 ) -> tuple[Array, Array, Array]:
@@ -17,25 +21,36 @@ def native_layer_norm(
     require_floating("LayerNormKernelImpl", input)
     lead = input.shape[: input.ndim - len(normalized_shape)]
     rows = widened(input).reshape(math.prod(lead), math.prod(normalized_shape))
-    normalized, mean, rstd = _normalize_rows(rows, eps)
-    if weight is not None:
-        normalized *= weight.reshape(-1)
-    if bias is not None:
-        normalized += bias.reshape(-1)
+    factor, shift = (None if p is None else widened(p).reshape(-1) for p in (weight, bias))
+    normalized, mean, rstd = _normalize_rows(rows, eps, factor, shift)
     kept = lead + (1,) * len(normalized_shape)
     result = normalized.reshape(input.shape).astype(input.dtype, copy=False)
     return result, mean.reshape(kept), rstd.reshape(kept)
 
 
-def _normalize_rows(rows: Array, eps: float) -> tuple[Array, Array, Array]:
-    """Rows with mean 0 and variance 1, their means and reciprocal standard deviations, as columns."""
-    count = rows.shape[1]
-    mean = _row_means(rows)
-    centered = rows - mean
-    variance = np.einsum("ij,ij->i", centered, centered)[:, None] / rows.dtype.type(max(count, 1))
-    rstd = 1 / np.sqrt(variance + rows.dtype.type(eps))
-    centered *= rstd
-    return centered, mean, rstd
+def _chunks(rows: Array) -> list[slice]:
+    step = max(1, _CHUNK // max(1, rows.shape[1]))
+    return [slice(start, start + step) for start in range(0, len(rows), step)]
+
+
+def _normalize_rows(
+    rows: Array, eps: float, factor: Array | None = None, shift: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """Rows with mean 0 and variance 1 (times `factor` plus `shift`), their means and reciprocal deviations as columns."""
+    count = rows.dtype.type(max(rows.shape[1], 1))
+    result = np.empty(rows.shape, rows.dtype)
+    mean, rstd = np.empty((len(rows), 1), rows.dtype), np.empty((len(rows), 1), rows.dtype)
+    for part in _chunks(rows):
+        mean[part] = _row_means(rows[part])
+        centered = np.subtract(rows[part], mean[part], out=result[part])
+        variance = np.einsum("ij,ij->i", centered, centered)[:, None] / count
+        rstd[part] = 1 / np.sqrt(variance + rows.dtype.type(eps))
+        centered *= rstd[part]
+        if factor is not None:
+            centered *= factor
+        if shift is not None:
+            centered += shift
+    return result, mean, rstd
 
 
 def _row_means(rows: Array) -> Array:
@@ -50,23 +65,34 @@ def layer_norm_back(
     """The gradients of a layer norm with respect to its input and its weight."""
     count = math.prod(normalized_shape)
     rows, g = widened(input).reshape(-1, count), widened(grad).reshape(-1, count)
-    scale = rstd.reshape(-1, 1)
-    normalized = (rows - mean.reshape(-1, 1)) * scale
-    to_weight = None
-    if weight is not None:
-        to_weight = np.einsum("ij,ij->j", g, normalized).reshape(normalized_shape).astype(weight.dtype, copy=False)
-        g = g * weight.reshape(-1)
-    return _normalization_back(g, normalized, scale).reshape(input.shape).astype(input.dtype, copy=False), to_weight
+    factor = None if weight is None else widened(weight).reshape(-1)
+    to_input, to_weight = _normalization_back(g, rows, mean.reshape(-1, 1), rstd.reshape(-1, 1), factor)
+    to_input = to_input.reshape(input.shape).astype(input.dtype, copy=False)
+    return to_input, None if weight is None else to_weight.reshape(normalized_shape).astype(weight.dtype, copy=False)
 
 
-def _normalization_back(g: Array, normalized: Array, scale: Array) -> Array:
-    """scale * (g - mean(g) - normalized * mean(g * normalized)) of each row; overwrites `normalized`."""
-    along = np.einsum("ij,ij->i", g, normalized)[:, None] / g.dtype.type(max(g.shape[1], 1))
-    normalized *= -along
-    normalized += g
-    normalized -= _row_means(g)
-    normalized *= scale
-    return normalized
+def _normalization_back(
+    g: Array, rows: Array, mean: Array | None, scale: Array, factor: Array | None
+) -> tuple[Array, Array]:
+    """The gradients of rows and of the factor of normalized rows; without `mean` rows were only scaled.
+
+    With n = (rows - mean) * scale and h = g * factor: scale * (h - mean(h) - n * mean(h * n)), and the sum of g * n.
+    """
+    count = g.dtype.type(max(g.shape[1], 1))
+    result, to_factor = np.empty(rows.shape, rows.dtype), np.zeros(rows.shape[1], rows.dtype)
+    for part in _chunks(rows):
+        n = result[part]
+        np.multiply(rows[part] if mean is None else rows[part] - mean[part], scale[part], out=n)
+        h = g[part]
+        if factor is not None:
+            to_factor += np.ones(len(h), h.dtype) @ (h * n)
+            h = h * factor
+        n *= np.einsum("ij,ij->i", h, n)[:, None] / -count
+        n += h
+        if mean is not None:
+            n -= _row_means(h)
+        n *= scale[part]
+    return result, to_factor
 
 
 def batch_norm_training(
@@ -152,14 +178,14 @@ def group_norm_back(
     grad: Array, input: Array, mean: Array, rstd: Array, weight: Array | None, group: int, eps: float
 ) -> tuple[Array, Array]:
     """The gradients of a group norm with respect to its input and its weight."""
-    rows, g = widened(input).reshape(mean.size, -1), widened(grad)
+    x, g = widened(input), widened(grad)
     scale = rstd.reshape(-1, 1)
-    normalized = (rows - mean.reshape(-1, 1)) * scale
-    to_weight = _channel_products(g, normalized.reshape(input.shape))
+    normalized = ((x.reshape(mean.size, -1) - mean.reshape(-1, 1)) * scale).reshape(input.shape)
+    to_weight = _channel_products(g, normalized)
     if weight is not None:
-        g = g * _as_channels(weight, input)
+        g = g * _as_channels(widened(weight), input)
         to_weight = to_weight.astype(weight.dtype, copy=False)
-    to_input = _normalization_back(g.reshape(mean.size, -1), normalized, scale)
+    to_input, _ = _normalization_back(g.reshape(mean.size, -1), x.reshape(mean.size, -1), mean.reshape(-1, 1), scale, None)
     return to_input.reshape(input.shape).astype(input.dtype, copy=False), to_weight
 
 
@@ -187,14 +213,7 @@ def rms_norm_back(
     """The gradients of an RMS norm with respect to its input and its weight."""
     count = math.prod(normalized_shape)
     rows, g = widened(input).reshape(-1, count), widened(grad).reshape(-1, count)
-    scale = _root_mean_square(rows, eps)
-    normalized = rows * scale
-    to_weight = None
-    if weight is not None:
-        to_weight = np.einsum("ij,ij->j", g, normalized).reshape(normalized_shape).astype(weight.dtype, copy=False)
-        g = g * weight.reshape(-1)
-    along = np.einsum("ij,ij->i", g, normalized)[:, None] / g.dtype.type(max(count, 1))
-    normalized *= -along
-    normalized += g
-    normalized *= scale
-    return normalized.reshape(input.shape).astype(input.dtype, copy=False), to_weight
+    factor = None if weight is None else widened(weight).reshape(-1)
+    to_input, to_weight = _normalization_back(g, rows, None, _root_mean_square(rows, eps), factor)
+    to_input = to_input.reshape(input.shape).astype(input.dtype, copy=False)
+    return to_input, None if weight is None else to_weight.reshape(normalized_shape).astype(weight.dtype, copy=False)

@@ -35,11 +35,28 @@ def constant_pad_nd(input: Array, pad: Shape, value: Scalar = 0) -> Array:
 
 def edge_pad(input: Array, pad: Shape, mode: str) -> Array:
     """Pad the last dimensions from the input itself: 'reflect', 'replicate' or 'circular'; negative sizes crop."""
-    result = input
-    for d, (before, after) in _padded_dims(input, pad):
-        if before or after:
+    dims = _padded_dims(input, pad)
+    if any(n < 0 for n in pad):
+        result = input
+        for d, (before, after) in dims:
             result = np.take(result, _sources(input.shape[d], before, after, mode), d)
-    return result.copy() if result is input else result
+        return result
+    sizes, middle = list(input.shape), [slice(None)] * input.ndim
+    for d, (before, after) in dims:
+        middle[d] = slice(before, before + sizes[d])
+        sizes[d] += before + after
+    result = np.empty(sizes, input.dtype)
+    result[tuple(middle)] = input
+    for d, (before, after) in dims:
+        # Dimensions done before this one are whole, those after it still lack their edges.
+        place = list(middle)
+        sources = _sources(input.shape[d], before, after, mode) + before
+        for edge in (slice(0, before), slice(before + input.shape[d], sizes[d])):
+            if edge.start < edge.stop:
+                place[d] = edge
+                result[tuple(place)] = result[(*middle[:d], sources[edge], *middle[d + 1 :])]
+        middle[d] = slice(None)
+    return result
 
 
 def _padded_dims(input: Array, pad: Shape) -> list[tuple[int, tuple[int, int]]]:

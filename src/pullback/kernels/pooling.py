@@ -48,17 +48,17 @@ def _max_pool(
     counts = pooled_sizes(sizes, kernel, stride, padding, dilation, ceil_mode)
     padded = _pad_for(input, counts, kernel, stride, padding, dilation, _lowest(input))
     best: Array = np.full((*input.shape[:-dims], *counts), _lowest(input), input.dtype)
-    winner = np.empty(best.shape, np.int16 if math.prod(kernel) < 2**15 else np.int64)
+    winner = np.empty(best.shape, np.int8 if math.prod(kernel) < 2**7 else np.int32)
     winner[...] = _first_offsets(counts, kernel, stride, padding, dilation)
-    floating = input.dtype.kind not in "iub"
+    has_nan = input.dtype.kind not in "iub" and bool(np.isnan(np.min(input, initial=0)))
     for number, (_, places) in enumerate(offset_slices(kernel, stride, dilation, counts)):
-        candidate = padded[(..., *places)]
-        larger = ~(candidate <= best) if floating else candidate > best
-        if floating:
-            larger &= best == best  # a NaN stays, whatever follows
-            larger |= candidate != candidate
-        np.copyto(best, candidate, where=larger)
-        winner[larger] = number
+        candidate = np.ascontiguousarray(padded[(..., *places)])
+        larger = candidate > best
+        if has_nan:
+            larger |= candidate != candidate  # a NaN wins, and nothing is larger than it
+        np.maximum(best, candidate, out=best)
+        # Numbers grow, so the last winner has the largest: no branch for each element.
+        np.maximum(winner, larger.astype(winner.dtype) * winner.dtype.type(number), out=winner)
     return best, _plane_positions(winner, sizes, counts, kernel, stride, padding, dilation)
 
 
