@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pullback.backend import random as draw
 import pullback.generated as G
+from pullback.backend import random as draw
 from pullback.backend.dtype import scalar_type_name
 from pullback.creation import empty, empty_like
 from pullback.graph.in_place import in_place
@@ -80,9 +80,7 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     return G.mul(G.mul(input, mask), scale), G.to_integer(mask, bool)
 
 
-def _drop(
-    input: Tensor, p: float, train: bool, *, feature: bool, alpha: bool, inplace: bool = False
-) -> Tensor:
+def _drop(input: Tensor, p: float, train: bool, *, feature: bool, alpha: bool, inplace: bool = False) -> Tensor:
     if not 0 <= p <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
     if p == 0 or not train or not input._array.size:

@@ -43,10 +43,20 @@ def getitem(input: Tensor, index: Any) -> Tensor:
         return G.unsqueeze(input, 0)  # type: ignore[no-any-return]
     if index is Ellipsis:
         return G.alias(input)  # type: ignore[no-any-return]
+    if not process.changed and _is_mask_of(index, input) and not input._requires_grad:
+        return new_tensor(input._array[index._array])
     result, positions, dims = take_apart(input, index)
     if dims:
         return G.index(result, positions, dims)  # type: ignore[no-any-return]
     return G.alias(result) if result is input else result
+
+
+def _is_mask_of(index: Any, input: Tensor) -> bool:
+    """Whether an index is one mask over the leading dimensions, which NumPy reads and writes faster than positions."""
+    if not isinstance(index, TensorBase):
+        return False
+    mask = index._array
+    return mask.dtype.kind == "b" and mask.ndim > 0 and mask.shape == input._array.shape[: mask.ndim]
 
 
 def _checked_position(input: Tensor, dim: int, position: int, real_dim: int) -> int:
@@ -258,6 +268,10 @@ def _write_unrecorded(input: Tensor, index: Any, values: Any) -> None:
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."
         )
+    if values.ndim == 0 and _is_mask_of(index, input):
+        array[index._array] = cast_array(values, array.dtype)
+        bump_version(input)
+        return
     alias = new_tensor(array)
     part, positions, dims = _part_for_writing(alias, index)
     target = part._array

@@ -12,6 +12,7 @@ from pullback.creation import _sizes, empty_like, wrap
 from pullback.graph.history import bump_version, check_in_place, gradient_edge, rebase_history
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
+from pullback.modes.interception import interceptable
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_int, as_numpy_dtype
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -36,6 +37,7 @@ def _one(size: Any) -> tuple[Any, ...]:
     return tuple(size) if isinstance(size, (tuple, list)) else (size,)
 
 
+@interceptable
 def rand(*size: Any, **options: Any) -> Tensor:
     """Uniform numbers from [0, 1).
 
@@ -49,6 +51,7 @@ def rand(*size: Any, **options: Any) -> Tensor:
     return _made("rand", draw.uniform(shape, dtype, generator=options.get("generator")), options)
 
 
+@interceptable
 def randn(*size: Any, **options: Any) -> Tensor:
     """Standard normal numbers.
 
@@ -64,6 +67,7 @@ def randn(*size: Any, **options: Any) -> Tensor:
     return _made("randn", draw.normal(shape, dtype, generator=options.get("generator")), options)
 
 
+@interceptable
 def randint(*args: Any, **options: Any) -> Tensor:
     """Integers from [low, high): `randint(high, size)` or `randint(low, high, size)`."""
     low, high = options.pop("low", 0), options.pop("high", None)
@@ -88,6 +92,7 @@ def randint(*args: Any, **options: Any) -> Tensor:
     return _made("randint", array, options)
 
 
+@interceptable
 def randperm(n: int, **options: Any) -> Tensor:
     """A random permutation of 0 .. n-1."""
     dtype = as_numpy_dtype(options.get("dtype"))
@@ -96,6 +101,7 @@ def randperm(n: int, **options: Any) -> Tensor:
     return _made("randperm", array, options)
 
 
+@interceptable
 def rand_like(input: Tensor, **options: Any) -> Tensor:
     """Uniform numbers in the shape of `input`."""
     made = empty_like(input, dtype=options.get("dtype"), memory_format=options.get("memory_format"))
@@ -103,6 +109,7 @@ def rand_like(input: Tensor, **options: Any) -> Tensor:
     return _made("rand_like", made._array, options)
 
 
+@interceptable
 def randn_like(input: Tensor, **options: Any) -> Tensor:
     """Standard normal numbers in the shape of `input`."""
     made = empty_like(input, dtype=options.get("dtype"), memory_format=options.get("memory_format"))
@@ -110,6 +117,7 @@ def randn_like(input: Tensor, **options: Any) -> Tensor:
     return _made("randn_like", made._array, options)
 
 
+@interceptable
 def randint_like(input: Tensor, *bounds: Any, **options: Any) -> Tensor:
     """Integers from [low, high) in the shape and dtype of `input`."""
     low = options.pop("low", 0)
@@ -120,6 +128,7 @@ def randint_like(input: Tensor, *bounds: Any, **options: Any) -> Tensor:
     return _made("randint_like", made._array, options)
 
 
+@interceptable
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **options: Any) -> Tensor:
     """Normal numbers with given means and standard deviations."""
     generator = options.pop("generator", None)
@@ -141,6 +150,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **options: Any) ->
     return _made("normal", draw.normal(shape, tensors[0].dtype, *arrays, generator), options)
 
 
+@interceptable
 def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = None, out: Any = None) -> Tensor:
     """Zeros and ones, with `input` as the probability of a one."""
     if p is not None:
@@ -153,6 +163,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = Non
     return result if out is None else write_out("bernoulli", out, result)  # type: ignore[no-any-return]
 
 
+@interceptable
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None, out: Any = None
 ) -> Tensor:
@@ -161,6 +172,7 @@ def multinomial(
     return result if out is None else write_out("multinomial", out, result)  # type: ignore[no-any-return]
 
 
+@interceptable
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Poisson numbers with the rates in `input`."""
     result = new_tensor(draw.poisson(input._array, generator))
@@ -169,6 +181,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     return result
 
 
+@interceptable
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """Numbers of successes among `count` trials."""
     return new_tensor(draw.binomial(count._array, prob._array, generator))
@@ -221,17 +234,20 @@ def _plain(value: Any) -> Any:
     return value._array if isinstance(value, Tensor) else value
 
 
+@interceptable
 def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with normal numbers."""
     return _fill(input, "NormalBackward0", lambda a: draw.normal_(a, mean, std, generator))
 
 
+@interceptable
 def uniform_(input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None, **bounds: float) -> Tensor:
     """Fill with uniform numbers."""
     low = bounds.get("from", bounds.get("a", from_))
     return _fill(input, "UniformBackward0", lambda a: draw.uniform_(a, low, bounds.get("b", to), generator))
 
 
+@interceptable
 def random_(input: Tensor, *bounds: Any, generator: Generator | None = None, **named: Any) -> Tensor:
     """Fill with integers: of the dtype's whole range, below `to`, or from [from, to)."""
     low, high = named.get("from"), named.get("to")
@@ -242,26 +258,31 @@ def random_(input: Tensor, *bounds: Any, generator: Generator | None = None, **n
     return _fill(input, "RandomBackward0", lambda a: draw.random_(a, low, high, generator))
 
 
+@interceptable
 def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill with zeros and ones."""
     return _fill(input, "BernoulliBackward1", lambda a: draw.bernoulli_(a, _plain(p), generator))
 
 
+@interceptable
 def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with exponentially distributed numbers."""
     return _fill(input, "ExponentialBackward0", lambda a: draw.exponential_(a, lambd, generator))
 
 
+@interceptable
 def cauchy_(input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with Cauchy numbers."""
     return _fill(input, "CauchyBackward0", lambda a: draw.cauchy_(a, median, sigma, generator))
 
 
+@interceptable
 def log_normal_(input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with log-normal numbers."""
     return _fill(input, "LogNormalBackward0", lambda a: draw.log_normal_(a, mean, std, generator))
 
 
+@interceptable
 def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Fill with geometrically distributed numbers."""
     return _fill(input, "GeometricBackward0", lambda a: draw.geometric_(a, p, generator))

@@ -76,11 +76,24 @@ def update_tangents(input: Any, result: Any) -> None:
             current.copy_(new)
 
 
+class InPlaceForm:
+    """The in-place form of a function that has none under a name of its own, as interceptors see it."""
+
+    def __init__(self, out_of_place: Callable[..., Any]) -> None:
+        self.out_of_place = out_of_place
+        self.__name__ = f"{out_of_place.__name__}_"
+        self.__module__ = out_of_place.__module__
+
+    def __call__(self, input: Any, *args: Any, **kwargs: Any) -> Any:
+        return in_place(self.out_of_place, input, *args, **kwargs)
+
+
 def _named(function: Callable[..., Any]) -> Callable[..., Any]:
     """The in-place function itself, as interceptors know it."""
     import sys
 
-    return getattr(sys.modules[function.__module__], f"{function.__name__}_", function)  # type: ignore[no-any-return]
+    named = getattr(sys.modules[function.__module__], f"{function.__name__}_", None)
+    return named if named is not None else InPlaceForm(function)
 
 
 def alias_of(tensor: Any) -> Tensor:
@@ -135,6 +148,12 @@ def adopt_result(input: Any, alias: Tensor, result: Tensor) -> None:
 
 def write_out(name: str, out: Any, result: Any) -> Any:
     """Copy results into the tensors given as `out=`, resizing them where PyTorch does."""
+    if process.changed and switches.interceptors:
+        from pullback.modes.interception import intercept
+
+        taken = intercept(write_out, (name, out, result))
+        if taken is not NotImplemented:
+            return taken
     if isinstance(result, tuple):
         for target, value in zip(out, result, strict=True):
             write_out(name, target, value)

@@ -208,6 +208,12 @@ class Tensor(TensorBase):
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set `requires_grad` and return the tensor."""
+        if switches.transforms and requires_grad:
+            raise RuntimeError(
+                "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside "
+                "of a function being transformed by a functorch transform. This is unsupported, please attempt to use the "
+                "functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of it."
+            )
         self._set_requires_grad(requires_grad)
         return self
 

@@ -1,0 +1,62 @@
+"""LogicalArray: the array of one example of a batch, which has a shape and a dtype but gives no values away."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pullback.typing import Array
+
+_MESSAGE = (
+    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow, or in a function that reads "
+    "its values while they are batched. We don't support that yet: each example has its own values. Compute with tensor "
+    "operations (for example where instead of if), or do this outside of vmap."
+)
+
+
+def _refuse(*args: Any, **kwargs: Any) -> NoReturn:
+    raise RuntimeError(_MESSAGE)
+
+
+class LogicalArray(np.ndarray[Any, Any]):
+    """What `BatchedTensor._array` is: geometry for the functions that ask for it, an error for those that read values."""
+
+    __array_ufunc__ = _refuse  # type: ignore[assignment]  # it never returns
+    __array_function__ = _refuse
+    __getitem__ = _refuse
+    __setitem__ = _refuse
+    __bool__ = _refuse
+    __int__ = _refuse
+    __float__ = _refuse
+    __complex__ = _refuse
+    __index__ = _refuse
+    __iter__ = _refuse
+    item = _refuse
+    tolist = _refuse
+    astype = _refuse
+    copy = _refuse
+    sum = _refuse  # type: ignore[assignment]  # an overloaded method of ndarray
+    reshape = _refuse  # type: ignore[assignment]
+    ravel = _refuse  # type: ignore[assignment]
+    tobytes = _refuse
+
+
+def first_example(batch: Array) -> Array:
+    """The geometry of one example of `batch`, whose first dimension counts the examples."""
+    if batch.shape[0]:
+        return np.ndarray.__getitem__(batch, (0, ...)).view(LogicalArray)
+    return np.empty(batch.shape[1:], batch.dtype).view(LogicalArray)
+
+
+def has_values(array: Array) -> bool:
+    """Whether `array` is more than the geometry of an example."""
+    return not isinstance(array, LogicalArray)
+
+
+def batched_mask() -> RuntimeError:
+    """What is wrong with an index that is a mask of truth values of its own for each example."""
+    return RuntimeError(
+        "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a "
+        "boolean mask: each example would give a result of another length. Use where(mask, input, value) instead."
+    )

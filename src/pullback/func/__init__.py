@@ -1,0 +1,17 @@
+"""Function transforms: `grad`, `vmap`, `jvp` and their relatives, which nest in any order."""
+
+from __future__ import annotations
+
+from pullback.func.batch_norm import replace_all_batch_norm_modules_
+from pullback.func.functional_call import functional_call, stack_module_state
+from pullback.func.functionalize import debug_unwrap, functionalize
+from pullback.func.grad import grad, grad_and_value
+from pullback.func.jacobians import hessian, jacfwd, jacrev
+from pullback.func.jvp import jvp, linearize
+from pullback.func.vjp import vjp
+from pullback.func.vmap import vmap
+
+__all__ = [
+    "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
+    "linearize", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
+]  # fmt: skip

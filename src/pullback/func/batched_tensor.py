@@ -1,0 +1,233 @@
+"""BatchedTensor: what a function sees inside of `vmap`, one example that stands for all of them.
+
+# Note [Batched tensors]
+`_physical` is the tensor of the whole batch, with the examples along dimension 0; `_level` is the `vmap` that made it.
+`_array` has the geometry of one example, so that functions composed of operations run unchanged; the operations
+themselves are taken over by the level and run on `_physical` (see vmap_level.py). Autograd state is that of `_physical`:
+the graph is always recorded on whole batches, below every level, and a physical tensor may itself be batched at an outer
+level. At the bottom the outermost level has the first dimension, the next one the second, and so on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pullback.backend.logical_array import first_example
+from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl
+
+if TYPE_CHECKING:
+    from pullback.func.vmap_level import VmapLevel
+
+_ITEM = (
+    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please "
+    "try to rewrite what you're doing with other operations: every example of the batch has a value of its own."
+)
+_CONTROL_FLOW = (
+    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet: "
+    "every example of the batch would take a branch of its own. Use where() on both results instead."
+)
+
+
+def _state(name: str) -> Any:
+    """A piece of autograd state, which is the physical tensor's."""
+
+    def read(self: BatchedTensor) -> Any:
+        return getattr(self._physical, name)
+
+    def write(self: BatchedTensor, value: Any) -> None:
+        setattr(self._physical, name, value)
+
+    return property(read, write)
+
+
+class BatchedTensor(Tensor):
+    """One example that stands for all of a batch. See Note [Batched tensors]."""
+
+    __torch_function__ = _disabled_torch_function_impl
+    _physical: Any
+    _level: VmapLevel
+
+    _requires_grad = _state("_requires_grad")
+    _edge = _state("_edge")
+    _counter = _state("_counter")
+    _grad = _state("_grad")
+    _accumulator = _state("_accumulator")
+    _extra = _state("_extra")
+
+    def _gradient_edge(self) -> Any:
+        return self._physical._gradient_edge()
+
+    @property
+    def _base(self) -> Any:
+        base = self._physical._base
+        return None if base is None else batched(base, self._level)
+
+    def _set_requires_grad(self, value: bool) -> None:
+        self._physical._set_requires_grad(value)
+
+    def detach(self) -> Tensor:
+        """An alias that shares memory but has no history."""
+        return batched(self._physical.detach(), self._level)
+
+    def detach_(self) -> Tensor:
+        """Cut the batch off its history, in place."""
+        self._physical.detach_()
+        return self
+
+    @property
+    def data(self) -> Tensor:
+        """An alias with its own version counter."""
+        return batched(self._physical.data, self._level)
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        if not isinstance(value, BatchedTensor) or value._level is not self._level:
+            raise RuntimeError("vmap: .data of a batched tensor can only be set to a tensor of the same vmap")
+        self._physical.data = value._physical
+        self._array = value._array
+
+    def register_hook(self, hook: Any) -> Any:
+        """Call `hook` with the gradient of the batch, seen as one example."""
+        level = self._level
+
+        def call(grad: Any) -> Any:
+            result = hook(batched(grad, level))
+            return None if result is None else level.to_physical(result)
+
+        return self._physical.register_hook(call)
+
+    def item(self) -> NoReturn:
+        """Refused: every example has a value of its own."""
+        raise RuntimeError(_ITEM)
+
+    def tolist(self) -> NoReturn:
+        """Refused, as `item`."""
+        raise RuntimeError(_ITEM)
+
+    def numpy(self, *, force: bool = False) -> NoReturn:
+        """Refused: the array would be that of the whole batch."""
+        raise RuntimeError("Cannot access data pointer of Tensor: vmap does not support .numpy() on a batched tensor.")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        self.numpy()
+
+    def __bool__(self) -> NoReturn:
+        raise RuntimeError(_CONTROL_FLOW)
+
+    def __int__(self) -> NoReturn:
+        raise RuntimeError(_ITEM)
+
+    def __float__(self) -> NoReturn:
+        raise RuntimeError(_ITEM)
+
+    def __complex__(self) -> NoReturn:
+        raise RuntimeError(_ITEM)
+
+    def __index__(self) -> NoReturn:
+        raise RuntimeError(_ITEM)
+
+    def is_nonzero(self) -> NoReturn:
+        """Refused: every example has a value of its own."""
+        raise RuntimeError(_CONTROL_FLOW)
+
+    def new_zeros(self, *size: Any, **options: Any) -> Tensor:
+        """Zeros for every example."""
+        return self._new("new_zeros", size, options)
+
+    def new_ones(self, *size: Any, **options: Any) -> Tensor:
+        """Ones for every example."""
+        return self._new("new_ones", size, options)
+
+    def new_empty(self, *size: Any, **options: Any) -> Tensor:
+        """Uninitialised memory for every example."""
+        return self._new("new_empty", size, options)
+
+    def new_full(self, size: Any, fill_value: Any, **options: Any) -> Tensor:
+        """One value for every example."""
+        level = self._level
+        return batched(self._physical.new_full((level.batch_size, *size), fill_value, **options), level)
+
+    def new_empty_strided(self, size: Any, stride: Any, **options: Any) -> Tensor:
+        """Memory with the given strides for every example."""
+        level = self._level
+        span = 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if 0 not in size else 0
+        whole = (level.batch_size, *size), (span, *stride)
+        return batched(self._physical.new_empty_strided(*whole, **options), level)
+
+    def _new(self, name: str, size: tuple[Any, ...], options: dict[str, Any]) -> Tensor:
+        level = self._level
+        if "size" in options:
+            size = (options.pop("size"),)
+        sizes = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+        return batched(getattr(self._physical, name)((level.batch_size, *sizes), **options), level)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        level = self._level
+        number = level.number if level.open else -2
+        inner = repr(self._physical)
+        text = inner.replace("\n", "\n    ")
+        return f"BatchedTensor(lvl={number}, bdim=0, value=\n    {text}\n)"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(repr(self), spec)
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        from copy import deepcopy
+
+        return batched(deepcopy(self._physical, memo), self._level)
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise RuntimeError("vmap: a batched tensor cannot be saved; save the result of vmap instead")
+
+
+def batched(physical: Any, level: VmapLevel) -> BatchedTensor:
+    """The tensor whose examples lie along dimension 0 of `physical`."""
+    result: BatchedTensor = object.__new__(BatchedTensor)
+    result._physical = physical
+    result._level = level
+    result._array = first_example(physical._array)
+    return result
+
+
+def swap_leading(tensor: Any) -> Any:
+    """The tensor with its first two dimensions swapped."""
+    import pullback.generated as G
+
+    return G.transpose(tensor, 0, 1)
+
+
+def without_level(tensor: Any, level: VmapLevel) -> Any:
+    """The tensor with the examples of `level` as its first dimension; what is the same for all is expanded."""
+    import pullback.generated as G
+
+    if isinstance(tensor, BatchedTensor):
+        if tensor._level is level:
+            return tensor._physical
+        if tensor._level.number > level.number:
+            return batched(swap_leading(without_level(tensor._physical, level)), tensor._level)
+    return G.expand(G.unsqueeze(tensor, 0), (level.batch_size, *tensor._array.shape))
+
+
+def with_level(tensor: Any, level: VmapLevel) -> BatchedTensor:
+    """The tensor whose first dimension becomes the examples of `level`, below the levels it is batched at above it."""
+    if isinstance(tensor, BatchedTensor) and tensor._level.number > level.number:
+        return batched(with_level(swap_leading(tensor._physical), level), tensor._level)
+    return batched(tensor, level)
+
+
+def levels_of_batch(tensor: Any) -> list[VmapLevel]:
+    """The levels that a tensor is batched at, innermost vmap first."""
+    found = []
+    while isinstance(tensor, BatchedTensor):
+        found.append(tensor._level)
+        tensor = tensor._physical
+    return found
+
+
+def innermost_physical(tensor: Any) -> Any:
+    """The plain tensor at the bottom, where the graph is recorded."""
+    while isinstance(tensor, BatchedTensor):
+        tensor = tensor._physical
+    return tensor

@@ -1,0 +1,50 @@
+"""autograd.grad under vmap: the graph and the cotangents may be batched at different levels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pullback.autograd.differentiation import _finish, make_grads
+from pullback.creation import zeros_like
+from pullback.errors import NoGradientError
+from pullback.func.batching_rules.table import rule
+from pullback.func.transform_level import pull_back, without_history
+from pullback.func.vmap_level import VmapLevel
+from pullback.tensor.tensor import Tensor
+
+
+@rule("grad")
+def grad(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Gradients of every example, or of every vector."""
+    outputs, inputs, given = (_as_tuple(a) for a in args)
+    return level.again(_gradients, outputs, inputs, given, kwargs)
+
+
+def _as_tuple(value: Any) -> Any:
+    return (value,) if isinstance(value, Tensor) else value if value is None else tuple(value)
+
+
+def _gradients(outputs: tuple[Any, ...], inputs: tuple[Any, ...], given: Any, options: dict[str, Any]) -> Any:
+    if options.get("is_grads_batched"):
+        raise RuntimeError("vmap: grad(is_grads_batched=True) inside of vmap is not supported; nest vmap instead")
+    for index, output in enumerate(outputs):
+        if not output._requires_grad:
+            raise NoGradientError(f"element {index} of tensors does not require grad and does not have a grad_fn")
+    create = bool(options.get("create_graph"))
+    keep = options.get("retain_graph")
+    cotangents = make_grads(outputs, given, is_grads_batched=False)
+    found = pull_back(outputs, inputs, cotangents, create_graph=create, keep_graph=create if keep is None else keep)
+    materialize = bool(options.get("materialize_grads"))
+    allow_unused = options.get("allow_unused")
+    if allow_unused is None:
+        allow_unused = materialize
+    results = _finish(found, inputs, True, allow_unused or materialize, False)
+    filled = [zeros_like(x) if r is None and materialize else r for r, x in zip(results, inputs, strict=True)]
+    return tuple(filled if create else [_detached(r) for r in filled])
+
+
+def _detached(value: Any) -> Any:
+    if value is None or not value._requires_grad:
+        return value
+    return value.detach() if hasattr(value, "_level") else without_history(value)

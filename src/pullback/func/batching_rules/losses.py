@@ -1,0 +1,87 @@
+"""Losses: element by element for the whole batch, then reduced within each example."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pullback.functions as F
+import pullback.generated as G
+from pullback.func.batching_rules.elementwise import elementwise
+from pullback.func.batching_rules.loop import quiet_loop
+from pullback.func.batching_rules.table import bind, call, expanded, fold, ndim_of, rule, shape_of, unfold_batch
+from pullback.func.vmap_level import VmapLevel
+
+Arguments = tuple[Any, ...]
+Options = dict[str, Any]
+
+NONE, MEAN = 0, 1
+
+
+def _reduced(losses: Any, reduction: int) -> Any:
+    if reduction == NONE:
+        return losses
+    return G.mean_all(losses) if reduction == MEAN else G.sum_all(losses)
+
+
+@rule("mse_loss huber_loss smooth_l1_loss soft_margin_loss binary_cross_entropy binary_cross_entropy_with_logits")
+def elementwise_loss(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """The losses of all elements, then each example's own mean or sum."""
+    name = function.__name__
+    bound = bind(name, args, kwargs)
+    reduction = bound.get("reduction", MEAN)
+
+    def unreduced(*arguments: Any, **options: Any) -> Any:
+        named = {**bind(name, arguments, options), "reduction": NONE}
+        return call(function, name, named)
+
+    unreduced.__name__ = name
+    losses = elementwise(level, unreduced, args, kwargs)
+    return level.again(_reduced, losses, reduction)
+
+
+@rule("nll_loss nll_loss2d")
+def nll_loss(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """The losses of all samples of all examples, then each example's own weighted mean or sum."""
+    bound = bind(function.__name__, args, kwargs)
+    input, target, weight = bound["input"], bound["target"], bound.get("weight")
+    if level.owns(weight):
+        return quiet_loop(level, function, args, kwargs)
+    reduction, ignored = bound.get("reduction", MEAN), bound.get("ignore_index", -100)
+    scores, classes = expanded(level, input), expanded(level, target)
+    if ndim_of(input) == 1:
+        losses = level.wrap(function(scores, classes, weight, NONE, ignored))
+    else:
+        losses = level.wrap(unfold_batch(level, function(fold(scores), fold(classes), weight, NONE, ignored)))
+    if reduction != MEAN:
+        return level.again(_reduced, losses, reduction)
+    return level.again(_weighted_mean, losses, level.wrap(classes), weight, ignored)
+
+
+def _weighted_mean(losses: Any, target: Any, weight: Any, ignored: int) -> Any:
+    counted = G.ne(target, ignored)
+    if weight is None:
+        weights = F.to(counted, losses.dtype)
+    else:
+        places = G.where(counted, target, 0)
+        weights = G.mul(G.index(weight, [places], (0,)), F.to(counted, losses.dtype))
+    return G.div(G.sum_all(losses), G.sum_all(weights))
+
+
+@rule("nll_loss_grad")
+def nll_loss_grad(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Gradients of the scores: one entry for each sample."""
+    return quiet_loop(level, function, args, kwargs)
+
+
+@rule("dist")
+def dist(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """The norm of the difference."""
+    bound = bind("dist", args, kwargs)
+    p = bound.get("p", 2)
+    return level.again(lambda a, b: G.norm_dim(G.sub(a, b), p, None, False), bound["input"], bound["other"])
+
+
+def shape_after(level: VmapLevel, value: Any) -> tuple[int, ...]:
+    """The shape of a batch."""
+    return (level.batch_size, *shape_of(value))

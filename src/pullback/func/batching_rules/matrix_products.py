@@ -1,0 +1,118 @@
+"""Matrix products: all of them become products of batches of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pullback.functions as F
+import pullback.generated as G
+from pullback.func.batching_rules.table import aligned, expanded, ndim_of, rule
+from pullback.func.vmap_level import VmapLevel
+
+Arguments = tuple[Any, ...]
+Options = dict[str, Any]
+
+
+@rule("mm bmm matmul_batched")
+def matmul(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Products of matrices, whose batch dimensions broadcast."""
+    first, second = args[0], args[1]
+    _check(function, first, second)
+    row, column = ndim_of(first) == 1, ndim_of(second) == 1
+    if row:
+        first = level.again(G.unsqueeze, first, 0)
+    if column:
+        second = level.again(G.unsqueeze, second, 1)
+    rank = max(ndim_of(first), ndim_of(second))
+    result = F.matmul(aligned(level, first, rank), aligned(level, second, rank))
+    if row:
+        result = G.squeeze_dim(result, -2)
+    if column:
+        result = G.squeeze_dim(result, -1)
+    return level.wrap(result)
+
+
+def _check(function: Callable[..., Any], first: Any, second: Any) -> None:
+    """Errors with the examples' shapes, as without vmap."""
+    if function.__name__ == "mm":
+        a, b = first._array.shape, second._array.shape
+        if len(a) != 2 or len(b) != 2:
+            raise RuntimeError(f"{'self' if len(a) != 2 else 'mat2'} must be a matrix")
+        if a[1] != b[0]:
+            raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
+
+
+@rule("mv")
+def mv(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Matrices times vectors."""
+    matrix, vector = args[0], args[1]
+    if not level.owns(vector):
+        return level.wrap(F.matmul(matrix._physical, vector))
+    product = F.matmul(matrix._physical if level.owns(matrix) else matrix, G.unsqueeze(vector._physical, 2))
+    return level.wrap(G.squeeze_dim(product, 2))
+
+
+@rule("dot")
+def dot(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Sums of products of vectors."""
+    first, second = expanded(level, args[0]), expanded(level, args[1])
+    if args[0]._array.shape != args[1]._array.shape:
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{args[0]._array.size}] and src [{args[1]._array.size}] to have the "
+            "same number of elements"
+        )
+    product = F.matmul(G.unsqueeze(first, 1), G.unsqueeze(second, 2))
+    return level.wrap(G.view(product, (level.batch_size,)))
+
+
+@rule("vdot")
+def vdot(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """As `dot`, with the first vector conjugated."""
+    return level.again(lambda a, b: G.dot(F.conj(a), b), *args)
+
+
+@rule("outer")
+def outer(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Every product of an element of one vector with one of the other."""
+    return level.again(lambda a, b: G.mul(G.unsqueeze(a, 1), b), *args)
+
+
+@rule("linear_product linear_product_folded linear_bias linear_bias_folded")
+def linear(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """The linear layer, with one weight or each example with its own."""
+    input, weight = args[0], args[1]
+    bias = args[2] if len(args) > 2 else None
+    if not level.owns(weight) and not level.owns(bias):
+        return level.wrap(F.linear(input._physical, weight, bias))
+    if bias is not None and ndim_of(input) == 2 and level.owns(weight):
+        matrices = G.transpose(weight._physical, 1, 2)
+        product = F.matmul(input._physical if level.owns(input) else input, matrices)
+        return level.wrap(G.add(product, aligned(level, bias, 2)))
+    return level.again(_composed_linear, input, weight, bias)
+
+
+def _composed_linear(input: Any, weight: Any, bias: Any) -> Any:
+    product = F.matmul(input, F.t(weight))
+    return product if bias is None else G.add(product, bias)
+
+
+def _scaled(value: Any, factor: Any) -> Any:
+    return value if factor == 1 else G.mul(value, factor)
+
+
+@rule("addmm addmv addr baddbmm addbmm")
+def add_product(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """beta * input + alpha * product."""
+    operations: dict[str, Callable[..., Any]] = {
+        "addmm": G.mm, "addmv": G.mv, "addr": G.outer, "baddbmm": G.bmm,
+        "addbmm": lambda a, b: G.sum(G.bmm(a, b), (0,), False),
+    }  # fmt: skip
+    product = operations[function.__name__]
+    beta, alpha = kwargs.get("beta", 1), kwargs.get("alpha", 1)
+
+    def composed(input: Any, first: Any, second: Any) -> Any:
+        term = _scaled(product(first, second), alpha)
+        return G.expand(term, term._array.shape) if beta == 0 else G.add(_scaled(input, beta), term)
+
+    return level.again(composed, *args)

@@ -1,0 +1,61 @@
+"""Operations on the last dimensions of images: the examples are one more leading dimension, or join the samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pullback.func.batching_rules.table import aligned, expanded, fold, ndim_of, rule, unfold_batch
+from pullback.func.vmap_level import VmapLevel
+from pullback.tensor.tensor import Tensor
+
+Arguments = tuple[Any, ...]
+Options = dict[str, Any]
+
+
+@rule(
+    "constant_pad_nd edge_pad edge_pad_back reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d "
+    "replication_pad2d replication_pad3d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool2d adaptive_max_pool3d "
+    "avg_pool2d avg_pool3d avg_pool_back max_pool2d_with_indices max_pool3d_with_indices put_in_planes take_from_planes "
+    "max_unpool2d max_unpool3d resample resample_back upsample_bicubic2d upsample_bicubic2d_aa upsample_bilinear2d "
+    "upsample_bilinear2d_aa upsample_lanczos2d_aa upsample_linear1d upsample_nearest1d upsample_nearest2d upsample_nearest3d "
+    "upsample_nearest_exact1d upsample_nearest_exact2d upsample_nearest_exact3d upsample_trilinear3d pixel_shuffle "
+    "pixel_unshuffle"
+)
+def more_leading(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """The operation does not look at leading dimensions: the examples are one more."""
+    given = [expanded(level, a) for a in args]
+    return level.wrap(function(*given, **{k: expanded(level, v) for k, v in kwargs.items()}))
+
+
+@rule("channel_shuffle im2col col2im grid_sampler_2d grid_sampler_3d take_points")
+def among_samples(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """The first dimension counts samples: those of all examples together are one batch."""
+    folded = [fold(expanded(level, a)) if isinstance(a, Tensor) else a for a in args]
+    result = function(*folded, **kwargs)
+    if isinstance(result, tuple):
+        return level.wrap(tuple([unfold_batch(level, r) for r in result]))
+    return level.wrap(unfold_batch(level, result))
+
+
+@rule("grid_points grid_slopes point_positions")
+def along_last(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Coordinates in the last dimension."""
+    return among_samples(level, function, args, kwargs)
+
+
+@rule("attention_fused attention_allowed attention_bias")
+def attention(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Heads and samples are leading dimensions, and so are the examples."""
+    rank = max(ndim_of(a) for a in args if isinstance(a, Tensor))
+    masks = 3 if function.__name__ == "attention_fused" else 2
+    given = [_attended(level, a, rank, position == masks) for position, a in enumerate(args)]
+    return level.wrap(function(*given, **kwargs))
+
+
+def _attended(level: VmapLevel, value: Any, rank: int, is_mask: bool) -> Any:
+    if not isinstance(value, Tensor):
+        return value
+    if is_mask:
+        return aligned(level, value, rank)
+    return aligned(level, level.wrap(expanded(level, value)), rank)

@@ -1,0 +1,89 @@
+"""Writing at positions: every tensor becomes a whole batch, and the examples one more index where it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pullback.functions as F
+import pullback.generated as G
+from pullback.func.batching_rules.in_place import refuse_unbatched
+from pullback.func.batching_rules.indexing import example_numbers, index_rank, is_adjacent
+from pullback.func.batching_rules.loop import quiet_loop
+from pullback.func.batching_rules.table import aligned, bind, expanded, ndim_of, rule, shape_of
+from pullback.func.vmap_level import VmapLevel
+from pullback.tensor.tensor import Tensor, wrap_dim
+
+Arguments = tuple[Any, ...]
+Options = dict[str, Any]
+
+
+@rule("index_put index_put_")
+def index_put(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Write or add values at positions."""
+    bound = bind("index_put", args, kwargs)
+    input, indices, dims, values = bound["input"], list(bound["indices"]), tuple(bound["dims"]), bound["values"]
+    writes = function.__name__.endswith("_")
+    if writes and not level.owns(input):
+        refuse_unbatched(level, input, args[1:])
+    rank = index_rank(indices)
+    places = [example_numbers(level, rank), *[aligned(level, i, rank) for i in indices]]
+    given = _in_index_order(level, input, indices, dims, values, rank)
+    result = function(expanded(level, input), places, (0, *[d + 1 for d in dims]), given, bound.get("accumulate", False))
+    return input if writes else level.wrap(result)
+
+
+def _in_index_order(level: VmapLevel, input: Any, indices: list[Any], dims: tuple[int, ...], values: Any, rank: int) -> Any:
+    """The values of every example, with the positions' dimensions right after the examples."""
+    shape = shape_of(input)
+    positions = tuple(F.broadcast_shapes(*[shape_of(i) for i in indices]))
+    first = dims[0] if is_adjacent(dims) else 0
+    if not first:
+        return aligned(level, values, rank + len(shape) - len(dims))
+    region = (*shape[:first], *positions, *shape[first + len(dims) :])
+    whole = F.expand(aligned(level, values, len(region)), (level.batch_size, *region))
+    before, middle = range(1, first + 1), range(first + 1, first + 1 + rank)
+    return G.permute(whole, (0, *middle, *before, *range(first + 1 + rank, len(region) + 1)))
+
+
+@rule("scatter scatter_add scatter_reduce scatter_value")
+def scatter(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Write one value each along a dimension."""
+    bound = bind(function.__name__, args, kwargs)
+    tensors = [v for v in bound.values() if isinstance(v, Tensor)]
+    ndim = ndim_of(bound["input"])
+    if ndim == 0 or any(ndim_of(t) != ndim for t in tensors):
+        return quiet_loop(level, function, args, kwargs)
+    bound = {k: expanded(level, v) for k, v in bound.items()}
+    bound["dim"] = wrap_dim(bound["dim"], ndim) + 1
+    return level.wrap(function(**bound))
+
+
+@rule("index_add index_copy index_reduce index_fill")
+def at_positions(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Write whole slices at positions that are the same for all examples, or example by example."""
+    bound = bind(function.__name__, args, kwargs)
+    ndim = ndim_of(bound["input"])
+    if ndim == 0 or level.owns(bound["index"]) or ("source" in bound and ndim_of(bound["source"]) != ndim):
+        return quiet_loop(level, function, args, kwargs)
+    bound["dim"] = wrap_dim(bound["dim"], ndim) + 1
+    for name in ("input", "source"):
+        if name in bound:
+            bound[name] = expanded(level, bound[name])
+    return level.wrap(function(**bound))
+
+
+@rule("masked_fill_tensor")
+def masked_fill_tensor(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Fill with a number that may be each example's own."""
+
+    def composed(input: Any, mask: Any, value: Any) -> Any:
+        return G.where(mask, F.to(value, input.dtype), input)
+
+    return level.again(composed, *args)
+
+
+@rule("expand_index positive_index")
+def prepare_index(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Positions in the form that formulas want."""
+    return quiet_loop(level, function, args, kwargs)

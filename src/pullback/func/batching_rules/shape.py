@@ -1,0 +1,197 @@
+"""Views and copies in another shape: sizes get the number of examples in front, dimensions move up by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pullback.functions as F
+import pullback.generated as G
+from pullback.func.batching_rules.table import aligned, bind, call, expanded, ndim_of, rule, shape_of
+from pullback.func.vmap_level import VmapLevel
+from pullback.kernels.shape import infer_shape
+from pullback.tensor.tensor import wrap_dim
+
+Arguments = tuple[Any, ...]
+Options = dict[str, Any]
+
+
+def _as_shape(size: Any) -> tuple[int, ...]:
+    return (size,) if isinstance(size, int) else tuple(size)
+
+
+@rule("view unsafe_view reshape")
+def to_shape(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """The same elements of every example in another shape."""
+    input = args[0]
+    wanted = infer_shape(input._array.size, _as_shape(args[1]))
+    return level.wrap(function(input._physical, (level.batch_size, *wanted)))
+
+
+@rule("zeros_in_shape pad_to")
+def in_shape(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """A result of a given shape for every example."""
+    return level.wrap(function(args[0]._physical, (level.batch_size, *_as_shape(args[1]))))
+
+
+@rule("expand")
+def expand(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Repeat every example along dimensions of size 1."""
+    input, size = args[0], _as_shape(args[1])
+    return level.wrap(G.expand(aligned(level, input, len(size)), (level.batch_size, *size)))
+
+
+@rule("repeat")
+def repeat(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Copies of every example side by side."""
+    input, repeats = args[0], _as_shape(args[1])
+    return level.wrap(G.repeat(aligned(level, input, len(repeats)), (1, *repeats)))
+
+
+@rule("permute")
+def permute(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Other orders of the dimensions."""
+    input, dims = args[0], _as_shape(args[1])
+    return level.wrap(G.permute(input._physical, (0, *[wrap_dim(d, ndim_of(input)) + 1 for d in dims])))
+
+
+@rule("transpose diagonal select slice_view unfold split split_with_sizes unbind squeeze_dim")
+def views_along_dims(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Views that name dimensions of their input."""
+    name = function.__name__
+    bound = bind(name, args, kwargs)
+    input = bound["input"]
+    ndim = ndim_of(input)
+    if ndim == 0 and name in ("transpose", "squeeze_dim"):
+        return level.wrap(G.alias(input._physical))
+    if ndim == 0:
+        return level.wrap(call(function, name, bound)) if name == "unfold" else _refuse_scalar(function, input, bound)
+    for parameter in ("dim", "dim0", "dim1", "dim2", "dimension"):
+        if isinstance(bound.get(parameter), int):
+            bound[parameter] = wrap_dim(bound[parameter], ndim) + 1
+    if name == "diagonal":
+        bound = {"dim1": 1, "dim2": 2, **bound}
+        return level.wrap(G.diagonal(input._physical, bound.get("offset", 0), bound["dim1"], bound["dim2"]))
+    bound["input"] = input._physical
+    return level.wrap(call(function, name, bound))
+
+
+def _refuse_scalar(function: Callable[..., Any], input: Any, bound: Options) -> Any:
+    """Let the operation itself say why it takes no tensor without dimensions."""
+    example = G.select(input._physical, 0, 0)
+    return call(function, function.__name__, {**bound, "input": example})
+
+
+@rule("unsqueeze")
+def unsqueeze(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """A new dimension of size 1."""
+    input, dim = args[0], args[1]
+    return level.wrap(G.unsqueeze(input._physical, wrap_dim(dim, ndim_of(input) + 1) + 1))
+
+
+@rule("squeeze")
+def squeeze(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Without the dimensions of size 1."""
+    dims = tuple([d + 1 for d, n in enumerate(shape_of(args[0])) if n == 1])
+    return level.wrap(G.squeeze_dims(args[0]._physical, dims))
+
+
+@rule("squeeze_dims")
+def squeeze_dims(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Without some dimensions, where their size is 1."""
+    input = args[0]
+    dims = tuple([wrap_dim(d, ndim_of(input)) + 1 for d in _as_shape(args[1])]) if ndim_of(input) else ()
+    return level.wrap(G.squeeze_dims(input._physical, dims))
+
+
+@rule("t")
+def transpose_matrix(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Transposed matrices."""
+    input = args[0]
+    if ndim_of(input) < 2:
+        return level.wrap(G.alias(input._physical))
+    if ndim_of(input) > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {ndim_of(input)}D")
+    return level.wrap(G.transpose(input._physical, 1, 2))
+
+
+@rule("as_strided")
+def as_strided(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """The same window on the memory of every example."""
+    input, size, stride = args[0], _as_shape(args[1]), _as_shape(args[2])
+    offset = args[3] if len(args) > 3 else kwargs.get("storage_offset")
+    physical = input._physical
+    step = physical.stride(0) if level.batch_size > 1 or physical._array.size else 0
+    return level.wrap(F.as_strided(physical, (level.batch_size, *size), (step, *stride), offset))
+
+
+@rule("view_as_complex")
+def view_as_complex(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Pairs as complex numbers."""
+    return level.wrap(function(args[0]._physical))
+
+
+@rule("flip")
+def flip(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Reversed dimensions."""
+    input, dims = args[0], _as_shape(args[1])
+    if ndim_of(input) == 0:
+        return level.wrap(G.clone(input._physical))
+    return level.wrap(G.flip(input._physical, tuple([wrap_dim(d, ndim_of(input)) + 1 for d in dims])))
+
+
+@rule("roll")
+def roll(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Elements moved along dimensions; without dimensions, through the flattened example."""
+    input, shifts = args[0], args[1]
+    dims = _as_shape(args[2] if len(args) > 2 else kwargs.get("dims", ()) or ())
+    if ndim_of(input) == 0:
+        return level.wrap(G.clone(input._physical))
+    if not dims:
+        flat = G.reshape(input._physical, (level.batch_size, input._array.size))
+        return level.wrap(G.reshape(G.roll(flat, _as_shape(shifts), (1,)), (level.batch_size, *shape_of(input))))
+    moved = tuple([wrap_dim(d, ndim_of(input)) + 1 for d in dims])
+    return level.wrap(G.roll(input._physical, _as_shape(shifts), moved))
+
+
+@rule("rot90")
+def rot90(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Rotations in the plane of two dimensions."""
+    bound = bind("rot90", args, kwargs)
+    input = bound["input"]
+    dims = tuple([wrap_dim(d, ndim_of(input)) + 1 for d in bound.get("dims", (0, 1))])
+    return level.wrap(G.rot90(input._physical, bound.get("k", 1), dims))
+
+
+@rule("diag_embed")
+def diag_embed(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Vectors as diagonals of matrices."""
+    bound = bind("diag_embed", args, kwargs)
+    input = bound["input"]
+    rank = ndim_of(input) + 1
+    dims = [wrap_dim(bound.get(name, default), rank) + 1 for name, default in (("dim1", -2), ("dim2", -1))]
+    return level.wrap(G.diag_embed(input._physical, bound.get("offset", 0), *dims))
+
+
+@rule("tril triu")
+def triangle(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Triangles of the last two dimensions."""
+    input = args[0]
+    if ndim_of(input) < 2:
+        raise RuntimeError(f"{function.__name__}: input tensor must have at least 2 dimensions")
+    return level.wrap(function(input._physical, *args[1:], **kwargs))
+
+
+@rule("select_scatter slice_scatter diagonal_scatter")
+def scatter_into_view(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Copies with a part replaced."""
+    name = function.__name__
+    bound = bind(name, args, kwargs)
+    ndim = ndim_of(bound["input"])
+    defaults = {"diagonal_scatter": {"dim1": 0, "dim2": 1}, "slice_scatter": {"dim": 0}}.get(name, {})
+    for parameter in ("dim", "dim1", "dim2"):
+        value = bound.get(parameter, defaults.get(parameter))
+        if value is not None:
+            bound[parameter] = wrap_dim(value, ndim) + 1
+    bound["input"], bound["src"] = expanded(level, bound["input"]), expanded(level, bound["src"])
+    return level.wrap(function(**{k: v for k, v in bound.items()}))

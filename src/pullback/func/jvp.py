@@ -1,0 +1,149 @@
+"""jvp and linearize: the value of a function, and products of its Jacobian with vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pullback.creation import zeros_like
+from pullback.func.arguments import flat_tensors, split_aux
+from pullback.func.batched_tensor import innermost_physical, levels_of_batch
+from pullback.func.transform_level import above_levels, below_levels, release
+from pullback.func.vmap_level import active_levels
+from pullback.graph.in_place import alias_of
+from pullback.graph.tangents import set_tangent, tangent_at, without_tangents
+from pullback.modes.dual_level import close_dual_level, open_dual_level
+from pullback.modes.switches import set_switch, switches
+from pullback.tensor.tensor import Tensor
+from pullback.utils._pytree import tree_flatten, tree_unflatten
+
+_WHERE = "jvp(f, primals, tangents)"
+
+
+def jvp(
+    func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
+) -> Any:
+    """`(output, tangent of the output)`, or these with `aux`, by forward mode.
+
+    >>> import pullback
+    >>> jvp(pullback.sin, (pullback.zeros(2),), (pullback.ones(2),))
+    (tensor([0., 0.]), tensor([1., 1.]))
+    """
+    if not isinstance(primals, tuple):
+        raise RuntimeError(f"{_WHERE}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
+    flat_primals, spec = tree_flatten(primals)
+    flat_tangents, tangent_spec = tree_flatten(tangents)
+    if spec != tangent_spec:
+        raise RuntimeError(
+            f"{_WHERE}: Expected primals and tangents to have the same python structure. For example, if primals is a tuple of "
+            f"3 tensors, tangents also must be. Got primals with structure {spec} and tangents with structure {tangent_spec}"
+        )
+    _check_tensors(flat_primals, "primals")
+    _check_tensors(flat_tangents, "tangents")
+    level = open_dual_level(nested=True)
+    forward_grad = set_switch("forward_grad", True)
+    switches.transforms += 1
+    try:
+        duals = [make_dual(p, t, level) for p, t in zip(flat_primals, flat_tangents, strict=True)]
+        output = func(*tree_unflatten(duals, spec))
+        aux = None
+        if has_aux:
+            output, aux = split_aux(output, _WHERE)
+        outputs, output_spec = flat_tensors(output, _WHERE, "f(*primals)")
+        found = [_tangent(o, level, strict) for o in outputs]
+        values = [_primal(o, level) for o in outputs]
+        aux = _clean_aux(aux, level)
+    finally:
+        switches.transforms -= 1
+        set_switch("forward_grad", forward_grad)
+        close_dual_level(level)
+    value = release(tree_unflatten(values, output_spec), None)
+    pushed = release(tree_unflatten(found, output_spec), None)
+    return (value, pushed, release(aux, None)) if has_aux else (value, pushed)
+
+
+def _check_tensors(values: Sequence[Any], name: str) -> None:
+    if not values:
+        raise RuntimeError(f"{_WHERE}: Expected {name} to contain at least one Tensor.")
+    for value in values:
+        if not isinstance(value, Tensor):
+            raise RuntimeError(f"{_WHERE}: Expected {name} to only contain Tensors, got {type(value)}")
+
+
+def make_dual(primal: Any, tangent: Any, dual_level: int) -> Any:
+    """An alias of `primal` that carries `tangent`; both are batched where one of them is."""
+    if primal._array.shape != tangent._array.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(primal.shape)} while the given forward gradient is of size "
+            f"{list(tangent.shape)}."
+        )
+    if primal._array.dtype.kind not in "fcV":
+        raise ValueError(f"Expected primal to be floating point or complex, but got: {primal.dtype}")
+    known = {*levels_of_batch(primal), *levels_of_batch(tangent)}
+    levels = [level for level in active_levels() if level in known]
+    alias = alias_of(below_levels(primal, levels))
+    set_tangent(alias, dual_level, below_levels(tangent, levels))
+    return above_levels(alias, levels)
+
+
+def _tangent(output: Any, dual_level: int, strict: bool) -> Any:
+    """The tangent of an output; zeros where it depends on no input."""
+    tangent = tangent_at(innermost_physical(output), dual_level)
+    if tangent is None:
+        if strict:
+            raise RuntimeError(
+                "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed "
+                "with strict=True."
+            )
+        return zeros_like(_primal(output, dual_level))
+    return _wrapped_like(tangent, output)
+
+
+def _primal(output: Any, dual_level: int) -> Any:
+    bottom = without_tangents(innermost_physical(output), dual_level)
+    return _wrapped_like(bottom, output)
+
+
+def _clean_aux(aux: Any, dual_level: int) -> Any:
+    leaves, spec = tree_flatten(aux)
+    return tree_unflatten([_primal(v, dual_level) if isinstance(v, Tensor) else v for v in leaves], spec)
+
+
+def _wrapped_like(bottom: Any, like: Any) -> Any:
+    for level in reversed(levels_of_batch(like)):
+        bottom = level.wrap(bottom)
+    return bottom
+
+
+def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """`(output, jvp_fn)`, where `jvp_fn(*tangents)` multiplies the Jacobian at `primals` with vectors.
+
+    >>> import pullback
+    >>> output, jvp_fn = linearize(pullback.sin, pullback.zeros(2))
+    >>> jvp_fn(pullback.ones(2))
+    tensor([1., 1.])
+    """
+    flat, spec = tree_flatten(primals)
+    output = jvp(func, primals, tree_unflatten([zeros_like(p) for p in flat], spec))[0]
+
+    def jvp_fn(*tangents: Any) -> Any:
+        given, tangent_spec = tree_flatten(tangents)
+        if tangent_spec != spec:
+            raise RuntimeError(
+                f"Expected the tangents {tangent_spec} to have the same argspec as the primals {spec}"
+            )
+        for index, (primal, tangent) in enumerate(zip(flat, given, strict=True)):
+            if primal.shape != tangent.shape:
+                raise RuntimeError(
+                    f"tangent:{index} with shape {tangent.shape} in flattened pytree doesn't match the shape {primal.shape} of "
+                    "the corresponding primal."
+                )
+            if primal.dtype is not tangent.dtype:
+                raise RuntimeError(
+                    f"tangent:{index} with dtype {tangent.dtype} in flattened pytree doesn't match the dtype {primal.dtype} of "
+                    "the corresponding primal."
+                )
+        return jvp(func, primals, tangents)[1]
+
+    return output, jvp_fn

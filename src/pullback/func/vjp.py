@@ -1,0 +1,87 @@
+"""vjp: the value of a function, and a function that multiplies vectors with its Jacobian from the left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pullback.creation import zeros_like
+from pullback.func.arguments import Argnums, checked_argnums, chosen, flat_tensors, replaced, split_aux
+from pullback.func.batched_tensor import innermost_physical
+from pullback.func.transform_level import Transform, leads_outside, pull_back, release, track, transform_running
+from pullback.modes.grad_mode import set_grad_mode
+from pullback.modes.switches import switches
+from pullback.tensor.tensor import Tensor
+from pullback.utils._pytree import tree_flatten, tree_map, tree_unflatten
+
+_WHERE = "vjp(f, *primals)"
+
+
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """`(output, vjp_fn)`, or `(output, vjp_fn, aux)`; `vjp_fn(cotangents)` returns a cotangent for each primal.
+
+    >>> import pullback
+    >>> output, vjp_fn = vjp(pullback.sin, pullback.zeros(2))
+    >>> vjp_fn(pullback.ones(2))
+    (tensor([1., 1.]),)
+    """
+    return vjp_with_argnums(func, None, primals, has_aux)
+
+
+def vjp_with_argnums(func: Callable[..., Any], argnums: Argnums, primals: tuple[Any, ...], has_aux: bool) -> Any:
+    """As `vjp`, with respect to some of the arguments."""
+    with transform_running() as transform:
+        numbers = None if argnums is None else checked_argnums(argnums, len(primals))
+        wanted = primals if numbers is None else chosen(primals, numbers)
+        inputs, spec = tree_flatten(tree_map(lambda value: track(value, transform), wanted))
+        tracked = tree_unflatten(inputs, spec)
+        output = func(*(tracked if numbers is None else replaced(primals, numbers, tracked)))
+        aux = None
+        if has_aux:
+            output, aux = split_aux(output, _WHERE)
+        outputs, output_spec = flat_tensors(output, _WHERE, "f(*primals)")
+    transform.open = False
+    outside = any(leads_outside(innermost_physical(o), transform) for o in outputs if o._requires_grad)
+    vjp_fn = _product(outputs, output_spec, inputs, spec, transform, outside)
+    clean_output, clean_aux = release(output, transform), release(aux, transform)
+    return (clean_output, vjp_fn, clean_aux) if has_aux else (clean_output, vjp_fn)
+
+
+def _product(
+    outputs: list[Any], output_spec: Any, inputs: list[Any], spec: Any, transform: Transform, outside: bool
+) -> Callable[..., Any]:
+    def vjp_fn(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        vectors, cotangent_spec = tree_flatten(cotangents)
+        if cotangent_spec != output_spec:
+            raise RuntimeError(
+                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
+                f"cotangents: {_shape(cotangent_spec)}, primal output: {_shape(output_spec)}"
+            )
+        for vector, output in zip(vectors, outputs, strict=True):
+            _check_cotangent(vector, output)
+        recorded = switches.grad_mode
+        create = switches.dual_level >= 0 or (recorded and (outside or any(v._requires_grad for v in vectors)))
+        former = set_grad_mode(True)
+        try:
+            found = pull_back(outputs, inputs, vectors, create_graph=create, keep_graph=retain_graph)
+        finally:
+            set_grad_mode(former)
+        filled = [zeros_like(x) if g is None else g for g, x in zip(found, inputs, strict=True)]
+        return release(tree_unflatten(filled, spec), transform)
+
+    return vjp_fn
+
+
+def _check_cotangent(vector: Any, output: Any) -> None:
+    if not isinstance(vector, Tensor):
+        raise TypeError(f"vjp_fn(cotangents): expected cotangents to be Tensors, got {type(vector)}")
+    if vector._array.shape != output._array.shape:
+        raise RuntimeError(
+            f"Mismatch in shape: a cotangent has shape {vector.shape}, its output has shape {output.shape}. The size of "
+            "tensor a must match the size of tensor b."
+        )
+
+
+def _shape(spec: Any) -> str:
+    text = tree_unflatten(["*"] * spec.num_leaves, spec)
+    return str(text).replace("'*'", "*")

@@ -1,0 +1,90 @@
+"""VmapLevel: one running `vmap`, which takes over the operations on its batched tensors.
+
+# Note [Vmap levels]
+A level is an interceptor (see Note [Interception]). It is offered every operation, passes on those that involve none of
+its own tensors, and runs the others on whole batches by the operation's batching rule. While it does so only the levels
+further out are on, so that nested vmaps take an operation apart one level at a time.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pullback.func.batched_tensor import BatchedTensor, batched, without_level
+from pullback.modes.interception import pop_interceptor, push_interceptor
+from pullback.modes.switches import set_switch, switches
+from pullback.tensor.tensor import Tensor
+
+_next_number = itertools.count(1).__next__
+
+
+class VmapLevel:
+    """A running vmap: how many examples there are, and what random functions do. See Note [Vmap levels]."""
+
+    def __init__(self, batch_size: int, randomness: str) -> None:
+        self.batch_size = batch_size
+        self.randomness = randomness
+        self.number = len(active_levels()) + 1
+        self.key = _next_number()
+        self.open = True
+
+    def __call__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        from pullback.func.batching_rules import apply_rule  # lazy: rules are written with levels
+
+        return apply_rule(self, function, args, kwargs)
+
+    def owns(self, value: Any) -> bool:
+        """Whether `value` is a tensor of this level."""
+        return isinstance(value, BatchedTensor) and value._level is self
+
+    def concerns(self, values: Any) -> bool:
+        """Whether one of `values`, or of the lists among them, is a tensor of this level."""
+        for value in values:
+            if isinstance(value, BatchedTensor):
+                if value._level is self:
+                    return True
+            elif isinstance(value, (list, tuple)) and self.concerns(value):
+                return True
+        return False
+
+    def to_physical(self, tensor: Any) -> Any:
+        """The whole batch; a tensor that is the same for all examples is expanded."""
+        return without_level(tensor, self)
+
+    def wrap(self, result: Any) -> Any:
+        """Physical results as tensors of this level."""
+        if isinstance(result, Tensor):
+            return batched(result, self)
+        if isinstance(result, tuple) and hasattr(result, "_fields"):
+            return type(result)(*[self.wrap(item) for item in result])
+        if isinstance(result, (tuple, list)):
+            return type(result)(self.wrap(item) for item in result)
+        return result
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Take over operations inside of the block."""
+        push_interceptor(self)
+        switches.transforms += 1
+        try:
+            yield
+        finally:
+            switches.transforms -= 1
+            pop_interceptor()
+            self.open = False
+
+    def again(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call a function composed of operations from inside of a rule, with this level on."""
+        former = set_switch("interceptors", (*switches.interceptors, self))
+        try:
+            return function(*args, **kwargs)
+        finally:
+            set_switch("interceptors", former)
+
+
+def active_levels() -> list[VmapLevel]:
+    """The vmaps that run in this thread, outermost first."""
+    return [i for i in switches.interceptors if isinstance(i, VmapLevel)]
