@@ -78,8 +78,8 @@ def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: in
         raise RuntimeError(f"hash_tensor: Unknown mode {mode}: 0 is the exclusive or of the bits")
     if input._array.size == 0 and dim in ((), None):
         raise RuntimeError(
-            "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
-            "the 'dim' argument."
+            "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+            "with the 'dim' argument."
         )
     dims = wrap_dims(dim, input._array.ndim) or ()
     return new_tensor(xor_bits(input._array, dims, keepdim))

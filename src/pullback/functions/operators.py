@@ -93,8 +93,9 @@ PROPERTIES: dict[str, Any] = {
     "layout": property(lambda self: _strided()),
 }
 for _name in (
-    "is_ipu is_maia is_meta is_mkldnn is_mps is_mtia is_nested is_quantized is_sparse is_sparse_csr is_vulkan is_xla is_xpu"
-).split():
+    "is_ipu", "is_maia", "is_meta", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_quantized", "is_sparse",
+    "is_sparse_csr", "is_vulkan", "is_xla", "is_xpu",
+):  # fmt: skip
     PROPERTIES[_name] = property(lambda self: False)
 
 

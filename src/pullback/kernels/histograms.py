@@ -21,7 +21,7 @@ def histogramdd(
     if points.dtype.kind != "f":
         raise NotImplementedError(f'"histogramdd" not implemented for {scalar_type_name(points.dtype)!r}')
     edges = [_edges(points[:, d], b, d, limits) for d, b in enumerate(bins)]
-    inside = np.ones(len(points), np.bool_)
+    inside: Array = np.ones(len(points), np.bool_)
     places: Array = np.zeros(len(points), np.int64)
     for d, edge in enumerate(edges):
         column = points[:, d]

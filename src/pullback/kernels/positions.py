@@ -21,9 +21,13 @@ def check_index(
     """Refuse positions outside of a dimension of `size`."""
     if index.size == 0:
         return
-    low, high = int(index.min()), int(index.max())
-    if high < size and low >= (-size if negative else 0):
+    if not negative and index.dtype == np.int64:
+        # Read as unsigned, a negative position is larger than any size: one pass over the index instead of two.
+        if int(index.view(np.uint64).max()) < size:
+            return
+    elif int(index.max()) < size and int(index.min()) >= (-size if negative else 0):
         return
+    low, high = int(index.min()), int(index.max())
     wrong = high if high >= size else low
     if dim is None:
         raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {size} elements.")
@@ -37,7 +41,7 @@ def flat_positions(shape: Shape, dim: int, index: Array) -> Array:
     strides = [1] * len(shape)
     for d in range(len(shape) - 2, -1, -1):
         strides[d] = strides[d + 1] * shape[d + 1]
-    flat = index * strides[dim]
+    flat = index if strides[dim] == 1 else index * strides[dim]
     for d, size in enumerate(index.shape):
         if d != dim and size > 1:
             steps: Array = np.arange(size) * strides[d]

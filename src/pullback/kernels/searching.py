@@ -60,8 +60,20 @@ def unique(
     """The distinct values (or slices), in order; where each element went; how often each occurs."""
     if dim is not None:
         return _unique_slices(input, dim)
-    found = np.unique(input.reshape(-1), return_inverse=True, return_counts=True, equal_nan=False)
+    flat = input.reshape(-1)
+    if not return_inverse and not return_counts:
+        unused: Array = np.empty(0, np.int64)
+        ordered = np.sort(flat)  # NumPy's own unique hashes, which is slower
+        return ordered[_starts_of_runs(ordered)], unused, unused
+    found = np.unique(flat, return_inverse=True, return_counts=True, equal_nan=False)
     return found[0], found[1].reshape(input.shape).astype(np.int64), found[2].astype(np.int64)
+
+
+def _starts_of_runs(rows: Array) -> Array:
+    """Where a row differs from the one before it."""
+    changed: Array = np.ones(rows.shape[0], np.bool_)
+    changed[1:] = (rows[1:] != rows[:-1]).any(tuple(range(1, rows.ndim)))
+    return changed
 
 
 def _unique_slices(input: Array, dim: int) -> tuple[Array, Array, Array]:
@@ -81,8 +93,7 @@ def unique_consecutive(
     if count == 0:
         empty: Array = np.empty(0, np.int64)
         return input if dim is not None else rows, np.empty(input.shape if dim is None else 0, np.int64), empty
-    changed = np.ones(count, np.bool_)
-    changed[1:] = (rows[1:] != rows[:-1]).any(tuple(range(1, rows.ndim)))
+    changed = _starts_of_runs(rows)
     starts = np.flatnonzero(changed)
     inverse = (np.cumsum(changed) - 1).astype(np.int64)
     counts: Array = np.diff(np.append(starts, count)).astype(np.int64)
