@@ -80,6 +80,7 @@ _ELSEWHERE = {
     "load": "pullback.serialization",
     "install_as_torch": "pullback.as_torch",
     "vmap": "pullback.func",
+    "compile": "pullback.compiler",
     "autocast": "pullback.amp",
     "GradScaler": "pullback.amp",
     **dict.fromkeys(

@@ -1,0 +1,75 @@
+"""Switches of PyTorch's backends: they can be read and set, and change nothing here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["cpu", "cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "openmp", "opt_einsum"]
+
+
+class _Backend:
+    """The switches of one backend."""
+
+    def __init__(self, available: bool, **switches: Any) -> None:
+        self._available = available
+        self.__dict__.update(switches)
+
+    def is_available(self) -> bool:
+        """Whether this build has the backend."""
+        return self._available
+
+    def is_built(self) -> bool:
+        """Whether this build has the backend."""
+        return self._available
+
+    def flags(self, **switches: Any) -> _Flags:
+        """Set switches for a block."""
+        return _Flags(self, switches)
+
+    def version(self) -> None:
+        """The backend's version: none."""
+
+
+class _Flags:
+    """Switches that are put back at the end of a block."""
+
+    def __init__(self, backend: _Backend, switches: dict[str, Any]) -> None:
+        self._backend, self._switches = backend, switches
+
+    def __enter__(self) -> None:
+        self._former = dict(vars(self._backend))
+        vars(self._backend).update(self._switches)
+
+    def __exit__(self, *exception: object) -> None:
+        vars(self._backend).clear()
+        vars(self._backend).update(self._former)
+
+
+class _CudaBackend(_Backend):
+    """CUDA's switches, with those of its matrix products."""
+
+    def sdp_kernel(self, **switches: Any) -> _Flags:
+        """Accepted: attention has one implementation here."""
+        return _Flags(self, {})
+
+    def enable_flash_sdp(self, enabled: bool) -> None:
+        """Accepted: attention has one implementation here."""
+
+    enable_mem_efficient_sdp = enable_math_sdp = enable_cudnn_sdp = enable_flash_sdp
+
+    def flash_sdp_enabled(self) -> bool:
+        """Whether that implementation of attention is used: it does not exist here."""
+        return False
+
+    mem_efficient_sdp_enabled = flash_sdp_enabled
+
+
+cudnn = _Backend(False, enabled=True, benchmark=False, deterministic=False, allow_tf32=True, benchmark_limit=10)
+cuda = _CudaBackend(False, matmul=_Backend(False, allow_tf32=False, allow_fp16_reduced_precision_reduction=True))
+mps = _Backend(False)
+mkl = _Backend(False)
+mkldnn = _Backend(False, enabled=True, deterministic=False)
+openmp = _Backend(False)
+opt_einsum = _Backend(False, enabled=False, strategy=None)
+mha = _Backend(True)
+cpu = _Backend(True)
