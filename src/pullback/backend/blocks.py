@@ -2,7 +2,6 @@
 
 An optimizer's rule makes a dozen passes over each parameter. On blocks that stay in the cache these cost arithmetic,
 not memory traffic; and small arrays are joined to a block first, so that they cost no call of each pass each.
-Measured on Adam, float32: 2.3 times as fast as whole arrays for 4 million elements, 4 times for 200 arrays of 64.
 """
 
 from __future__ import annotations

@@ -1,0 +1,81 @@
+"""Adagrad."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pullback import creation
+from pullback.optim.checks import check_fused, check_lr, check_not_negative
+from pullback.optim.update import (
+    ElementwiseOptimizer,
+    Group,
+    Rule,
+    State,
+    count_step,
+    hyperparameter,
+    new_count,
+    plain_gradient,
+    set_defaults,
+)
+
+__all__ = ["Adagrad"]
+
+
+class Adagrad(ElementwiseOptimizer):
+    """Divide the gradient by the root of the sum of its squares so far."""
+
+    def __init__(
+        self, params: Any, lr: Any = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
+        initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,
+        maximize: bool = False, differentiable: bool = False, fused: bool | None = None,
+    ) -> None:  # fmt: skip
+        check_lr(lr)
+        check_not_negative("lr_decay value", lr_decay)
+        check_not_negative("weight_decay value", weight_decay)
+        check_not_negative("initial_accumulator_value value", initial_accumulator_value)
+        check_not_negative("epsilon value", eps)
+        check_fused(fused, foreach, differentiable)
+        defaults = {
+            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable, "fused": fused,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+        for group in self.param_groups:
+            for param in group["params"]:
+                self._make_state(self.state[param], param, group)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        set_defaults(self, foreach=None, maximize=False, differentiable=False, fused=None)
+
+    @staticmethod
+    def _make_state(state: State, param: Any, group: Group) -> None:
+        start: Any = group["initial_accumulator_value"]
+        state["step"] = new_count()
+        state["sum"] = creation.full_like(param.detach(), complex(start, start) if param.dtype.is_complex else start)
+
+    def share_memory(self) -> None:
+        """Move the state to shared memory."""
+        for state in self.state.values():
+            state["sum"].share_memory_()
+
+    def prepare(self, state: State, param: Any, group: Group) -> Any:
+        if not state:
+            self._make_state(state, param, group)
+        return count_step(state)
+
+    def state_names(self, group: Group) -> Sequence[str]:
+        return ("sum",)
+
+    def rule(self, F: Any, group: Group, key: Any) -> Rule:
+        step_size = hyperparameter(group, "lr") / (1 + (key - 1) * group["lr_decay"])
+        eps = group["eps"]
+
+        def descend(param: Any, grad: Any, total: Any) -> Sequence[Any]:
+            grad = plain_gradient(grad, param, group)
+            total = total + grad * grad
+            return param - grad / (F.sqrt(total) + eps) * step_size, total
+
+        return descend

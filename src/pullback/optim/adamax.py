@@ -1,0 +1,67 @@
+"""Adamax: Adam with the infinity norm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pullback.optim.checks import check_betas, check_lr, check_not_negative
+from pullback.optim.update import (
+    ElementwiseOptimizer,
+    Group,
+    Rule,
+    State,
+    count_step,
+    hyperparameter,
+    new_count,
+    plain_gradient,
+    set_defaults,
+    zeros_like,
+)
+
+__all__ = ["Adamax"]
+
+
+class Adamax(ElementwiseOptimizer):
+    """Step along the running mean of the gradient, divided by its decaying maximum."""
+
+    def __init__(
+        self, params: Any, lr: Any = 2e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
+        foreach: bool | None = None, *, maximize: bool = False, differentiable: bool = False, capturable: bool = False,
+    ) -> None:  # fmt: skip
+        check_lr(lr)
+        check_not_negative("epsilon value", eps)
+        check_betas(betas)
+        check_not_negative("weight_decay value", weight_decay)
+        defaults = {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        set_defaults(self, foreach=None, maximize=False, differentiable=False, capturable=False)
+
+    def prepare(self, state: State, param: Any, group: Group) -> Any:
+        if not state:
+            state["step"] = new_count()
+            state["exp_avg"] = zeros_like(param)
+            state["exp_inf"] = zeros_like(param)
+        return count_step(state)
+
+    def state_names(self, group: Group) -> Sequence[str]:
+        return "exp_avg", "exp_inf"
+
+    def rule(self, F: Any, group: Group, key: Any) -> Rule:
+        beta1, beta2 = group["betas"]
+        step_size = hyperparameter(group, "lr") / (1 - beta1**key)
+        eps = group["eps"]
+
+        def descend(param: Any, grad: Any, exp_avg: Any, exp_inf: Any) -> Sequence[Any]:
+            grad = plain_gradient(grad, param, group)
+            exp_avg = exp_avg + (grad - exp_avg) * (1 - beta1)
+            exp_inf = F.maximum(exp_inf * beta2, F.abs(grad) + eps)
+            return param - exp_avg / exp_inf * step_size, exp_avg, exp_inf
+
+        return descend

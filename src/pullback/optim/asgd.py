@@ -1,0 +1,71 @@
+"""Averaged stochastic gradient descent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pullback.optim.checks import check_lr, check_not_negative
+from pullback.optim.update import (
+    ElementwiseOptimizer,
+    Group,
+    Rule,
+    State,
+    count_step,
+    new_count,
+    new_number,
+    plain_gradient,
+    set_defaults,
+    zeros_like,
+)
+
+__all__ = ["ASGD"]
+
+
+class ASGD(ElementwiseOptimizer):
+    """Descend with a decaying rate, and keep the average of the parameters from step `t0` on in the state `ax`."""
+
+    def __init__(
+        self, params: Any, lr: Any = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
+        weight_decay: float = 0, foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:  # fmt: skip
+        check_lr(lr)
+        check_not_negative("weight_decay value", weight_decay)
+        defaults = {
+            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        set_defaults(self, foreach=None, maximize=False, differentiable=False, capturable=False)
+
+    def prepare(self, state: State, param: Any, group: Group) -> Any:
+        if not state:
+            state["step"] = new_count()
+            state["eta"] = new_number(float(group["lr"]))
+            state["mu"] = new_number(1.0)
+            state["ax"] = zeros_like(param)
+        return count_step(state), state["eta"]._array.item(), state["mu"]._array.item()
+
+    def state_names(self, group: Group) -> Sequence[str]:
+        return ("ax",)
+
+    def rule(self, F: Any, group: Group, key: Any) -> Rule:
+        _, eta, mu = key
+        kept = 1 - group["lambd"] * eta
+
+        def descend(param: Any, grad: Any, average: Any) -> Sequence[Any]:
+            grad = plain_gradient(grad, param, group)
+            param = param * kept - grad * eta
+            return param, param if mu == 1 else average + (param - average) * mu
+
+        return descend
+
+    def finish(self, state: State, group: Group, key: Any) -> None:
+        """Set the rate and the weight of the average for the next step."""
+        step, lr = key[0], float(group["lr"])
+        state["eta"]._array[...] = lr / ((1 + group["lambd"] * lr * step) ** group["alpha"])
+        state["mu"]._array[...] = 1 / max(1, step - group["t0"])

@@ -1,0 +1,159 @@
+"""LBFGS: a quasi-Newton method that remembers its last steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pullback.functions as F
+from pullback.autograd.grad_mode import enable_grad, no_grad
+from pullback.optim.line_search import Point, strong_wolfe
+from pullback.optim.optimizer import Optimizer
+
+__all__ = ["LBFGS"]
+
+
+class LBFGS(Optimizer):
+    """Minimise with an approximate inverse Hessian; `step` needs a closure and evaluates it several times."""
+
+    def __init__(
+        self, params: Any, lr: Any = 1, max_iter: int = 20, max_eval: int | None = None, tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9, history_size: int = 100, line_search_fn: str | None = None,
+    ) -> None:  # fmt: skip
+        if not 0.0 <= lr:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        defaults = {
+            "lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change, "history_size": history_size,
+            "line_search_fn": line_search_fn,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+        if len(self.param_groups) != 1:
+            raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
+        self._params = self.param_groups[0]["params"]
+        if any(param.dtype.is_complex for param in self._params):
+            raise NotImplementedError("LBFGS of complex parameters is not available: optimize their real views")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._params = self.param_groups[0]["params"]
+
+    def _gather_flat_grad(self) -> Any:
+        return F.cat([
+            param.new_zeros(param.numel()) if param._grad is None else param._grad.reshape(-1) for param in self._params
+        ])  # fmt: skip
+
+    def _move(self, step_size: float, direction: Any) -> None:
+        """Add a multiple of a flat direction to the parameters."""
+        offset = 0
+        for param in self._params:
+            count = param.numel()
+            param.add_(direction[offset : offset + count].view_as(param), alpha=step_size)
+            offset += count
+
+    def _evaluate(self, closure: Callable[[], Any]) -> float:
+        with enable_grad():
+            return float(closure())
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Take up to `max_iter` iterations; `closure` clears the gradients, computes the loss, and runs backward."""
+        if closure is None:
+            raise TypeError("LBFGS.step() missing 1 required positional argument: 'closure'")
+        with no_grad():
+            return self._minimize(closure)
+
+    def _minimize(self, closure: Callable[[], Any]) -> Any:
+        group = self.param_groups[0]
+        state = self.state[self._params[0]]
+        state.setdefault("func_evals", 0)
+        state.setdefault("n_iter", 0)
+        with enable_grad():
+            first_loss = closure()
+        loss = float(first_loss)
+        evaluations = 1
+        state["func_evals"] += 1
+        grad = self._gather_flat_grad()
+        if _largest(grad) <= group["tolerance_grad"]:
+            return first_loss
+        for iteration in range(1, group["max_iter"] + 1):
+            state["n_iter"] += 1
+            direction = self._direction(state, grad, group["history_size"])
+            previous_loss = loss
+            state["prev_flat_grad"], state["prev_loss"] = grad.clone(), loss
+            lr = float(group["lr"])
+            t = min(1.0, 1.0 / grad.abs().sum().item()) * lr if state["n_iter"] == 1 else lr
+            slope = grad.dot(direction).item()
+            state["d"], state["t"] = direction, t
+            if slope > -group["tolerance_change"]:
+                break
+            evaluated = 0
+            if group["line_search_fn"] is not None:
+                if group["line_search_fn"] != "strong_wolfe":
+                    raise RuntimeError("only 'strong_wolfe' is supported")
+                point, evaluated = self._search(closure, Point(0.0, loss, grad, slope), direction, t)
+                t, loss, grad = point.t, point.loss, point.grad
+                self._move(t, direction)
+            else:
+                self._move(t, direction)
+                if iteration != group["max_iter"]:
+                    loss, evaluated = self._evaluate(closure), 1
+                    grad = self._gather_flat_grad()
+            state["t"] = t
+            evaluations += evaluated
+            state["func_evals"] += evaluated
+            if (
+                evaluations >= group["max_eval"]
+                or _largest(grad) <= group["tolerance_grad"]
+                or _largest(direction * t) <= group["tolerance_change"]
+                or abs(loss - previous_loss) < group["tolerance_change"]
+            ):
+                break
+        return first_loss
+
+    def _search(
+        self, closure: Callable[[], Any], start: Point, direction: Any, t: float
+    ) -> tuple[Point, int]:
+        saved = [param.clone() for param in self._params]
+
+        def evaluate(t: float) -> Point:
+            self._move(t, direction)
+            loss = self._evaluate(closure)
+            grad = self._gather_flat_grad()
+            for param, value in zip(self._params, saved, strict=True):
+                param.copy_(value)
+            return Point(t, loss, grad, grad.dot(direction).item())
+
+        return strong_wolfe(evaluate, start, t, _largest(direction))
+
+    def _direction(self, state: dict[str, Any], grad: Any, history_size: int) -> Any:
+        """The negative gradient times the inverse Hessian that the last steps stand for."""
+        if state["n_iter"] == 1:
+            state["old_dirs"], state["old_stps"], state["ro"], state["H_diag"] = [], [], [], 1
+            return -grad
+        dirs, steps, ro = state["old_dirs"], state["old_stps"], state["ro"]
+        change = grad - state["prev_flat_grad"]
+        step = state["d"] * state["t"]
+        curvature = change.dot(step)
+        if curvature.item() > 1e-10:
+            if len(dirs) == history_size:
+                for memory in (dirs, steps, ro):
+                    memory.pop(0)
+            dirs.append(change)
+            steps.append(step)
+            ro.append(1.0 / curvature)
+            state["H_diag"] = curvature / change.dot(change)
+        if state.get("al") is None:
+            state["al"] = [None] * history_size
+        weights = state["al"]
+        result = -grad
+        for i in reversed(range(len(dirs))):
+            weights[i] = steps[i].dot(result) * ro[i]
+            result = result - dirs[i] * weights[i]
+        result = result * state["H_diag"]
+        for i in range(len(dirs)):
+            result = result + steps[i] * (weights[i] - dirs[i].dot(result) * ro[i])
+        return result
+
+
+def _largest(vector: Any) -> float:
+    return float(vector.abs().max().item())

@@ -1,0 +1,89 @@
+"""NAdam: Adam with Nesterov's momentum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pullback.optim.checks import check_betas, check_lr, check_not_negative
+from pullback.optim.update import (
+    ElementwiseOptimizer,
+    Group,
+    Rule,
+    State,
+    count_step,
+    hyperparameter,
+    new_count,
+    new_number,
+    set_defaults,
+    zeros_like,
+)
+
+__all__ = ["NAdam"]
+
+
+class NAdam(ElementwiseOptimizer):
+    """Adam that steps along the gradient and the momentum after it."""
+
+    def __init__(
+        self, params: Any, lr: Any = 2e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
+        momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *, foreach: bool | None = None,
+        maximize: bool = False, capturable: bool = False, differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        check_lr(lr)
+        check_not_negative("epsilon value", eps)
+        check_betas(betas)
+        check_not_negative("weight_decay value", weight_decay)
+        check_not_negative("momentum_decay value", momentum_decay)
+        defaults = {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
+            "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach,
+            "capturable": capturable, "differentiable": differentiable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        set_defaults(
+            self, maximize=False, foreach=None, capturable=False, differentiable=False, decoupled_weight_decay=False
+        )
+
+    def prepare(self, state: State, param: Any, group: Group) -> Any:
+        if not state:
+            state["step"] = new_count()
+            state["mu_product"] = new_number(1.0)
+            state["exp_avg"] = zeros_like(param)
+            state["exp_avg_sq"] = zeros_like(param)
+        step = count_step(state)
+        beta1 = group["betas"][0]
+        state["mu_product"]._array *= beta1 * (1.0 - 0.5 * (0.96 ** (step * group["momentum_decay"])))
+        return step, state["mu_product"]._array.item()
+
+    def state_names(self, group: Group) -> Sequence[str]:
+        return "exp_avg", "exp_avg_sq"
+
+    def rule(self, F: Any, group: Group, key: Any) -> Rule:
+        step, mu_product = key
+        lr, eps, weight_decay = hyperparameter(group, "lr"), group["eps"], group["weight_decay"]
+        beta1, beta2 = group["betas"]
+        mu = beta1 * (1.0 - 0.5 * (0.96 ** (step * group["momentum_decay"])))
+        mu_next = beta1 * (1.0 - 0.5 * (0.96 ** ((step + 1) * group["momentum_decay"])))
+        of_grad = lr * (1.0 - mu) / (1.0 - mu_product)
+        of_momentum = lr * mu_next / (1.0 - mu_product * mu_next)
+        correction = 1 - beta2**step
+
+        def descend(param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any) -> Sequence[Any]:
+            if group["maximize"]:
+                grad = -grad
+            if weight_decay != 0:
+                if group["decoupled_weight_decay"]:
+                    param = param * (1 - lr * weight_decay)
+                else:
+                    grad = grad + param * weight_decay
+            exp_avg = exp_avg + (grad - exp_avg) * (1 - beta1)
+            exp_avg_sq = exp_avg_sq * beta2 + grad * grad * (1 - beta2)
+            denominator = F.sqrt(exp_avg_sq / correction) + eps
+            param = param - grad / denominator * of_grad - exp_avg / denominator * of_momentum
+            return param, exp_avg, exp_avg_sq
+
+        return descend

@@ -1,0 +1,87 @@
+"""RMSprop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pullback.optim.checks import check_lr, check_not_negative
+from pullback.optim.update import (
+    ElementwiseOptimizer,
+    Group,
+    Rule,
+    State,
+    count_step,
+    hyperparameter,
+    new_count,
+    plain_gradient,
+    set_defaults,
+    zeros_like,
+)
+
+__all__ = ["RMSprop"]
+
+
+class RMSprop(ElementwiseOptimizer):
+    """Divide the gradient by the root of the running mean of its square, centred on its mean if asked for."""
+
+    def __init__(
+        self, params: Any, lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0,
+        momentum: float = 0, centered: bool = False, capturable: bool = False, foreach: bool | None = None,
+        maximize: bool = False, differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        check_lr(lr)
+        check_not_negative("epsilon value", eps)
+        check_not_negative("momentum value", momentum)
+        check_not_negative("weight_decay value", weight_decay)
+        check_not_negative("alpha value", alpha)
+        defaults = {
+            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
+            "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        set_defaults(
+            self, momentum=0, centered=False, foreach=None, maximize=False, differentiable=False, capturable=False
+        )
+
+    def prepare(self, state: State, param: Any, group: Group) -> Any:
+        if not state:
+            state["step"] = new_count()
+            for name in self.state_names(group):
+                state[name] = zeros_like(param)
+        count_step(state)
+        return None
+
+    def state_names(self, group: Group) -> Sequence[str]:
+        names = ["square_avg"]
+        if group["momentum"] > 0:
+            names.append("momentum_buffer")
+        if group["centered"]:
+            names.append("grad_avg")
+        return names
+
+    def rule(self, F: Any, group: Group, key: Any) -> Rule:
+        lr, alpha, eps, momentum = hyperparameter(group, "lr"), group["alpha"], group["eps"], group["momentum"]
+        centered = group["centered"]
+
+        def descend(param: Any, grad: Any, square_avg: Any, *rest: Any) -> Sequence[Any]:
+            grad = plain_gradient(grad, param, group)
+            square_avg = square_avg * alpha + grad * grad * (1 - alpha)
+            mean = ()
+            if centered:
+                grad_avg = rest[-1] + (grad - rest[-1]) * (1 - alpha)
+                mean = (grad_avg,)
+                root = F.sqrt(square_avg - grad_avg * grad_avg) + eps
+            else:
+                root = F.sqrt(square_avg) + eps
+            change = grad / root
+            if momentum > 0:
+                change = rest[0] * momentum + change
+                return param - change * lr, square_avg, change, *mean
+            return param - change * lr, square_avg, *mean
+
+        return descend

@@ -1,0 +1,71 @@
+"""Rprop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pullback import creation
+from pullback.optim.checks import check_lr
+from pullback.optim.update import (
+    ElementwiseOptimizer,
+    Group,
+    Rule,
+    State,
+    count_step,
+    new_count,
+    set_defaults,
+    zeros_like,
+)
+
+__all__ = ["Rprop"]
+
+
+class Rprop(ElementwiseOptimizer):
+    """Step by sizes that grow while the sign of the gradient stays and shrink when it changes."""
+
+    def __init__(
+        self, params: Any, lr: Any = 1e-2, etas: Any = (0.5, 1.2), step_sizes: Any = (1e-6, 50), *,
+        capturable: bool = False, foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        check_lr(lr)
+        if not 0.0 < etas[0] < 1.0 < etas[1]:
+            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
+        defaults = {
+            "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable, "capturable": capturable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        set_defaults(self, foreach=None, maximize=False, differentiable=False, capturable=False)
+
+    def prepare(self, state: State, param: Any, group: Group) -> Any:
+        if not state:
+            lr = float(group["lr"])
+            state["step"] = new_count()
+            state["prev"] = zeros_like(param)
+            size: Any = complex(lr, lr) if param.dtype.is_complex else lr
+            state["step_size"] = creation.full_like(param.detach(), size)
+        count_step(state)
+        return None
+
+    def state_names(self, group: Group) -> Sequence[str]:
+        return "prev", "step_size"
+
+    def rule(self, F: Any, group: Group, key: Any) -> Rule:
+        shrink, grow = group["etas"]
+        smallest, largest = group["step_sizes"]
+
+        def descend(param: Any, grad: Any, prev: Any, step_size: Any) -> Sequence[Any]:
+            if group["maximize"]:
+                grad = -grad
+            agreement = F.sign(grad * prev)
+            # 1 where the signs agree, 0 where one is zero, -1 where they differ: the factors are a parabola through them.
+            factor = 1 + agreement * ((grow - shrink) / 2) + agreement * agreement * ((grow + shrink) / 2 - 1)
+            step_size = F.clamp(step_size * factor, smallest, largest)
+            grad = grad * (agreement >= 0)
+            return param - F.sign(grad) * step_size, grad, step_size
+
+        return descend
