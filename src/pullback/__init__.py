@@ -97,7 +97,7 @@ def __getattr__(name: str) -> _Any:
         value = getattr(_import_module(_ELSEWHERE[name]), name)
     elif not name.startswith("_") and hasattr(_creation, name):
         value = getattr(_creation, name)
-    elif _functions.module_of(name) is not None:
+    elif name in _functions.public_names() and _functions.module_of(name) is not None:
         value = getattr(_functions, name)
     elif name in _MODULES:
         try:
@@ -125,7 +125,7 @@ def _find_environment(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *_ELSEWHERE, *_functions.MODULES, *vars(_creation)})
+    return sorted({*globals(), *_MODULES, *_ELSEWHERE, *(n for n in _functions.public_names() if _functions.module_of(n)), *vars(_creation)})
 
 
 _attach_all()

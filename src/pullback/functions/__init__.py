@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
+from importlib.resources import files
 from typing import Any
 
 from pullback import generated
@@ -17,6 +19,12 @@ MODULES = {name: f"pullback.functions.{module}" for module, names in FILES.items
 def module_of(name: str) -> str | None:
     """The module that defines the public function `name`."""
     return MODULES.get(name) or generated.MODULES.get(name)
+
+
+@cache
+def public_names() -> frozenset[str]:
+    """The functions that PyTorch's top-level namespace has: those of ours are public there too, helpers are not."""
+    return frozenset((files("pullback.functions") / "public_names.txt").read_text().split())
 
 
 def __getattr__(name: str) -> Any:

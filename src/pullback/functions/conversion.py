@@ -108,12 +108,12 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
     return to(input, other.dtype)
 
 
-def cpu(input: Tensor, memory_format: Any = None) -> Tensor:
+def method_cpu(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor on the CPU."""
     return input
 
 
-def cuda(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def method_cuda(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """The tensor on a GPU, of which this build has none."""
     usable_device("cuda")
     return input

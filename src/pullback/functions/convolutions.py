@@ -44,24 +44,24 @@ def conv3d(
 
 
 def conv_transpose1d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-    groups: int = 1, dilation: Any = 1,
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
 ) -> Tensor:  # fmt: skip
     """The adjoint of `conv1d` with respect to its input; `output_padding` chooses among the sizes that fit."""
     return _convolve(1, input, weight, bias, stride, padding, dilation, groups, output_padding)
 
 
 def conv_transpose2d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-    groups: int = 1, dilation: Any = 1,
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
 ) -> Tensor:  # fmt: skip
     """The adjoint of `conv2d` with respect to its input."""
     return _convolve(2, input, weight, bias, stride, padding, dilation, groups, output_padding)
 
 
 def conv_transpose3d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-    groups: int = 1, dilation: Any = 1,
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
 ) -> Tensor:  # fmt: skip
     """The adjoint of `conv3d` with respect to its input."""
     return _convolve(3, input, weight, bias, stride, padding, dilation, groups, output_padding)
@@ -84,8 +84,8 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
 
 
 def _convolve(
-    dims: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, groups: int,
-    output_padding: Any = None,
+    dims: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any,
+    groups: int, output_padding: Any = None,
 ) -> Tensor:  # fmt: skip
     transposed = output_padding is not None
     if not isinstance(input, Tensor) or not isinstance(weight, Tensor):
@@ -122,9 +122,7 @@ def _each(name: str, value: Any, dims: int, weight_dims: int) -> Shape:
     return values
 
 
-def _named_padding(
-    input: Tensor, weight: Tensor, padding: str, stride: Shape, dilation: Shape
-) -> tuple[Tensor, Shape]:
+def _named_padding(input: Tensor, weight: Tensor, padding: str, stride: Shape, dilation: Shape) -> tuple[Tensor, Shape]:
     """The input and the numbers that 'same' and 'valid' stand for; an odd total is padded beforehand, at the end."""
     dims = len(stride)
     if padding == "valid":
@@ -141,8 +139,8 @@ def _named_padding(
 
 
 def _check(
-    input: Tensor, weight: Tensor, bias: Tensor | None, stride: Shape, padding: Shape, dilation: Shape, transposed: bool,
-    extra: Shape, groups: int,
+    input: Tensor, weight: Tensor, bias: Tensor | None, stride: Shape, padding: Shape, dilation: Shape,
+    transposed: bool, extra: Shape, groups: int,
 ) -> None:  # fmt: skip
     _check_numbers(stride, padding, dilation, extra, groups)
     _check_dtypes(input, weight, bias)
@@ -157,13 +155,15 @@ def _check(
     if input._array.shape[1] != channels:
         kind = f"transposed={int(transposed)}" if transposed else f"groups={groups}"
         raise RuntimeError(
-            f"Given {kind}, weight of size {size}, expected input{list(input._array.shape)} to have {channels} channels, "
+            f"Given {kind}, weight of size {size}, expected input{list(input._array.shape)} to have {channels} "
+            "channels, "
             f"but got {input._array.shape[1]} channels instead"
         )
     outputs = shape[1] * groups if transposed else shape[0]
     if bias is not None and bias._array.shape != (outputs,):
         raise RuntimeError(
-            f"Given {'transposed=1, ' if transposed else ''}weight of size {size}, expected bias to be 1-dimensional with "
+            f"Given {'transposed=1, ' if transposed else ''}weight of size {size}, expected bias to be "
+            "1-dimensional with "
             f"{outputs} elements, but got bias of size {list(bias._array.shape)} instead"
         )
     if transposed:

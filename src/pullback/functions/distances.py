@@ -8,9 +8,7 @@ from pullback.kernels.distances import joint_shape
 from pullback.tensor.tensor import Tensor
 
 
-def cdist(
-    x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
-) -> Tensor:
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
     """The p-norm distances of each row of (*, P, M) from each of (*, R, M).
 
     >>> import pullback
@@ -25,13 +23,13 @@ def cdist(
         if array.ndim < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {array.ndim}D")
     if a.shape[-1] != b.shape[-1]:
-        raise RuntimeError(
-            f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: {b.shape[-1]}"
-        )
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: {b.shape[-1]}")
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
     batch = joint_shape(a.shape[:-2], b.shape[:-2])
-    x1, x2 = (functions.expand(t, (*batch, *t._array.shape[-2:])) if t._array.shape[:-2] != batch else t for t in (x1, x2))
+    x1, x2 = (
+        functions.expand(t, (*batch, *t._array.shape[-2:])) if t._array.shape[:-2] != batch else t for t in (x1, x2)
+    )
     many = a.shape[-2] > 25 or b.shape[-2] > 25
     if p == 2 and (compute_mode == modes[1] or (compute_mode == modes[0] and many)):
         return G.view(G.euclidean_dist(x1, x2), (*batch, a.shape[-2], b.shape[-2]))  # type: ignore[no-any-return]
@@ -47,9 +45,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     return G.pdist_forward(input, float(p))  # type: ignore[no-any-return]
 
 
-def pairwise_distance(
-    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
-) -> Tensor:
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norms of the differences of the last dimensions, with `eps` added to each difference."""
     return functions.norm(functions.add(functions.sub(x1, x2), eps), p, -1, keepdim)  # type: ignore[no-any-return]
 
@@ -77,14 +73,15 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     for position, (array, size) in enumerate(((a, w.shape[1]), (b, w.shape[2])), 1):
         if array.shape[-1] != size:
             raise RuntimeError(
-                f"bilinear(): input{position} size does not match weight size: got {array.shape[-1]} but expected {size}"
+                f"bilinear(): input{position} size does not match weight size: got {array.shape[-1]} but "
+                f"expected {size}"
             )
     if bias is not None and bias._array.shape != (w.shape[0],):
         raise RuntimeError(
             f"bilinear(): bias size does not match weight size: got {list(bias._array.shape)} but expected {w.shape[0]}"
         )
-    flat = G.trilinear(functions.reshape(input1, (-1, a.shape[-1])), functions.reshape(input2, (-1, b.shape[-1])), weight)
+    flat = G.trilinear(
+        functions.reshape(input1, (-1, a.shape[-1])), functions.reshape(input2, (-1, b.shape[-1])), weight
+    )
     result = G.view(flat, (*a.shape[:-1], w.shape[0]))
     return result if bias is None else functions.add(result, bias)  # type: ignore[no-any-return]
-
-

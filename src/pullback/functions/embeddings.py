@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pullback.generated as G
-from pullback.kernels.embeddings import check_rows, renormalized_rows
 from pullback.graph.history import bump_version
+from pullback.kernels.embeddings import check_rows, renormalized_rows
 from pullback.tensor.tensor import Tensor
 
 
@@ -30,8 +30,9 @@ def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_typ
 
 
 def embedding_bag(
-    weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
-    per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
+    weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0,
+    sparse: bool = False, per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
+    padding_idx: int | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Sums (mode 0), means (1) or maxima (2) of bags of rows; each offset begins a bag.
 
@@ -42,7 +43,8 @@ def embedding_bag(
         starts = G.slice_view(offsets, 0, 0, offsets._array.shape[0] - 1, 1)
     if offsets._array.size and int(offsets._array[0]) != 0:
         raise RuntimeError(
-            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got "
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+            "However, got "
             f"{int(offsets._array[0])}"
         )
     if offsets._array.size and int(offsets._array[-1]) > indices._array.shape[0]:
@@ -51,6 +53,12 @@ def embedding_bag(
             f"{int(offsets._array[-1])}"
         )
     result, owner, _, sizes, chosen = G.embedding_bag_forward(
-        weight, indices, starts, per_sample_weights, mode, -1 if padding_idx is None else padding_idx, scale_grad_by_freq
+        weight,
+        indices,
+        starts,
+        per_sample_weights,
+        mode,
+        -1 if padding_idx is None else padding_idx,
+        scale_grad_by_freq,
     )
     return result, owner, sizes, chosen

@@ -6,7 +6,9 @@ import pullback.generated as G
 from pullback.tensor.tensor import Tensor
 
 
-def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
-    """The values of (N, C, ...) at points; modes are 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
+def grid_sampler(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """The values of (N, C, ...) at points. Modes: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
     sampler = G.grid_sampler_2d if input._array.ndim == 4 else G.grid_sampler_3d
     return sampler(input, grid, interpolation_mode, padding_mode, align_corners)  # type: ignore[no-any-return]

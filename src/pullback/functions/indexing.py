@@ -11,11 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
-from pullback.backend.array_module import cast_array, has_internal_overlap, is_array, is_number
+from pullback.backend.array_module import cast_array, has_internal_overlap, is_array, is_number, ndarray
 from pullback.backend.dtype import int64, type_name
 from pullback.backend.logical_array import batched_mask, has_values
 from pullback.creation import tensor as tensor_of
 from pullback.graph.history import bump_version
+from pullback.graph.views import make_view
 from pullback.kernels.creation import checked_fill
 from pullback.kernels.indexing import positions_of
 from pullback.kernels.scattering import index_put_into
@@ -34,6 +35,10 @@ def getitem(input: Tensor, index: Any) -> Tensor:
     (tensor([0, 1, 2]), tensor([[1, 2],
             [4, 5]]), tensor([4, 5]))
     """
+    if not process.changed and not input._requires_grad and _is_plain(index):
+        found = _plain_view(input, index)
+        if found is not None:
+            return found
     kind = type(index)
     if kind is int:
         return G.select(input, 0, _checked_position(input, 0, index, 0))  # type: ignore[no-any-return]
@@ -51,12 +56,45 @@ def getitem(input: Tensor, index: Any) -> Tensor:
     return G.alias(result) if result is input else result
 
 
+def _is_plain(index: Any) -> bool:
+    """Whether NumPy takes this index as PyTorch does: numbers, slices forward, Ellipsis."""
+    kind = type(index)
+    if kind is int:
+        return True
+    if kind is tuple:
+        for item in index:
+            if type(item) is not int and item is not Ellipsis and not _is_plain_slice(item):
+                return False
+        return True
+    return _is_plain_slice(index)
+
+
+def _is_plain_slice(item: Any) -> bool:
+    if type(item) is not slice or (item.step is not None and (type(item.step) is not int or item.step <= 0)):
+        return False
+    return (item.start is None or type(item.start) is int) and (item.stop is None or type(item.stop) is int)
+
+
+def _plain_view(input: Tensor, index: Any) -> Tensor | None:
+    """The view without recording; None where NumPy refuses, so that the long way gives PyTorch's error."""
+    array = input._array
+    try:
+        part = array[index]
+        if type(part) is not ndarray:
+            part = array[(*index, ...) if type(index) is tuple else (index, ...)]
+    except IndexError:
+        return None
+    result = new_tensor(part)
+    make_view(result, input)
+    return result
+
+
 def _is_mask_of(index: Any, input: Tensor) -> bool:
     """Whether an index is one mask over the leading dimensions, which NumPy reads and writes faster than positions."""
     if not isinstance(index, TensorBase):
         return False
     mask = index._array
-    return mask.dtype.kind == "b" and mask.ndim > 0 and mask.shape == input._array.shape[: mask.ndim]
+    return bool(mask.dtype.kind == "b" and mask.ndim > 0 and mask.shape == input._array.shape[: mask.ndim])
 
 
 def _checked_position(input: Tensor, dim: int, position: int, real_dim: int) -> int:
@@ -209,6 +247,8 @@ def _positions(item: Tensor, input: Tensor, dim: int) -> list[Tensor]:
 
 def setitem(input: Tensor, index: Any, value: Any) -> None:
     """Write `value`, broadcast and converted, to the part of `input` that `index` describes."""
+    if not process.changed and not input._requires_grad and _is_plain(index) and _written_plainly(input, index, value):
+        return
     given = _as_value(input, value)
     if not process.changed and not input._requires_grad and not given._requires_grad:
         _write_unrecorded(input, index, given._array)
@@ -231,6 +271,31 @@ def _write_where(input: Tensor, mask: Any, value: Tensor) -> None:
         raise batched_mask()
     ones = (1,) * (input._array.ndim - mask._array.ndim)
     G.masked_fill_tensor_(input, G.view(mask, (*mask._array.shape, *ones)), value)
+
+
+_LARGEST = 3e38
+"""Below this a Python number fits into float32 and float64."""
+
+
+def _written_plainly(input: Tensor, index: Any, value: Any) -> bool:
+    """Write through NumPy where it does what PyTorch does; False where it might not, with nothing written."""
+    array = input._array
+    kind = type(value)
+    if kind is float or kind is int:
+        if array.dtype.kind != "f" or array.itemsize < 4 or not -_LARGEST < value < _LARGEST:
+            return False
+    elif not isinstance(value, TensorBase) or value._requires_grad or value._array.dtype != array.dtype:
+        return False
+    else:
+        value = value._array
+    if 0 in array.strides:
+        return False
+    try:
+        array[index] = value
+    except (IndexError, ValueError):
+        return False
+    bump_version(input)
+    return True
 
 
 def _part_for_writing(input: Tensor, index: Any) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:

@@ -13,7 +13,7 @@ FILES = {
     "comparison": "equal allclose eq_ ne_ lt_ le_ gt_ ge_ not_equal_ less_ less_equal_ greater_ greater_equal_",
     "complex_numbers": "complex polar conj_physical",
     "complex_views": "real imag resolve_conj resolve_neg is_conj is_neg",
-    "conversion": "item tolist numpy to convert type type_as cpu cuda double float half method_bfloat16 long int short char byte bool cfloat cdouble get_device is_complex is_floating_point is_signed",
+    "conversion": "item tolist numpy to convert type type_as method_cpu method_cuda double float half method_bfloat16 long int short char byte bool cfloat cdouble get_device is_complex is_floating_point is_signed",
     "convolutions": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution conv_tbc",
     "ctc": "ctc_loss",
     "differentiation": "method_backward",

@@ -57,14 +57,19 @@ def _check_normalized_shape(input: Tensor, shape: Shape, weight: Tensor | None, 
     sizes = input._array.shape
     if sizes[max(0, len(sizes) - len(shape)) :] != shape:
         raise RuntimeError(
-            f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got "
+            f"Given normalized_shape={list(shape)}, expected input with shape [*, "
+            f"{', '.join(map(str, shape))}], but got "
             f"input of size{list(sizes)}"
         )
 
 
 def _check_parameter_dtypes(input: Tensor, *parameters: Tensor | None) -> None:
     for parameter in parameters:
-        if parameter is not None and parameter._array.dtype != input._array.dtype and parameter._array.dtype.kind != "V":
+        if (
+            parameter is not None
+            and parameter._array.dtype != input._array.dtype
+            and parameter._array.dtype.kind != "V"
+        ):
             if input._array.dtype.itemsize == 2 and scalar_type_name(parameter._array.dtype) == "Float":
                 continue
             raise RuntimeError(
@@ -78,7 +83,7 @@ def batch_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
     training: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
 ) -> Tensor:  # fmt: skip
-    """Normalize each channel: by its own statistics in training (updating the running ones), else by the running ones."""
+    """Normalize each channel: in training by its own statistics, updating the running ones; else by these."""
     return native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 

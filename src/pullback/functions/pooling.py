@@ -162,18 +162,15 @@ def _check_window(window: tuple[Shape, Shape, Shape, Shape]) -> None:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
         if p > ((k - 1) * d + 1) // 2:
             raise RuntimeError(
-                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
+                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
+                f"dilation={d}"
             )
 
 
-def _check_sizes(
-    input: Tensor, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, ceil_mode: bool
-) -> None:
+def _check_sizes(input: Tensor, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, ceil_mode: bool) -> None:
     dims = len(kernel)
     sizes = input._array.shape[-dims - 1 :]
     counts = pooled_sizes(sizes[1:], kernel, stride, padding, dilation, ceil_mode)
     if any(c < 1 for c in counts):
         given, made = "x".join(map(str, sizes)), "x".join(map(str, (sizes[0], *counts)))
-        raise RuntimeError(
-            f"Given input size: ({given}). Calculated output size: ({made}). Output size is too small"
-        )
+        raise RuntimeError(f"Given input size: ({given}). Calculated output size: ({made}). Output size is too small")

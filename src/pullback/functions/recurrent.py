@@ -13,7 +13,12 @@ _GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
 
 
 def lstm_cell(
-    input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+    input: Tensor,
+    hx: Sequence[Tensor],
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """One step of an LSTM: the new h and c."""
     _check_cell("lstm", input, hx[0], w_ih, w_hh)
@@ -54,7 +59,9 @@ def _check_cell(kind: str, input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor
                 f"{name} first dim must be {gates} * hidden_size = {gates * hidden}, but got {weight._array.shape[0]}"
             )
         if weight._array.shape[1] != size:
-            raise RuntimeError(f"{name} second dim must be {size}, the size of its input, but got {weight._array.shape[1]}")
+            raise RuntimeError(
+                f"{name} second dim must be {size}, the size of its input, but got {weight._array.shape[1]}"
+            )
 
 
 def lstm(*args: Any, **named: Any) -> tuple[Tensor, Tensor, Tensor]:
@@ -89,8 +96,10 @@ def _arguments(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
     """(input, states, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, batch_sizes)."""
     plain = ("input", "hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional", "batch_first")
     packed = ("data", "batch_sizes", "hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional")
-    is_packed = "data" in named or "batch_sizes" in named or (
-        len(args) > 2 and isinstance(args[1], Tensor) and args[1]._array.dtype.kind == "i"
+    is_packed = (
+        "data" in named
+        or "batch_sizes" in named
+        or (len(args) > 2 and isinstance(args[1], Tensor) and args[1]._array.dtype.kind == "i")
     )
     names = packed if is_packed else plain
     values = dict(zip(names, args, strict=False)) | named
@@ -99,7 +108,7 @@ def _arguments(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         values["batch_sizes"] = tuple([int(n) for n in values["batch_sizes"]._array.tolist()])
     hx = values["hx"]
     values["hx"] = tuple(hx) if isinstance(hx, (tuple, list)) else (hx,)
-    return tuple([values[n] for n in plain]) + (values.get("batch_sizes"),)
+    return (*[values[n] for n in plain], values.get("batch_sizes"))
 
 
 def _network(

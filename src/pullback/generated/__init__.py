@@ -308,6 +308,33 @@ _FAMILIES = {
         ConvolutionGradWeightNode
         convolution_grad_weight_tangent
     """,
+    "decompositions": """
+        linalg_cholesky_ex
+        LinalgCholeskyExBackward0
+        linalg_cholesky_ex_tangent
+        cholesky
+        CholeskyBackward0
+        cholesky_tangent
+        linalg_qr
+        LinalgQrBackward0
+        linalg_qr_tangent
+        geqrf
+        GeqrfBackward0
+        geqrf_tangent
+        linalg_svd
+        LinalgSvdBackward0
+        linalg_svd_tangent
+        linalg_eigh
+        LinalgEighBackward0
+        linalg_eigh_tangent
+        linalg_eig
+        LinalgEigBackward0
+        linalg_eig_tangent
+        singular_values
+        hermitian_eigenvalues
+        eigenvalues
+        identity_like
+    """,
     "distances": """
         cdist_forward
         CdistForwardNode
@@ -611,6 +638,23 @@ _FAMILIES = {
         NllLossGradBackward0
         nll_loss_grad_tangent
     """,
+    "lu": """
+        linalg_lu_factor_ex
+        LinalgLuFactorExBackward0
+        linalg_lu_factor_ex_tangent
+        linalg_lu
+        LinalgLuBackward0
+        linalg_lu_tangent
+        lu_unpack
+        LuUnpackBackward0
+        lu_unpack_tangent
+        permute_rows
+        PermuteRowsBackward0
+        permute_rows_tangent
+        linalg_lu_solve
+        LinalgLuSolveBackward0
+        linalg_lu_solve_tangent
+    """,
     "masking": """
         masked_fill
         masked_fill_
@@ -657,6 +701,24 @@ _FAMILIES = {
         zero_
         ZeroBackward0
         zero_tangent
+    """,
+    "matrix_functions": """
+        linalg_det
+        LinalgDetBackward0
+        linalg_det_tangent
+        linalg_slogdet
+        LinalgSlogdetBackward0
+        linalg_slogdet_tangent
+        linalg_inv_ex
+        LinalgInvExBackward0
+        linalg_inv_ex_tangent
+        linalg_pinv
+        LinalgPinvBackward0
+        linalg_pinv_tangent
+        linalg_matrix_exp
+        LinalgMatrixExpBackward0
+        linalg_matrix_exp_tangent
+        linalg_matrix_rank
     """,
     "matrix_products": """
         mm
@@ -893,6 +955,14 @@ _FAMILIES = {
         any
         all
     """,
+    "reflectors": """
+        linalg_householder_product
+        LinalgHouseholderProductBackward0
+        linalg_householder_product_tangent
+        ormqr
+        OrmqrBackward0
+        ormqr_tangent
+    """,
     "rounding": """
         floor
         floor_
@@ -1122,6 +1192,20 @@ _FAMILIES = {
         LogsumexpBackward0
         logsumexp_tangent
     """,
+    "solvers": """
+        linalg_solve_ex
+        LinalgSolveExBackward0
+        linalg_solve_ex_tangent
+        cholesky_solve
+        CholeskySolveBackward0
+        cholesky_solve_tangent
+        cholesky_inverse
+        CholeskyInverseBackward0
+        cholesky_inverse_tangent
+        linalg_lstsq
+        LinalgLstsqBackward0
+        linalg_lstsq_tangent
+    """,
     "sorting": """
         sort
         SortBackward0
@@ -1265,6 +1349,14 @@ _FAMILIES = {
         StdMeanBackward0
         std_mean_tangent
     """,
+    "triangular": """
+        linalg_solve_triangular
+        LinalgSolveTriangularBackward0
+        linalg_solve_triangular_tangent
+        triangular_solve
+        TriangularSolveBackward0
+        triangular_solve_tangent
+    """,
     "trigonometric": """
         sin
         sin_
@@ -1364,6 +1456,27 @@ _FORMULAS = {
     "convolution_back": "convolutions",
     "convolution_weight_back": "convolutions",
     "sum_over_channels": "convolutions",
+    "adjoint_of": "decompositions",
+    "diagonal_of": "decompositions",
+    "as_row": "decompositions",
+    "as_column": "decompositions",
+    "columns_of": "decompositions",
+    "rows_of": "decompositions",
+    "is_absent": "decompositions",
+    "off_diagonal_quotient": "decompositions",
+    "check_phase": "decompositions",
+    "cholesky_back": "decompositions",
+    "qr_back": "decompositions",
+    "tall_qr_back": "decompositions",
+    "svd_back": "decompositions",
+    "eigh_back": "decompositions",
+    "eig_back": "decompositions",
+    "lower_factor": "decompositions",
+    "upper_factor": "decompositions",
+    "lu_back": "decompositions",
+    "square_lu_back": "decompositions",
+    "lu_factor_back": "decompositions",
+    "lu_unpack_back": "decompositions",
     "cdist_back": "distances",
     "distance_back": "distances",
     "pdist_back": "distances",
@@ -1405,6 +1518,17 @@ _FORMULAS = {
     "logits_grad_target": "losses",
     "multi_margin_loss_grad": "losses",
     "multilabel_margin_loss_grad": "losses",
+    "over_matrices": "matrix_functions",
+    "inverse_back": "matrix_functions",
+    "det_back": "matrix_functions",
+    "others_product": "matrix_functions",
+    "slogdet_back": "matrix_functions",
+    "pinv_back": "matrix_functions",
+    "matrix_exp_back": "matrix_functions",
+    "reflector_vectors": "matrix_functions",
+    "reflectors_back": "matrix_functions",
+    "reflect": "matrix_functions",
+    "ormqr_back": "matrix_functions",
     "matmul_grad_input": "matrix_products",
     "matmul_grad_other": "matrix_products",
     "matmul": "matrix_products",
@@ -1472,6 +1596,17 @@ _FORMULAS = {
     "log_softmax_push": "softmaxes",
     "logsumexp_grad": "softmaxes",
     "logsumexp_push": "softmaxes",
+    "solve_matrix_back": "solvers",
+    "solve_adjoint": "solvers",
+    "solve_triangular_back": "solvers",
+    "triangular_right_back": "solvers",
+    "triangular_matrix_back": "solvers",
+    "lu_solve_back": "solvers",
+    "cholesky_solve_back": "solvers",
+    "cholesky_inverse_back": "solvers",
+    "lstsq_right_back": "solvers",
+    "lstsq_matrix_back": "solvers",
+    "lstsq_distance": "solvers",
     "mvlgamma_slope": "special",
     "gamma_density": "special",
     "i1_grad": "special",

@@ -163,6 +163,195 @@ def sum_over_channels(grad: Any) -> Any:
     return F.sum(grad, (0, *range(2, grad.ndim)), False)
 
 
+def adjoint_of(matrix: Any) -> Any:
+    """The conjugate transpose."""
+    return F.conj(F.transpose(matrix, matrix.ndim - 2, matrix.ndim - 1))
+
+
+def diagonal_of(matrix: Any) -> Any:
+    """The diagonal of the last two dimensions."""
+    return F.diagonal(matrix, 0, matrix.ndim - 2, matrix.ndim - 1)
+
+
+def as_row(vector: Any) -> Any:
+    """Vectors as matrices of one row."""
+    return F.unsqueeze(vector, vector.ndim - 1)
+
+
+def as_column(vector: Any) -> Any:
+    """Vectors as matrices of one column."""
+    return F.unsqueeze(vector, vector.ndim)
+
+
+def columns_of(matrix: Any, start: int, end: int) -> Any:
+    """Some columns of matrices."""
+    return F.slice_view(matrix, matrix.ndim - 1, start, end, 1)
+
+
+def rows_of(matrix: Any, start: int, end: int) -> Any:
+    """Some rows of matrices."""
+    return F.slice_view(matrix, matrix.ndim - 2, start, end, 1)
+
+
+def is_absent(grad: Any) -> bool:
+    """Whether a gradient is that of a result which nothing used: zeros, and not recorded."""
+    return not getattr(grad, "_requires_grad", False) and (not getattr(grad, "_array", grad).any())
+
+
+def off_diagonal_quotient(matrix: Any, differences: Any) -> Any:
+    """The quotient off the diagonal, on which both are zero, and zero on it."""
+    without = matrix - F.diag_embed(diagonal_of(matrix))
+    return without / (differences + F.identity_like(matrix))
+
+
+def check_phase(diagonal: Any, message: str) -> None:
+    """Refuse a gradient that depends on the arbitrary phases of vectors."""
+    from pullback.kernels.decompositions import depends_on_phase
+
+    if depends_on_phase(getattr(diagonal, "_array", diagonal)):
+        raise RuntimeError(
+            f"{message} in the complex case are specified up to multiplication by e^{{i phi}}. The specified loss function depends on this quantity, so it is ill-defined. Use a function of the vectors that does not change when they are multiplied by a phase."
+        )
+
+
+def cholesky_back(grad: Any, L: Any, upper: bool) -> Any:
+    """L^-H phi(L^H grad) L^-1, made Hermitian, where phi takes the lower triangle and half of the diagonal."""
+    if upper:
+        L, grad = (adjoint_of(L), adjoint_of(grad))
+    product = F.matmul(adjoint_of(L), grad)
+    half = (F.tril(product) + F.tril(product, -1)) * 0.5
+    inner = F.linalg_solve_triangular(adjoint_of(L), half, upper=True)
+    result = F.linalg_solve_triangular(L, inner, upper=False, left=False)
+    return (result + adjoint_of(result)) * 0.5
+
+
+def qr_back(grad_Q: Any, grad_R: Any, Q: Any, R: Any, mode: str) -> Any:
+    """The gradient of QR; of a wide matrix only the square part on the left is decomposed."""
+    if mode == "r":
+        raise RuntimeError(
+            "linalg_qr_backward: The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if you are going to use its derivatives."
+        )
+    rows, columns = (Q.shape[-2], R.shape[-1])
+    if mode == "complete" and rows > columns:
+        raise RuntimeError(
+            "linalg_qr_backward: The QR decomposition is not differentiable when mode='complete' and nrows > ncols. Use mode='reduced', whose Q holds the columns that are determined."
+        )
+    if rows >= columns:
+        return tall_qr_back(grad_Q, grad_R, Q, R)
+    right, grad_right = (columns_of(R, rows, columns), columns_of(grad_R, rows, columns))
+    to_Q = grad_Q + F.matmul(F.matmul(Q, right), adjoint_of(grad_right))
+    left = tall_qr_back(to_Q, columns_of(grad_R, 0, rows), Q, columns_of(R, 0, rows))
+    return F.cat([left, F.matmul(Q, grad_right)], left.ndim - 1)
+
+
+def tall_qr_back(grad_Q: Any, grad_R: Any, Q: Any, R: Any) -> Any:
+    """(grad_Q + Q s(triu(M))) R^-H with M = grad_R R^H - Q^H grad_Q; s mirrors the triangle, its diagonal made real."""
+    product = F.matmul(grad_R, adjoint_of(R)) - F.matmul(adjoint_of(Q), grad_Q)
+    triangle = F.triu(product)
+    mirrored = triangle + adjoint_of(triangle) - F.diag_embed(F.real_part(diagonal_of(product)))
+    return F.linalg_solve_triangular(adjoint_of(R), grad_Q + F.matmul(Q, mirrored), upper=False, left=False)
+
+
+def svd_back(grad_U: Any, grad_S: Any, grad_Vh: Any, U: Any, S: Any, Vh: Any) -> Any:
+    """The gradient of the singular value decomposition; of full matrices the first columns count."""
+    length = S.shape[-1]
+    rows, columns = (U.shape[-2], Vh.shape[-1])
+    U, Vh = (columns_of(U, 0, length), rows_of(Vh, 0, length))
+    if is_absent(grad_U) and is_absent(grad_Vh):
+        return F.matmul(U * as_row(grad_S), Vh)
+    grad_U, grad_Vh = (columns_of(grad_U, 0, length), rows_of(grad_Vh, 0, length))
+    to_U, to_V = (F.matmul(adjoint_of(U), grad_U), F.matmul(Vh, adjoint_of(grad_Vh)))
+    to_U, to_V = (to_U - adjoint_of(to_U), to_V - adjoint_of(to_V))
+    check_phase(diagonal_of(to_U + to_V), "svd_backward: The singular vectors")
+    square = S * S
+    differences = as_row(square) - as_column(square)
+    left = off_diagonal_quotient(to_U, differences) * as_row(S)
+    inner = left + off_diagonal_quotient(to_V, differences) * as_column(S)
+    inner = inner + F.diag_embed(diagonal_of(to_U) / (S * 2) + grad_S)
+    result = F.matmul(F.matmul(U, inner), Vh)
+    if rows > length:
+        outside = grad_U - F.matmul(U, F.matmul(adjoint_of(U), grad_U))
+        result = result + F.matmul(outside / as_row(S), Vh)
+    if columns > length:
+        outside = grad_Vh - F.matmul(F.matmul(grad_Vh, adjoint_of(Vh)), Vh)
+        result = result + F.matmul(U, outside / as_column(S))
+    return result
+
+
+def eigh_back(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any) -> Any:
+    """V (diag(grad_L) + (V^H grad_V) / E) V^H with E_ij = L_j - L_i."""
+    if is_absent(grad_vectors):
+        return F.matmul(vectors * as_row(grad_values), adjoint_of(vectors))
+    product = F.matmul(adjoint_of(vectors), grad_vectors)
+    check_phase(diagonal_of(product), "linalg_eigh_backward: The eigenvectors")
+    inner = off_diagonal_quotient(product, as_row(values) - as_column(values)) + F.diag_embed(grad_values)
+    return F.matmul(F.matmul(vectors, inner), adjoint_of(vectors))
+
+
+def eig_back(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any) -> Any:
+    """V^-H (diag(grad_L) + (V^H grad_V - V^H V Re diag(V^H grad_V)) / conj(E)) V^H with E_ij = L_j - L_i.
+
+    The second term keeps the norms of the vectors at one.
+    """
+    flipped = adjoint_of(vectors)
+    if is_absent(grad_vectors):
+        return F.linalg_solve_ex(flipped, as_column(grad_values) * flipped)[0]
+    product = F.matmul(flipped, grad_vectors)
+    diagonal = diagonal_of(product)
+    check_phase(diagonal, "linalg_eig_backward: The eigenvectors")
+    product = product - F.matmul(flipped, vectors) * as_row(F.real_part(diagonal))
+    differences = F.conj(as_row(values) - as_column(values))
+    inner = off_diagonal_quotient(product, differences) + F.diag_embed(grad_values)
+    return F.linalg_solve_ex(flipped, F.matmul(inner, flipped))[0]
+
+
+def lu_back(grad_L: Any, grad_U: Any, L: Any, U: Any) -> Any:
+    """The gradient of LU with respect to the matrix with its rows exchanged; only its square part is factorized."""
+    rows, columns = (L.shape[-2], U.shape[-1])
+    length = min(rows, columns)
+    if rows < columns:
+        right = columns_of(U, length, columns)
+        below = F.linalg_solve_triangular(
+            adjoint_of(L), columns_of(grad_U, length, columns), upper=True, unitriangular=True
+        )
+        to_L = grad_L - F.matmul(below, adjoint_of(right))
+        left = square_lu_back(to_L, columns_of(grad_U, 0, length), L, columns_of(U, 0, length))
+        return F.cat([left, below], left.ndim - 1)
+    if rows > columns:
+        bottom = rows_of(L, length, rows)
+        to_bottom = F.linalg_solve_triangular(adjoint_of(U), rows_of(grad_L, length, rows), upper=False, left=False)
+        to_U = grad_U - F.matmul(adjoint_of(bottom), to_bottom)
+        top = square_lu_back(rows_of(grad_L, 0, length), to_U, rows_of(L, 0, length), U)
+        return F.cat([top, to_bottom], top.ndim - 2)
+    return square_lu_back(grad_L, grad_U, L, U)
+
+
+def square_lu_back(grad_L: Any, grad_U: Any, L: Any, U: Any) -> Any:
+    """L^-H (tril(L^H grad_L, -1) + triu(grad_U U^H)) U^-H."""
+    inner = F.tril(F.matmul(adjoint_of(L), grad_L), -1) + F.triu(F.matmul(grad_U, adjoint_of(U)))
+    half = F.linalg_solve_triangular(adjoint_of(L), inner, upper=True, unitriangular=True)
+    return F.linalg_solve_triangular(adjoint_of(U), half, upper=False, left=False)
+
+
+def lu_factor_back(grad: Any, LU: Any, pivots: Any) -> Any:
+    """The gradient of a packed LU factorization."""
+    length = min(LU.shape[-2:])
+    inner = lu_back(
+        columns_of(grad, 0, length), rows_of(F.triu(grad), 0, length), F.lower_factor(LU), F.upper_factor(LU)
+    )
+    return F.permute_rows(inner, pivots, True)
+
+
+def lu_unpack_back(grad_L: Any, grad_U: Any, shape: Shape, unpack_data: bool) -> Any:
+    """The gradients of both factors in one matrix."""
+    if not unpack_data:
+        return F.zeros_in_shape(grad_L, shape)
+    length = min(shape[-2:])
+    ndim = len(shape)
+    lower = F.slice_back(F.tril(grad_L, -1), shape, ndim - 1, 0, length, 1)
+    return lower + F.slice_back(F.triu(grad_U), shape, ndim - 2, 0, length, 1)
+
+
 def cdist_back(grad: Any, x1: Any, x2: Any, p: float, distances: Any) -> Any:
     """The gradient of distances (*, P, R) with respect to the rows (*, P, M) of the first matrix."""
     if p == 2:
@@ -416,6 +605,113 @@ def multilabel_margin_loss_grad(grad: Any, input: Any, target: Any, reduction: i
     return F.reshape(F.reshape(grad, (-1, 1)) * F.reshape(weights, (batch, -1)), tuple(input.shape))
 
 
+def over_matrices(values: Any) -> Any:
+    """One number per matrix, with two dimensions of size 1."""
+    return F.as_column(F.as_column(values))
+
+
+def inverse_back(grad: Any, inverse: Any) -> Any:
+    """-A^-H grad A^-H."""
+    flipped = F.adjoint_of(inverse)
+    return -F.matmul(flipped, F.matmul(grad, flipped))
+
+
+def det_back(grad: Any, A: Any, result: Any) -> Any:
+    """grad times the adjoint of the adjugate: det(A) A^-1, or from the singular values if A has no inverse."""
+    from pullback.kernels.matrix_functions import any_singular
+
+    if A.shape[-1] == 0:
+        return F.zeros_in_shape_of(A)
+    if not any_singular(getattr(A, "_array", A), getattr(result, "_array", result)):
+        return F.over_matrices(grad * F.conj(result)) * F.adjoint_of(F.linalg_inv_ex(A)[0])
+    U, S, Vh = F.linalg_svd(A, False)
+    phase = F.conj(F.linalg_det(U) * F.linalg_det(Vh))
+    return F.over_matrices(grad * phase) * F.matmul(U * F.as_row(F.others_product(S)), Vh)
+
+
+def others_product(values: Any) -> Any:
+    """For each element of the last dimension the product of all others."""
+    size, dim = (values.shape[-1], values.ndim - 1)
+    wide = F.expand(F.as_row(values), (*values.shape, size))
+    return F.prod(F.where(F.identity_like(wide) == 1, 1, wide), dim + 1, False)
+
+
+def slogdet_back(grad_sign: Any, grad_logabsdet: Any, A: Any, sign: Any) -> Any:
+    """(grad_log - i Im(conj(grad_sign) sign)) A^-H; the sign of a real determinant has no slope."""
+    inverse = F.adjoint_of(F.linalg_inv_ex(A)[0])
+    if not F.is_complex_value(A):
+        return F.over_matrices(grad_logabsdet) * inverse
+    turning = F.imaginary_part(F.conj(grad_sign) * sign)
+    return F.over_matrices(F.complex(grad_logabsdet, -turning)) * inverse
+
+
+def pinv_back(grad: Any, A: Any, pinv: Any) -> Any:
+    """-P^H grad P^H + (1 - AP) grad^H P P^H + P^H P grad^H (1 - PA) for P = pinv(A)."""
+    flipped, grad_flipped = (F.adjoint_of(pinv), F.adjoint_of(grad))
+    first = F.matmul(grad_flipped, F.matmul(pinv, flipped))
+    second = F.matmul(F.matmul(flipped, pinv), grad_flipped)
+    result = first - F.matmul(A, F.matmul(pinv, first)) + second - F.matmul(F.matmul(second, pinv), A)
+    return result - F.matmul(flipped, F.matmul(grad, flipped))
+
+
+def matrix_exp_back(grad: Any, A: Any) -> Any:
+    """The upper right block of exp([[A^H, grad], [0, A^H]])."""
+    flipped, last, size = (F.adjoint_of(A), A.ndim - 1, A.shape[-1])
+    top = F.cat([flipped, grad], last)
+    bottom = F.cat([F.zeros_in_shape_of(flipped), flipped], last)
+    whole = F.linalg_matrix_exp(F.cat([top, bottom], last - 1))
+    return F.columns_of(F.rows_of(whole, 0, size), size, 2 * size)
+
+
+def reflector_vectors(input: Any, count: int) -> Any:
+    """The vectors of the reflectors as columns."""
+    left = F.columns_of(input, 0, count)
+    return F.tril(left, -1) + F.identity_like(left)
+
+
+def reflectors_back(grad: Any, input: Any, tau: Any, other: Any, transpose: bool) -> Any:
+    """The gradients of Q `other` (or Q^H `other`) with respect to the reflectors and to their factors.
+
+    One reflector after the other: with S the product of those that were applied before it, times `other`, and G the
+    gradient seen from behind it, grad_v = -conj(t) G S^H v - t S G^H v and grad_t = -v^H G S^H v.
+    """
+    count = tau.shape[-1]
+    if count == 0:
+        return (F.zeros_in_shape_of(input), F.zeros_in_shape_of(tau))
+    vectors = F.reflector_vectors(input, count)
+    factors = F.conj(tau) if transpose else tau
+    columns = [F.columns_of(vectors, i, i + 1) for i in range(count)]
+    scales = [F.columns_of(F.as_row(factors), i, i + 1) for i in range(count)]
+    order = list(range(count - 1, -1, -1)) if transpose else list(range(count))
+    before = [other]
+    for i in order[:0:-1]:
+        before.append(F.reflect(columns[i], scales[i], before[-1]))
+    to_vectors: list[Any] = [None] * count
+    to_scales: list[Any] = [None] * count
+    for i, seen in zip(order, before[::-1], strict=True):
+        along = F.matmul(grad, F.matmul(F.adjoint_of(seen), columns[i]))
+        across = F.matmul(seen, F.matmul(F.adjoint_of(grad), columns[i]))
+        to_scales[i] = -F.matmul(F.adjoint_of(columns[i]), along)
+        to_vectors[i] = -(F.conj(scales[i]) * along) - scales[i] * across
+        grad = F.reflect(columns[i], F.conj(scales[i]), grad)
+    to_input = F.tril(F.cat(to_vectors, input.ndim - 1), -1)
+    to_tau = F.reshape(F.cat(to_scales, input.ndim - 1), tuple(tau.shape))
+    padded = F.slice_back(to_input, tuple(input.shape), input.ndim - 1, 0, count, 1)
+    return (padded, F.conj(to_tau) if transpose else to_tau)
+
+
+def reflect(vector: Any, scale: Any, matrix: Any) -> Any:
+    """(1 - scale v v^H) times a matrix."""
+    return matrix - vector * (scale * F.matmul(F.adjoint_of(vector), matrix))
+
+
+def ormqr_back(grad: Any, input: Any, tau: Any, other: Any, left: bool, transpose: bool) -> Any:
+    """The gradients of reflectors and factors of `ormqr`; a product from the right is that from the left, flipped."""
+    if left:
+        return F.reflectors_back(grad, input, tau, other, transpose)
+    return F.reflectors_back(F.adjoint_of(grad), input, tau, F.adjoint_of(other), not transpose)
+
+
 def matmul(input: Any, other: Any) -> Any:
     """The matrix product of tensors of any number of dimensions."""
     if input.ndim == 2 and other.ndim == 2:
@@ -552,8 +848,8 @@ def pull_back(layer: Callable[..., Any], inputs: Sequence[Any], grads: Sequence[
         outputs = layer(*aliases)
         used = [(o, g) for o, g in zip(outputs, grads, strict=True) if o.requires_grad]
         wanted = [i for i, t in enumerate(aliases) if t is not None and t.requires_grad]
-        edges = [gradient_edge(o) for o, _ in used]
-        captures = [gradient_edge(aliases[i]) for i in wanted]
+        edges = [edge for o, _ in used if (edge := gradient_edge(o)) is not None]
+        captures = [edge for i in wanted if (edge := gradient_edge(aliases[i])) is not None]
         found = engine.execute(
             edges, [g for _, g in used], keep_graph=True, create_graph=True, captures=captures, accumulate=False
         )
@@ -865,6 +1161,94 @@ def logsumexp_push(input: Any, input_tangent: Any, result: Any, dim: Dims, keepd
     """The tangent of a logsumexp."""
     weights = F.exp(input - F.restore_reduced(result, tuple(input.shape), dim, keepdim))
     return F.sum(input_tangent * weights, dim, keepdim)
+
+
+def solve_matrix_back(to_right: Any, A: Any, solution: Any, left: bool) -> Any:
+    """The gradient of the matrix from that of the right-hand side: -grad_B X^H, or -X^H grad_B."""
+    if solution.ndim == A.ndim - 1:
+        return -(F.as_column(to_right) * F.as_row(F.conj(solution)))
+    if left:
+        return -F.matmul(to_right, F.adjoint_of(solution))
+    return -F.matmul(F.adjoint_of(solution), to_right)
+
+
+def solve_triangular_back(to_right: Any, solution: Any, upper: bool, left: bool, unitriangular: bool) -> Any:
+    """The gradient of a triangular matrix: that of a general one, of which the triangle counts."""
+    if left:
+        whole = -F.matmul(to_right, F.adjoint_of(solution))
+    else:
+        whole = -F.matmul(F.adjoint_of(solution), to_right)
+    offset = 1 if unitriangular else 0
+    return F.triu(whole, offset) if upper else F.tril(whole, -offset)
+
+
+def triangular_right_back(grad: Any, A: Any, upper: bool, transpose: bool, unitriangular: bool) -> Any:
+    """The gradient of the right-hand side of `triangular_solve`."""
+    return F.triangular_solve(grad, A, upper, not transpose, unitriangular)[0]
+
+
+def triangular_matrix_back(to_right: Any, solution: Any, upper: bool, transpose: bool, unitriangular: bool) -> Any:
+    """The gradient of the matrix of `triangular_solve`."""
+    if transpose:
+        whole = -F.matmul(solution, F.adjoint_of(to_right))
+    else:
+        whole = -F.matmul(to_right, F.adjoint_of(solution))
+    offset = 1 if unitriangular else 0
+    return F.triu(whole, offset) if upper else F.tril(whole, -offset)
+
+
+def lu_solve_back(to_right: Any, solution: Any, LU: Any, pivots: Any, left: bool, adjoint: bool) -> Any:
+    """The gradient of a packed LU factorization that solved a system."""
+    if left:
+        whole = -F.matmul(solution, F.adjoint_of(to_right)) if adjoint else -F.matmul(to_right, F.adjoint_of(solution))
+    else:
+        whole = -F.matmul(F.adjoint_of(to_right), solution) if adjoint else -F.matmul(F.adjoint_of(solution), to_right)
+    exchanged = F.permute_rows(whole, pivots, False)
+    lower = F.tril(F.matmul(exchanged, F.adjoint_of(F.upper_factor(LU))), -1)
+    return lower + F.triu(F.matmul(F.adjoint_of(F.lower_factor(LU)), exchanged))
+
+
+def cholesky_solve_back(to_right: Any, solution: Any, L: Any, upper: bool) -> Any:
+    """The gradient of a Cholesky factor that solved a system."""
+    product = F.matmul(to_right, F.adjoint_of(solution))
+    both = product + F.adjoint_of(product)
+    return -F.matmul(L, both) if upper else -F.matmul(both, L)
+
+
+def cholesky_inverse_back(grad: Any, L: Any, upper: bool, inverse: Any) -> Any:
+    """The gradient of a Cholesky factor that gave the inverse."""
+    both = F.matmul(inverse, F.matmul(grad + F.adjoint_of(grad), inverse))
+    return -F.matmul(L, both) if upper else -F.matmul(both, L)
+
+
+def lstsq_right_back(grad_solution: Any, grad_residuals: Any, A: Any, B: Any, solution: Any) -> Any:
+    """The gradient of the right-hand sides of least squares: pinv(A)^H grad_X - 2 (AX - B) grad_residuals."""
+    vector = solution.ndim == A.ndim - 1
+    grad = F.as_column(grad_solution) if vector else grad_solution
+    result = F.matmul(F.adjoint_of(F.linalg_pinv(A, None, None, False)), grad)
+    if grad_residuals.shape[-1] and (not F.is_absent(grad_residuals)):
+        result = result - F.lstsq_distance(A, B, solution) * F.as_row(grad_residuals) * 2
+    return F.squeeze_dims(result, (result.ndim - 1,)) if vector else result
+
+
+def lstsq_matrix_back(grad_solution: Any, grad_residuals: Any, A: Any, B: Any, solution: Any) -> Any:
+    """The gradient of the matrix of least squares, through its pseudoinverse."""
+    vector = solution.ndim == A.ndim - 1
+    grad = F.as_column(grad_solution) if vector else grad_solution
+    right = F.as_column(B) if vector else B
+    result = F.pinv_back(F.matmul(grad, F.adjoint_of(right)), A, F.linalg_pinv(A, None, None, False))
+    if grad_residuals.shape[-1] and (not F.is_absent(grad_residuals)):
+        found = F.as_column(solution) if vector else solution
+        scaled = F.lstsq_distance(A, B, solution) * F.as_row(grad_residuals) * 2
+        result = result + F.matmul(scaled, F.adjoint_of(found))
+    return result
+
+
+def lstsq_distance(A: Any, B: Any, solution: Any) -> Any:
+    """AX - B with columns."""
+    if solution.ndim == A.ndim - 1:
+        return F.matmul(A, F.as_column(solution)) - F.as_column(B)
+    return F.matmul(A, solution) - B
 
 
 def mvlgamma_slope(input: Any, p: int) -> Any:

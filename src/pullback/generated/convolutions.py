@@ -131,7 +131,7 @@ def convolution(
     output_padding: Any,
     groups: int,
 ) -> Tensor:
-    """Convolve (N, C, *spatial) with (C_out, C / groups, *kernel); `transposed` gives the adjoint with respect to input."""
+    """Convolve (N, C, *spatial) with (C_out, C / groups, *kernel); `transposed` gives the adjoint of that."""
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:

@@ -75,7 +75,7 @@ class ResampleBackward0(Node):
 
 
 def resample(input: Tensor, sizes: Any, method: str, align_corners: bool = False, scales: Any = None) -> Tensor:
-    """Resize the last dimensions to `sizes`; `scales` are the factors that the sizes were computed from, if they were."""
+    """Resize the last dimensions to `sizes`; `scales` are the factors that the sizes were computed from, if any."""
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
