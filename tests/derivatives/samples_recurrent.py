@@ -9,7 +9,12 @@ from tests.derivatives.sampling import Maker, Sample, normal
 
 
 def _weights(gates: int, sizes: int = 3, hidden: int = 2) -> tuple[Maker, ...]:
-    return (normal(gates * hidden, sizes), normal(gates * hidden, hidden), normal(gates * hidden), normal(gates * hidden))
+    return (
+        normal(gates * hidden, sizes),
+        normal(gates * hidden, hidden),
+        normal(gates * hidden),
+        normal(gates * hidden),
+    )
 
 
 def _lstm(x: Any, h: Any, c: Any, *weights: Any) -> Any:

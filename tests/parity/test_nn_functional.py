@@ -196,7 +196,9 @@ def test_attention(call: Any, arrays: Any) -> None:
 
 
 @pytest.mark.parametrize("mode", ["constant", "reflect", "replicate", "circular"])
-@pytest.mark.parametrize(("array", "pad"), [(LINE, (1, 2)), (LINE, (1, -2)), (PLANE, (1, 2, 3, 0)), (SPACE, (1, 2, 3, 0, 1, 1))])  # noqa: E501
+@pytest.mark.parametrize(
+    ("array", "pad"), [(LINE, (1, 2)), (LINE, (1, -2)), (PLANE, (1, 2, 3, 0)), (SPACE, (1, 2, 3, 0, 1, 1))]
+)
 def test_pad(mode: str, array: Any, pad: Any) -> None:
     compare(torch, lambda m, F, x: F.pad(x, pad, mode), [array], node=mode != "circular")
 
@@ -206,8 +208,8 @@ RESIZED = [
     {"scale_factor": 1.7, "recompute_scale_factor": True},
 ]  # fmt: skip
 MODES = [
-    ("nearest", LINE), ("nearest", PLANE), ("nearest", SPACE), ("nearest-exact", SINGLE), ("area", PLANE), ("linear", LINE),
-    ("bilinear", PLANE), ("bilinear", SINGLE), ("bicubic", PLANE), ("trilinear", SPACE),
+    ("nearest", LINE), ("nearest", PLANE), ("nearest", SPACE), ("nearest-exact", SINGLE), ("area", PLANE),
+    ("linear", LINE), ("bilinear", PLANE), ("bilinear", SINGLE), ("bicubic", PLANE), ("trilinear", SPACE),
 ]  # fmt: skip
 
 
@@ -241,7 +243,11 @@ REST = [
     ("pixel_unshuffle", lambda m, F, x: F.pixel_unshuffle(x, 2), (normal(2, 3, 4, 6),)),
     ("channel_shuffle", lambda m, F, x: F.channel_shuffle(x, 2), (PLANE,)),
     ("cosine_similarity", lambda m, F, x, y: F.cosine_similarity(x, y, -1), (normal(4, 1, 3), normal(5, 3))),
-    ("bilinear", lambda m, F, x, y, w, b: F.bilinear(x, y, w, b), (normal(4, 3), normal(4, 5), normal(6, 3, 5), normal(6))),
+    (
+        "bilinear",
+        lambda m, F, x, y, w, b: F.bilinear(x, y, w, b),
+        (normal(4, 3), normal(4, 5), normal(6, 3, 5), normal(6)),
+    ),
 ]  # fmt: skip
 
 

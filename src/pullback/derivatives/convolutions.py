@@ -24,7 +24,9 @@ def convolution_tangent(
 ) -> Tensor:  # fmt: skip
     return F.convolution(
         input_tangent, weight, None, stride, padding, dilation, transposed, output_padding, groups
-    ) + F.convolution(input, weight_tangent, bias_tangent, stride, padding, dilation, transposed, output_padding, groups)
+    ) + F.convolution(
+        input, weight_tangent, bias_tangent, stride, padding, dilation, transposed, output_padding, groups
+    )
 
 
 @multilinear(node="ConvolutionBackwardBackward0", out=False)

@@ -6,9 +6,7 @@ from pullback.rules import F, Pullback, Tensor, linear, wrt
 
 
 @linear(out=False)
-def embedding(
-    grad: Tensor, weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool
-) -> Pullback:
+def embedding(grad: Tensor, weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool) -> Pullback:
     return wrt(weight=F.embedding_back(grad, indices, weight.shape[0], padding_idx, scale_grad_by_freq))
 
 

@@ -6,16 +6,12 @@ from pullback.rules import F, Pullback, Shape, Tensor, linear, wrt
 
 
 @linear(node="Im2ColBackward0", out=False)
-def im2col(
-    grad: Tensor, input: Tensor, kernel_size: Shape, dilation: Shape, padding: Shape, stride: Shape
-) -> Pullback:
+def im2col(grad: Tensor, input: Tensor, kernel_size: Shape, dilation: Shape, padding: Shape, stride: Shape) -> Pullback:
     return wrt(input=F.col2im(grad, input.shape[-2:], kernel_size, dilation, padding, stride))
 
 
 @linear(node="Col2ImBackward0", out=False)
-def col2im(
-    grad: Tensor, input: Tensor, kernel_size: Shape, dilation: Shape, padding: Shape, stride: Shape
-) -> Pullback:
+def col2im(grad: Tensor, input: Tensor, kernel_size: Shape, dilation: Shape, padding: Shape, stride: Shape) -> Pullback:
     return wrt(input=F.im2col(grad, kernel_size, dilation, padding, stride))
 
 

@@ -8,17 +8,13 @@ from pullback.rules import F, Pullback, Shape, Tensor, linear, wrt
 
 
 @linear(out=False)
-def resample(
-    grad: Tensor, input: Tensor, sizes: Shape, method: str, align_corners: bool, scales: Any
-) -> Pullback:
-    return wrt(input=F.resample_back(grad, input.shape[-len(sizes):], method, align_corners, scales))
+def resample(grad: Tensor, input: Tensor, sizes: Shape, method: str, align_corners: bool, scales: Any) -> Pullback:
+    return wrt(input=F.resample_back(grad, input.shape[-len(sizes) :], method, align_corners, scales))
 
 
 @linear(node="UpsampleBackwardBackward0", out=False)
-def resample_back(
-    grad: Tensor, input: Tensor, sizes: Shape, method: str, align_corners: bool, scales: Any
-) -> Pullback:
-    return wrt(input=F.resample(grad, input.shape[-len(sizes):], method, align_corners, scales))
+def resample_back(grad: Tensor, input: Tensor, sizes: Shape, method: str, align_corners: bool, scales: Any) -> Pullback:
+    return wrt(input=F.resample(grad, input.shape[-len(sizes) :], method, align_corners, scales))
 
 
 @linear(node="AdaptiveAvgPool2DBackward0", out=False)

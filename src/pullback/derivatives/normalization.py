@@ -47,8 +47,6 @@ def native_group_norm(
 
 
 @general(node="MulBackward0", out=False)
-def rms_norm_fused(
-    grad: Tensor, input: Tensor, normalized_shape: Shape, weight: Tensor, eps: float | None
-) -> Pullback:
+def rms_norm_fused(grad: Tensor, input: Tensor, normalized_shape: Shape, weight: Tensor, eps: float | None) -> Pullback:
     pair = F.rms_norm_back(grad, input, normalized_shape, weight, eps)
     return wrt(input=pair[0], weight=pair[1])

@@ -64,6 +64,4 @@ def avg_pool_back(
     grad: Tensor, input: Tensor, kernel_size: Shape, stride: Shape, padding: Shape, ceil_mode: bool,
     count_include_pad: bool, divisor_override: int | None,
 ) -> Pullback:  # fmt: skip
-    return wrt(
-        input=F.avg_pool_nd(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-    )
+    return wrt(input=F.avg_pool_nd(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))

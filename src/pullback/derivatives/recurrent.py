@@ -12,13 +12,13 @@ from pullback.rules import F, Pullback, Tensor, general, wrt
     differentiable=(True, True, True, False, False, False), out=False,
 )  # fmt: skip
 def lstm_layer(
-    grad_output: Tensor, grad_hidden: Tensor, grad_cell: Tensor, input: Tensor, h0: Tensor, c0: Tensor, weight_ih: Tensor,
-    weight_hh: Tensor, bias_ih: Tensor, bias_hh: Tensor, batch_sizes: Any, reverse: bool, *, gates: Tensor,
-    hidden_before: Tensor, cell_before: Tensor,
+    grad_output: Tensor, grad_hidden: Tensor, grad_cell: Tensor, input: Tensor, h0: Tensor, c0: Tensor,
+    weight_ih: Tensor, weight_hh: Tensor, bias_ih: Tensor, bias_hh: Tensor, batch_sizes: Any, reverse: bool, *,
+    gates: Tensor, hidden_before: Tensor, cell_before: Tensor,
 ) -> Pullback:  # fmt: skip
     parts = F.lstm_layer_back(
-        grad_output, grad_hidden, grad_cell, input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse,
-        gates, hidden_before, cell_before,
+        grad_output, grad_hidden, grad_cell, input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes,
+        reverse, gates, hidden_before, cell_before,
     )  # fmt: skip
     return wrt(
         input=parts[0], h0=parts[1], c0=parts[2], weight_ih=parts[3], weight_hh=parts[4], bias_ih=parts[5],
@@ -39,9 +39,7 @@ def gru_layer(
         grad_output, grad_hidden, input, h0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse, gates,
         recurrent_n, hidden_before,
     )  # fmt: skip
-    return wrt(
-        input=parts[0], h0=parts[1], weight_ih=parts[2], weight_hh=parts[3], bias_ih=parts[4], bias_hh=parts[5]
-    )
+    return wrt(input=parts[0], h0=parts[1], weight_ih=parts[2], weight_hh=parts[3], bias_ih=parts[4], bias_hh=parts[5])
 
 
 @general(
@@ -56,6 +54,4 @@ def rnn_layer(
         grad_output, grad_hidden, input, h0, weight_ih, weight_hh, bias_ih, bias_hh, nonlinearity, batch_sizes, reverse,
         output, hidden_before,
     )  # fmt: skip
-    return wrt(
-        input=parts[0], h0=parts[1], weight_ih=parts[2], weight_hh=parts[3], bias_ih=parts[4], bias_hh=parts[5]
-    )
+    return wrt(input=parts[0], h0=parts[1], weight_ih=parts[2], weight_hh=parts[3], bias_ih=parts[4], bias_hh=parts[5])

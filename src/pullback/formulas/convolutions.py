@@ -18,9 +18,7 @@ def convolution_back(
         for i in range(len(stride)):
             reached = (grad.shape[2 + i] - 1) * stride[i] + dilation[i] * (weight.shape[2 + i] - 1) + 1
             rest[i] = input_shape[2 + i] + 2 * padding[i] - reached
-    return F.convolution(
-        grad, F.conj(weight), None, stride, padding, dilation, not transposed, tuple(rest), groups
-    )
+    return F.convolution(grad, F.conj(weight), None, stride, padding, dilation, not transposed, tuple(rest), groups)
 
 
 def convolution_weight_back(

@@ -26,9 +26,7 @@ def grid_sample_back_input(
     return total
 
 
-def grid_sample_back_grid(
-    grad: Any, input: Any, grid: Any, mode: int, padding_mode: int, align_corners: bool
-) -> Any:
+def grid_sample_back_grid(grad: Any, input: Any, grid: Any, mode: int, padding_mode: int, align_corners: bool) -> Any:
     """The gradient with respect to the grid."""
     sizes = tuple(input.shape[2:])
     if mode == 1:

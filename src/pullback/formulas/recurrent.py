@@ -1,4 +1,4 @@
-"""Recurrent layers step by step, and their gradients for differentiating again: those of the layer taken step by step."""
+"""Recurrent layers step by step, and their gradients as those of the steps, for differentiating again."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def pull_back(layer: Callable[..., Any], inputs: Sequence[Any], grads: Sequence[
         outputs = layer(*aliases)
         used = [(o, g) for o, g in zip(outputs, grads, strict=True) if o.requires_grad]
         wanted = [i for i, t in enumerate(aliases) if t is not None and t.requires_grad]
-        edges = [gradient_edge(o) for o, _ in used]
-        captures = [gradient_edge(aliases[i]) for i in wanted]
+        edges = [edge for o, _ in used if (edge := gradient_edge(o)) is not None]
+        captures = [edge for i in wanted if (edge := gradient_edge(aliases[i])) is not None]
         found = engine.execute(
             edges, [g for _, g in used], keep_graph=True, create_graph=True, captures=captures, accumulate=False
         )

@@ -6,6 +6,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
+from pullback.errors import not_a_tensor
 from pullback.tensor.arguments import as_int, as_shape
 from pullback.tensor.tensor import Tensor
 from pullback.typing import Shape
@@ -84,13 +85,14 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
 
 
 def _convolve(
-    dims: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any,
-    groups: int, output_padding: Any = None,
+    dims: int, input: Any, weight: Any, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, groups: int,
+    output_padding: Any = None,
 ) -> Tensor:  # fmt: skip
     transposed = output_padding is not None
-    if not isinstance(input, Tensor) or not isinstance(weight, Tensor):
-        return G.convolution(input, weight, bias, stride, padding, dilation, transposed, (0,), groups)  # type: ignore[no-any-return]
     function = f"conv_transpose{dims}d" if transposed else f"conv{dims}d"
+    for position, (name, value) in enumerate((("input", input), ("weight", weight)), 1):
+        if not isinstance(value, Tensor):
+            raise not_a_tensor(function, name, position, value)
     unbatched = input._array.ndim == dims + 1
     if not unbatched and input._array.ndim != dims + 2:
         raise RuntimeError(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pullback.generated as G
 from pullback.backend import random as draw
 from pullback.backend.dtype import scalar_type_name
@@ -88,22 +91,24 @@ def _drop(input: Tensor, p: float, train: bool, *, feature: bool, alpha: bool, i
     if input._array.dtype.kind in "iub" and p < 1:
         name = scalar_type_name(input._array.dtype)
         raise RuntimeError(f"result type Float can't be cast to the desired output type {name}: dropout needs floats")
-    multiply = (lambda x, y: in_place(G.mul, x, y)) if inplace else G.mul
     if p == 1:
-        return multiply(input, G.zeros_in_shape_of(input))
+        return _combined(G.mul, input, G.zeros_in_shape_of(input), inplace)
     noise = _feature_noise(input) if feature else empty_like(input)
     draw.bernoulli_(noise._array, 1 - p)
     if not alpha:
         noise._array /= 1 - p
-        return multiply(input, noise)
+        return _combined(G.mul, input, noise, inplace)
     scale: float = 1 / ((_ALPHA * _ALPHA * p + 1) * (1 - p)) ** 0.5
     shift = noise._array * (_ALPHA * scale)
     shift += _ALPHA * scale * (p - 1)
     noise._array *= scale
     shifts = empty_like(noise)
     shifts._array[...] = shift
-    kept = multiply(input, noise)
-    return in_place(G.add, kept, shifts) if inplace else G.add(kept, shifts)
+    return _combined(G.add, _combined(G.mul, input, noise, inplace), shifts, inplace)
+
+
+def _combined(operation: Callable[..., Any], input: Tensor, other: Tensor, inplace: bool) -> Tensor:
+    return in_place(operation, input, other) if inplace else operation(input, other)  # type: ignore[no-any-return]
 
 
 def _feature_noise(input: Tensor) -> Tensor:

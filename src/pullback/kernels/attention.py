@@ -94,7 +94,7 @@ def attention_back(
 
 def attention_allowed(query: Array, key: Array, attn_mask: Array | None, is_causal: bool) -> Array:
     """One where a query may see a key, else zero, shaped to broadcast against the scores."""
-    allowed = np.tri(query.shape[2], key.shape[2], dtype=bool) if is_causal else np.ones((1, 1), bool)
+    allowed: Array = np.tri(query.shape[2], key.shape[2], dtype=bool) if is_causal else np.ones((1, 1), bool)
     if attn_mask is not None:
         allowed = allowed & (attn_mask if attn_mask.dtype.kind == "b" else attn_mask != -np.inf)
     return allowed.astype(query.dtype)

@@ -22,7 +22,7 @@ def convolution(
     input: Array, weight: Array, bias: Array | None, stride: Shape, padding: Shape, dilation: Shape, transposed: bool,
     output_padding: Shape, groups: int,
 ) -> Array:  # fmt: skip
-    """Convolve (N, C, *spatial) with (C_out, C / groups, *kernel); `transposed` gives the adjoint with respect to input."""
+    """Convolve (N, C, *spatial) with (C_out, C / groups, *kernel); `transposed` gives the adjoint of that."""
     dtype = input.dtype
     x, w = widened(input), widened(weight)
     if transposed:
@@ -133,9 +133,7 @@ def _depthwise_transposed(x: Array, w: Array, stride: Shape, dilation: Shape, si
     return total
 
 
-def _depthwise_grad_weight(
-    padded: Array, g: Array, weight_shape: Shape, stride: Shape, dilation: Shape
-) -> Array:
+def _depthwise_grad_weight(padded: Array, g: Array, weight_shape: Shape, stride: Shape, dilation: Shape) -> Array:
     """For each weight the product of the gradient with what the weight had read, summed per channel."""
     total = np.zeros(weight_shape, g.dtype)
     flat = (*g.shape[:2], -1)

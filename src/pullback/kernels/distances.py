@@ -30,16 +30,16 @@ def cdist_forward(x1: Array, x2: Array, p: float) -> Array:
 def _norms(difference: Array, p: float) -> Array:
     """The p-norms of the last dimension; overwrites what it is given."""
     if p == 2:
-        return np.sqrt(np.einsum("...i,...i->...", difference, difference))  # type: ignore[no-any-return]
+        return np.sqrt(np.einsum("...i,...i->...", difference, difference))
     np.abs(difference, out=difference)
     if p == 0:
         return np.count_nonzero(difference, axis=-1).astype(difference.dtype)
     if p == 1:
-        return difference.sum(-1)  # type: ignore[no-any-return]
+        return difference.sum(-1)
     if math.isinf(p):
-        return difference.max(-1)  # type: ignore[no-any-return]
+        return difference.max(-1)
     np.power(difference, p, out=difference)
-    return difference.sum(-1) ** difference.dtype.type(1 / p)  # type: ignore[no-any-return]
+    return difference.sum(-1) ** difference.dtype.type(1 / p)
 
 
 def euclidean_dist(x1: Array, x2: Array) -> Array:
@@ -79,9 +79,10 @@ def trilinear(input1: Array, input2: Array, weight: Array) -> Array:
 def joint_shape(first: Shape, second: Shape) -> Shape:
     """The shape that two shapes broadcast to."""
     try:
-        return np.broadcast_shapes(first, second)
+        return tuple(np.broadcast_shapes(first, second))
     except ValueError:
         raise RuntimeError(
-            f"The size of tensor a {list(first)} must match the size of tensor b {list(second)} at each dimension that is "
+            f"The size of tensor a {list(first)} must match the size of tensor b {list(second)} at each "
+            "dimension that is "
             "not 1"
         ) from None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pullback.kernels.embeddings import check_rows
 from pullback.kernels.accumulation import widened
+from pullback.kernels.embeddings import check_rows
 from pullback.typing import Array
 
 
@@ -16,13 +16,13 @@ def embedding_bag_forward(
     """The bags; for each index its bag and its factor; for each bag its size and, for maxima, the rows chosen."""
     check_rows("embedding_bag", weight, indices)
     bags, width = len(offsets), weight.shape[1]
-    lengths = np.diff(np.append(offsets, len(indices)))
-    owner = np.repeat(np.arange(bags), lengths)
+    lengths: Array = np.diff(np.append(offsets, len(indices)))
+    owner: Array = np.repeat(np.arange(bags), lengths)
     counted = indices != padding_idx
     sizes = np.bincount(owner[counted], minlength=bags)
     rows = np.where(counted[:, None], widened(np.take(weight, indices, 0)), 0)
     factors = counted.astype(rows.dtype)
-    chosen = np.full((bags, width) if mode == 2 else (0,), -1, np.int64)
+    chosen: Array = np.full((bags, width) if mode == 2 else (0,), -1, np.int64)
     if mode == 2:
         result, chosen = _maxima(rows, indices, counted, offsets, lengths)
     else:

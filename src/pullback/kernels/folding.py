@@ -42,7 +42,8 @@ def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
     *lead, channels, height, width = input.shape
     if channels % (r * r):
         raise RuntimeError(
-            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+            "upscale_factor, but "
             f"input.size(-3)={channels} is not divisible by {r * r}"
         )
     blocks = input.reshape(-1, channels // (r * r), r, r, height, width)
@@ -62,7 +63,8 @@ def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
     for name, dim, size in (("height", -2, height), ("width", -1, width)):
         if size % r:
             raise RuntimeError(
-                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({dim})={size} is not "
+                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but "
+                f"input.size({dim})={size} is not "
                 f"divisible by {r}"
             )
     blocks = input.reshape(-1, channels, height // r, r, width // r, r)
@@ -72,9 +74,7 @@ def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
 def channel_shuffle(input: Array, groups: int) -> Array:
     """Deal the channels of `groups` groups out like cards: one of each group in turn."""
     if input.ndim < 3:
-        raise RuntimeError(
-            f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}"
-        )
+        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}")
     if groups <= 0:
         raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
     channels = input.shape[1]

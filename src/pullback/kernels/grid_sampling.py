@@ -34,12 +34,16 @@ def polynomials_of(mode: int) -> tuple[tuple[int, tuple[float, ...]], ...]:
     return _POLYNOMIALS[mode]
 
 
-def grid_sampler_2d(input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
+def grid_sampler_2d(
+    input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Array:
     """The values of (N, C, H, W) at the points (N, H_out, W_out, 2)."""
     return _sample(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-def grid_sampler_3d(input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
+def grid_sampler_3d(
+    input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Array:
     """The values of (N, C, D, H, W) at the points (N, D_out, H_out, W_out, 3)."""
     return _sample(input, grid, interpolation_mode, padding_mode, align_corners)
 
@@ -76,7 +80,7 @@ def _images(rows: Array, shape: Shape) -> Array:
 
 def _rows(positions: Array, sizes: Shape) -> Array:
     """Positions in each sample's plane as rows of `_pixels`; those outside name some row."""
-    starts = np.arange(len(positions)) * math.prod(sizes)
+    starts: Array = np.arange(len(positions)) * math.prod(sizes)
     return (np.maximum(positions.reshape(len(positions), -1), 0) + starts[:, None]).reshape(-1)
 
 
@@ -84,9 +88,7 @@ def _whole(points: Array, mode: int) -> Array:
     return np.rint(points) if mode == 1 else np.floor(points)
 
 
-def grid_points(
-    input: Array, sizes: Shape, mode: int, padding_mode: int, align_corners: bool
-) -> Array:
+def grid_points(input: Array, sizes: Shape, mode: int, padding_mode: int, align_corners: bool) -> Array:
     """Points of a grid in pixels; border and reflection move outer ones inside (cubic moves pixels instead)."""
     axes = []
     for axis, size in enumerate(reversed(sizes)):
@@ -117,7 +119,9 @@ def grid_slopes(input: Array, sizes: Shape, mode: int, padding_mode: int, align_
         place = input[..., axis]
         rate = (size - 1) / 2 if align_corners else size / 2
         pixels = (place + 1) / 2 * (size - 1) if align_corners else ((place + 1) * size - 1) / 2
-        axes.append(rate * (np.ones_like(place) if mode == 2 else _direction(pixels, size, padding_mode, align_corners)))
+        axes.append(
+            rate * (np.ones_like(place) if mode == 2 else _direction(pixels, size, padding_mode, align_corners))
+        )
     return np.stack(axes, -1).astype(input.dtype, copy=False)
 
 

@@ -58,7 +58,9 @@ def upsample_bilinear2d(input: Array, output_size: Shape, align_corners: bool = 
     return resample(input, output_size, "linear", align_corners, scales)
 
 
-def upsample_trilinear3d(input: Array, output_size: Shape, align_corners: bool = False, scales: _Scales = None) -> Array:
+def upsample_trilinear3d(
+    input: Array, output_size: Shape, align_corners: bool = False, scales: _Scales = None
+) -> Array:
     """Resize the last three dimensions by linear interpolation."""
     return resample(input, output_size, "linear", align_corners, scales)
 
@@ -68,12 +70,16 @@ def upsample_bicubic2d(input: Array, output_size: Shape, align_corners: bool = F
     return resample(input, output_size, "cubic", align_corners, scales)
 
 
-def upsample_bilinear2d_aa(input: Array, output_size: Shape, align_corners: bool = False, scales: _Scales = None) -> Array:
+def upsample_bilinear2d_aa(
+    input: Array, output_size: Shape, align_corners: bool = False, scales: _Scales = None
+) -> Array:
     """Resize the last two dimensions by a triangle filter that does not alias."""
     return resample(input, output_size, "linear-aa", align_corners, scales)
 
 
-def upsample_bicubic2d_aa(input: Array, output_size: Shape, align_corners: bool = False, scales: _Scales = None) -> Array:
+def upsample_bicubic2d_aa(
+    input: Array, output_size: Shape, align_corners: bool = False, scales: _Scales = None
+) -> Array:
     """Resize the last two dimensions by a cubic filter that does not alias."""
     return resample(input, output_size, "cubic-aa", align_corners, scales)
 

@@ -9,7 +9,6 @@ import numpy as np
 from pullback.kernels.accumulation import require_floating, widened
 from pullback.typing import Array, Shape
 
-
 # Elements of rows that are treated together, which bounds temporary memory; smaller parts are not faster (measured).
 _CHUNK = 2**20
 
@@ -36,7 +35,7 @@ def _chunks(rows: Array) -> list[slice]:
 def _normalize_rows(
     rows: Array, eps: float, factor: Array | None = None, shift: Array | None = None
 ) -> tuple[Array, Array, Array]:
-    """Rows with mean 0 and variance 1 (times `factor` plus `shift`), their means and reciprocal deviations as columns."""
+    """Rows with mean 0 and variance 1, times `factor` plus `shift`; columns of means and of reciprocal deviations."""
     count = rows.dtype.type(max(rows.shape[1], 1))
     result = np.empty(rows.shape, rows.dtype)
     mean, rstd = np.empty((len(rows), 1), rows.dtype), np.empty((len(rows), 1), rows.dtype)
@@ -56,7 +55,9 @@ def _normalize_rows(
 def _row_means(rows: Array) -> Array:
     # A product with a vector of ones is one BLAS call; a sum over a short axis costs NumPy twice that.
     count = rows.shape[1]
-    return (rows @ np.full((count, 1), 1 / max(count, 1), rows.dtype)) if count else np.zeros((len(rows), 1), rows.dtype)
+    return (
+        (rows @ np.full((count, 1), 1 / max(count, 1), rows.dtype)) if count else np.zeros((len(rows), 1), rows.dtype)
+    )
 
 
 def layer_norm_back(
@@ -119,12 +120,12 @@ def _as_channels(values: Array, input: Array) -> Array:
 
 def _channel_sums(x: Array) -> Array:
     flat = x.reshape(x.shape[0], x.shape[1], math.prod(x.shape[2:]))
-    return flat.sum(2).sum(0) if flat.shape[2] != 1 else flat[:, :, 0].sum(0)  # type: ignore[no-any-return]
+    return flat.sum(2).sum(0) if flat.shape[2] != 1 else flat[:, :, 0].sum(0)
 
 
 def _channel_products(a: Array, b: Array) -> Array:
     flat = (a.shape[0], a.shape[1], math.prod(a.shape[2:]))
-    return np.einsum("ncl,ncl->nc", a.reshape(flat), b.reshape(flat)).sum(0)  # type: ignore[no-any-return]
+    return np.einsum("ncl,ncl->nc", a.reshape(flat), b.reshape(flat)).sum(0)
 
 
 def batch_norm_training_back(
@@ -185,7 +186,9 @@ def group_norm_back(
     if weight is not None:
         g = g * _as_channels(widened(weight), input)
         to_weight = to_weight.astype(weight.dtype, copy=False)
-    to_input, _ = _normalization_back(g.reshape(mean.size, -1), x.reshape(mean.size, -1), mean.reshape(-1, 1), scale, None)
+    to_input, _ = _normalization_back(
+        g.reshape(mean.size, -1), x.reshape(mean.size, -1), mean.reshape(-1, 1), scale, None
+    )
     return to_input.reshape(input.shape).astype(input.dtype, copy=False), to_weight
 
 
@@ -204,7 +207,7 @@ def _root_mean_square(rows: Array, eps: float | None) -> Array:
     """The reciprocal root mean square of each row, as a column; `eps` is the dtype's own if not given."""
     bound = np.finfo(rows.dtype).eps if eps is None else eps
     square = np.einsum("ij,ij->i", rows, rows)[:, None] / rows.dtype.type(max(rows.shape[1], 1))
-    return 1 / np.sqrt(square + rows.dtype.type(bound))  # type: ignore[no-any-return]
+    return 1 / np.sqrt(square + rows.dtype.type(bound))
 
 
 def rms_norm_back(

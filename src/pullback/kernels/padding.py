@@ -22,7 +22,8 @@ def constant_pad_nd(input: Array, pad: Shape, value: Scalar = 0) -> Array:
         before, after, size = pad[position], pad[position + 1], input.shape[d]
         if size + before + after < 0:
             raise RuntimeError(
-                f"The input size {size}, plus negative padding {before} and {after} resulted in a negative output size, "
+                f"The input size {size}, plus negative padding {before} and {after} resulted in a negative "
+                "output size, "
                 f"which is invalid. Check dimension {d} of your input."
             )
         sizes.append(size + before + after)

@@ -84,7 +84,7 @@ def _pad_for(
 
 def _first_offsets(counts: Shape, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape) -> Array:
     """The number of the first offset of each window that is not padding: the winner where all are -inf."""
-    number = np.zeros(counts, np.int64)
+    number: Array = np.zeros(counts, np.int64)
     for axis, (c, k, s, p, d) in enumerate(zip(counts, kernel, stride, padding, dilation, strict=True)):
         first = np.maximum(0, -((np.arange(c) * s - p) // d))
         number = number * k + first.reshape((-1,) + (1,) * (len(counts) - 1 - axis))
@@ -97,13 +97,13 @@ def _plane_positions(
     """Numbers of offsets within windows as flat positions within the unpadded plane."""
     dims = len(kernel)
     steps = [math.prod(sizes[axis + 1 :]) for axis in range(dims)]
-    offsets = np.zeros((), np.int64)
-    starts = np.zeros((), np.int64)
+    offsets: Array = np.zeros((), np.int64)
+    starts: Array = np.zeros((), np.int64)
     for axis in range(dims):
         tail = (1,) * (dims - 1 - axis)
         offsets = offsets + (np.arange(kernel[axis]) * dilation[axis] * steps[axis]).reshape(-1, *tail)
         starts = starts + ((np.arange(counts[axis]) * stride[axis] - padding[axis]) * steps[axis]).reshape(-1, *tail)
-    return np.take(offsets.reshape(-1), winner) + starts  # type: ignore[no-any-return]
+    return np.take(offsets.reshape(-1), winner) + starts
 
 
 def put_in_planes(input: Array, indices: Array, sizes: Shape) -> Array:
@@ -121,7 +121,7 @@ def put_in_planes(input: Array, indices: Array, sizes: Shape) -> Array:
         total = np.zeros(rows * plane, wide.dtype)
         np.add.at(total, flat, wide.reshape(-1))
         total = total.astype(input.dtype, copy=False)
-    return total.reshape(*lead, *sizes)  # type: ignore[no-any-return]
+    return total.reshape(*lead, *sizes)
 
 
 def take_from_planes(input: Array, indices: Array, dims: int) -> Array:
@@ -183,9 +183,9 @@ def _divisors(
 ) -> Array:  # fmt: skip
     if divisor_override is not None:
         return np.asarray(float(divisor_override))
-    divisor = np.ones((), np.float64)
+    divisor: Array = np.ones((), np.float64)
     for n, c, k, s, p in zip(sizes, counts, kernel, stride, padding, strict=True):
-        start = np.arange(c) * s - p
+        start: Array = np.arange(c) * s - p
         end = np.minimum(start + k, n + p)
         if not count_include_pad:
             start, end = np.maximum(start, 0), np.minimum(end, n)

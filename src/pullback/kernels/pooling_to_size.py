@@ -45,7 +45,7 @@ def _adaptive(input: Array, counts: Shape) -> tuple[Array, Array]:
 def _flat_windows(places: list[Any], sizes: Shape) -> Array:
     """Flat positions (*counts, *window) from the positions (count, window) along each dimension."""
     dims = len(places)
-    flat = np.zeros((), np.int64)
+    flat: Array = np.zeros((), np.int64)
     for axis, place in enumerate(places):
         shape = [1] * (2 * dims)
         shape[axis], shape[dims + axis] = place.shape
@@ -100,7 +100,7 @@ def _fractional(input: Array, kernel: Shape, counts: Shape, samples: Array) -> t
 
 def _starts(sample: Array, size: int, count: int, kernel: int) -> Array:
     """Where the windows begin: steps of a fractional length, rounded down, the last window at the end."""
-    starts = np.full((len(sample), count), size - kernel, np.int64)
+    starts: Array = np.full((len(sample), count), size - kernel, np.int64)
     if count > 1:
         step = sample.dtype.type((size - kernel) / (count - 1))
         shifted = (np.arange(count - 1).astype(sample.dtype) + sample[:, None]) * step
@@ -122,7 +122,9 @@ def _unpool(input: Array, indices: Array, sizes: Shape) -> Array:
     plane = math.prod(sizes)
     if indices.size and (int(indices.min()) < 0 or int(indices.max()) >= plane):
         wrong = indices[(indices < 0) | (indices >= plane)].reshape(-1)[0]
-        raise RuntimeError(f"Found an invalid max index: {int(wrong)} (output volumes are of size {'x'.join(map(str, sizes))})")
+        raise RuntimeError(
+            f"Found an invalid max index: {int(wrong)} (output volumes are of size {'x'.join(map(str, sizes))})"
+        )
     lead = input.shape[: input.ndim - len(sizes)]
     result = np.zeros((*lead, plane), input.dtype)
     np.put_along_axis(result, indices.reshape(*lead, -1), input.reshape(*lead, -1), -1)

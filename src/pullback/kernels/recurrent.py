@@ -43,8 +43,8 @@ def _sigmoid(x: Array) -> None:
 
 
 def lstm_layer(
-    input: Array, h0: Array, c0: Array, weight_ih: Array, weight_hh: Array, bias_ih: Array | None, bias_hh: Array | None,
-    batch_sizes: BatchSizes, reverse: bool,
+    input: Array, h0: Array, c0: Array, weight_ih: Array, weight_hh: Array, bias_ih: Array | None,
+    bias_hh: Array | None, batch_sizes: BatchSizes, reverse: bool,
 ) -> tuple[Array, Array, Array, Array, Array, Array]:  # fmt: skip
     """Outputs, final h and c; the gates (i, f, g, o) and the h and c before each step."""
     gates = _projected(input, weight_ih, bias_ih)
@@ -77,8 +77,8 @@ def _results(input: Array, weight: Array, output: Array, *states: Array) -> tupl
 
 def lstm_layer_back(
     grad_output: Array, grad_hidden: Array, grad_cell: Array, input: Array, h0: Array, c0: Array, weight_ih: Array,
-    weight_hh: Array, bias_ih: Array | None, bias_hh: Array | None, batch_sizes: BatchSizes, reverse: bool, gates: Array,
-    hidden_before: Array, cell_before: Array,
+    weight_hh: Array, bias_ih: Array | None, bias_hh: Array | None, batch_sizes: BatchSizes, reverse: bool,
+    gates: Array, hidden_before: Array, cell_before: Array,
 ) -> tuple[Array | None, ...]:  # fmt: skip
     """The gradients of input, h0, c0, the weights and the biases."""
     size = weight_hh.shape[1]
@@ -151,8 +151,8 @@ def gru_layer(
 
 def gru_layer_back(
     grad_output: Array, grad_hidden: Array, input: Array, h0: Array, weight_ih: Array, weight_hh: Array,
-    bias_ih: Array | None, bias_hh: Array | None, batch_sizes: BatchSizes, reverse: bool, gates: Array, recurrent_n: Array,
-    hidden_before: Array,
+    bias_ih: Array | None, bias_hh: Array | None, batch_sizes: BatchSizes, reverse: bool, gates: Array,
+    recurrent_n: Array, hidden_before: Array,
 ) -> tuple[Array | None, ...]:  # fmt: skip
     """The gradients of input, h0, the weights and the biases."""
     size = weight_hh.shape[1]
@@ -199,8 +199,8 @@ def rnn_layer(
 
 def rnn_layer_back(
     grad_output: Array, grad_hidden: Array, input: Array, h0: Array, weight_ih: Array, weight_hh: Array,
-    bias_ih: Array | None, bias_hh: Array | None, nonlinearity: str, batch_sizes: BatchSizes, reverse: bool, output: Array,
-    hidden_before: Array,
+    bias_ih: Array | None, bias_hh: Array | None, nonlinearity: str, batch_sizes: BatchSizes, reverse: bool,
+    output: Array, hidden_before: Array,
 ) -> tuple[Array | None, ...]:  # fmt: skip
     """The gradients of input, h0, the weights and the biases."""
     size = weight_hh.shape[1]

@@ -25,7 +25,7 @@ _MANY_TAPS = 8
 def resample(
     input: Array, sizes: Shape, method: str, align_corners: bool = False, scales: tuple[float | None, ...] | None = None
 ) -> Array:
-    """Resize the last dimensions to `sizes`; `scales` are the factors that the sizes were computed from, if they were."""
+    """Resize the last dimensions to `sizes`; `scales` are the factors that the sizes were computed from, if any."""
     given = (None,) * len(sizes) if scales is None else scales
     old = input.shape[input.ndim - len(sizes) :]
     single = input.dtype.itemsize <= 4
@@ -73,7 +73,7 @@ def _apply_along(array: Array, taps: Taps, axis: int) -> Array:
         piece = np.take(array, positions[:, tap], axis)
         piece *= _along(weights[:, tap], array, axis)
         total += piece
-    return total  # type: ignore[no-any-return]
+    return total
 
 
 def _along(weights: Array, array: Array, axis: int) -> Array:
@@ -144,7 +144,8 @@ def _nearest(old: int, new: int, scale: float | None, shift: float) -> Array:
 def _area(old: int, new: int) -> Taps:
     """Each output is the mean of the inputs that it touches."""
     places = np.arange(new)
-    starts, ends = places * old // new, -(-(places + 1) * old // new)
+    starts: Array = places * old // new
+    ends: Array = -(-(places + 1) * old // new)
     lengths = ends - starts
     offsets = np.arange(max(1, int(lengths.max(initial=1))))
     inside = offsets < lengths[:, None]
@@ -186,6 +187,7 @@ def _transposed_taps(method: str, old: int, new: int, scale: float | None, align
     counts = np.bincount(source, minlength=old)
     slot = np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts)
     width = max(1, int(counts.max(initial=1)))
-    table, factors = np.zeros((old, width), np.int64), np.zeros((old, width), weights.dtype)
+    table: Array = np.zeros((old, width), np.int64)
+    factors: Array = np.zeros((old, width), weights.dtype)
     table[source, slot], factors[source, slot] = target, weight
     return table, factors

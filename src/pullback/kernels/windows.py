@@ -39,7 +39,9 @@ def window_view(padded: Array, kernel: Shape, stride: Shape, dilation: Shape, co
     return windows.transpose(order)
 
 
-def offset_slices(kernel: Shape, stride: Shape, dilation: Shape, counts: Shape) -> list[tuple[Shape, tuple[slice, ...]]]:
+def offset_slices(
+    kernel: Shape, stride: Shape, dilation: Shape, counts: Shape
+) -> list[tuple[Shape, tuple[slice, ...]]]:
     """For each offset in a window, the slices of the padded dimensions that hold that element of every window."""
     return [
         (

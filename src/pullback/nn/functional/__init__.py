@@ -33,28 +33,32 @@ _FILES = {
 _HERE = {name: f"pullback.nn.functional.{file}" for file, names in _FILES.items() for name in names.split()}
 
 # The same function as `pullback.<name>`, by families.
-_SHARED = frozenset(
-    (
-        "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc linear "
-        "avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d "
+_SHARED = {
+    "products": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc linear bilinear",
+    "pooling": "avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d",
+    "activations": (
         "threshold threshold_ relu relu_ hardtanh hardtanh_ hardswish relu6 elu elu_ selu selu_ celu celu_ leaky_relu "
         "leaky_relu_ prelu rrelu rrelu_ glu gelu logsigmoid hardshrink tanhshrink softsign softplus softmin softmax "
-        "softshrink log_softmax tanh sigmoid hardsigmoid silu mish "
+        "softshrink log_softmax tanh sigmoid hardsigmoid silu mish"
+    ),
+    "losses": (
         "binary_cross_entropy binary_cross_entropy_with_logits poisson_nll_loss cosine_embedding_loss cross_entropy "
-        "ctc_loss gaussian_nll_loss hinge_embedding_loss kl_div l1_loss linear_cross_entropy mse_loss "
-        "margin_ranking_loss multilabel_margin_loss multilabel_soft_margin_loss multi_margin_loss nll_loss huber_loss "
-        "smooth_l1_loss soft_margin_loss triplet_margin_loss triplet_margin_with_distance_loss "
-        "pixel_shuffle pixel_unshuffle channel_shuffle native_channel_shuffle pairwise_distance cosine_similarity pdist bilinear"
-    ).split()
-)
+        "ctc_loss gaussian_nll_loss hinge_embedding_loss kl_div l1_loss mse_loss margin_ranking_loss nll_loss "
+        "huber_loss multilabel_margin_loss multilabel_soft_margin_loss multi_margin_loss smooth_l1_loss "
+        "soft_margin_loss triplet_margin_loss triplet_margin_with_distance_loss"
+    ),
+    "rearrangements": "pixel_shuffle pixel_unshuffle channel_shuffle native_channel_shuffle",
+    "distances": "pairwise_distance cosine_similarity pdist",
+}
+_COMMON = frozenset([name for names in _SHARED.values() for name in names.split()])
 
-__all__ = sorted({*_HERE, *_SHARED})
+__all__ = sorted({*_HERE, *_COMMON})
 
 
 def __getattr__(name: str) -> Any:
     if name in _HERE:
         value = getattr(import_module(_HERE[name]), name)
-    elif name in _SHARED:
+    elif name in _COMMON:
         from pullback import functions
 
         value = getattr(functions, f"functional_{name}", None) or getattr(functions, name)

@@ -43,12 +43,18 @@ def _check(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, 
         raise RuntimeError(f"Expected query, key, and value to have the same dtype, but got {shown} instead.")
     if any(t._array.ndim < 2 for t in tensors.values()):
         shown = " ".join(f"{'and ' if n == 'value' else ''}{n}.dim: {t._array.ndim}" for n, t in tensors.items())
-        raise RuntimeError(f"Expected query, key, and value to all be  at least 2 dimensional, but got {shown} instead.")
+        raise RuntimeError(
+            f"Expected query, key, and value to all be  at least 2 dimensional, but got {shown} instead."
+        )
     if attn_mask is None:
         return
     if is_causal:
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
-    if attn_mask._array.dtype.kind != "b" and attn_mask._array.dtype != query._array.dtype and _word(attn_mask) != "float":
+    if (
+        attn_mask._array.dtype.kind != "b"
+        and attn_mask._array.dtype != query._array.dtype
+        and _word(attn_mask) != "float"
+    ):
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
             f"{_word(attn_mask)} and  query.dtype: {_word(query)} instead."
@@ -93,7 +99,9 @@ def _composite(
     scores = functions.matmul(functions.mul(query, first), functions.mul(keys, second))
     mask: Any = attn_mask
     if is_causal:
-        mask = functions.attention_allowed(functions.reshape(query, (1, -1, *query.shape[-2:])), _as_4d(key), None, True)
+        mask = functions.attention_allowed(
+            functions.reshape(query, (1, -1, *query.shape[-2:])), _as_4d(key), None, True
+        )
         mask = functions.ne(mask, 0)
     hidden = None
     if mask is not None:

@@ -33,7 +33,8 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Drop whole channels of (N, C, L) or (C, L)."""
     if input.dim() not in (2, 3):
         raise RuntimeError(
-            f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input. It drops channels of (N, C, L) or "
+            f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input. It drops channels of "
+            "(N, C, L) or "
             "(C, L)."
         )
     return _drop_channels(input, p, training, inplace, batched=input.dim() == 3)
@@ -43,13 +44,15 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Drop whole channels of (N, C, H, W)."""
     if input.dim() not in (3, 4):
         warnings.warn(
-            f"dropout2d: Received a {input.dim()}-D input to dropout2d, which is deprecated and will result in an error in "
+            f"dropout2d: Received a {input.dim()}-D input to dropout2d, which is deprecated and will result in "
+            "an error in "
             "a future release. Give it (N, C, H, W), or use dropout for elements.",
             stacklevel=2,
         )
     if input.dim() == 3:
         warnings.warn(
-            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired: "
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is "
+            "desired: "
             "(N, C, L). Use dropout1d for this.",
             stacklevel=2,
         )
@@ -60,7 +63,8 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Drop whole channels of (N, C, D, H, W) or (C, D, H, W)."""
     if input.dim() not in (4, 5):
         warnings.warn(
-            f"dropout3d: Received a {input.dim()}-D input to dropout3d, which is deprecated and will result in an error in "
+            f"dropout3d: Received a {input.dim()}-D input to dropout3d, which is deprecated and will result in "
+            "an error in "
             "a future release. Give it (N, C, D, H, W), or use dropout for elements.",
             stacklevel=2,
         )

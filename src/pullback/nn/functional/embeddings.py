@@ -9,8 +9,8 @@ from pullback.tensor.tensor import Tensor, new_tensor
 
 
 def embedding(
-    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False, sparse: bool = False,
+    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
+    norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Tensor:  # fmt: skip
     """The rows of `weight` at `input`; the row `padding_idx` gets no gradient.
 
@@ -52,14 +52,15 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
 
 def embedding_bag(
-    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
-    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Tensor | None = None,
-    include_last_offset: bool = False, padding_idx: int | None = None,
+    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None,
+    norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+    per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> Tensor:  # fmt: skip
     """The sum, mean or max of each bag of rows: each row of a matrix `input`, or from each of `offsets` of a vector."""
     if per_sample_weights is not None and input.shape != per_sample_weights.shape:
         raise ValueError(
-            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same "
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have "
+            "the same "
             f"shape as the input ({input.shape})"
         )
     input, starts, per_sample_weights = _as_bags(input, offsets, per_sample_weights)
@@ -83,7 +84,15 @@ def embedding_bag(
             raise RuntimeError("padding_idx must be within the number of embeddings")
         padding_idx %= rows
     return functions.embedding_bag(  # type: ignore[no-any-return]
-        weight, input, starts, scale_grad_by_freq, modes[mode], sparse, per_sample_weights, include_last_offset, padding_idx
+        weight,
+        input,
+        starts,
+        scale_grad_by_freq,
+        modes[mode],
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        padding_idx,
     )[0]
 
 

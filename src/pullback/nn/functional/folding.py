@@ -67,7 +67,9 @@ def fold(
     if counts[0] * counts[1] != columns:
         raise RuntimeError(
             f"Given output_size={_shown(size)}, kernel_size={_shown(kernel)}, dilation={_shown(spread)}, "
-            f"padding={_shown(pad)}, stride={_shown(step)}, expected size of input's dimension 2 to match the calculated "
-            f"number of sliding blocks {counts[0]} * {counts[1]} = {counts[0] * counts[1]}, but got input.size(2)={columns}."
+            f"padding={_shown(pad)}, stride={_shown(step)}, expected size of input's dimension 2 to match the "
+            "calculated "
+            f"number of sliding blocks {counts[0]} * {counts[1]} = {counts[0] * counts[1]}, but got "
+            f"input.size(2)={columns}."
         )
     return G.col2im(input, size, kernel, spread, pad, step)  # type: ignore[no-any-return]

@@ -52,7 +52,8 @@ def interpolate(
     if antialias:
         if mode not in ("bilinear", "bicubic", "lanczos") or dims != 2:
             raise ValueError(
-                "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
+                "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D "
+                "tensor as input"
             )
         return getattr(G, f"upsample_{mode}2d_aa")(input, sizes, bool(align_corners), scales)  # type: ignore[no-any-return]
     if mode == "area":
@@ -76,7 +77,8 @@ def _unsupported(input: Tensor, mode: str) -> str:
         return f"Got {dims}D input, but {mode} mode needs {needed}D input"
     return (
         "Input Error: Only 3D, 4D and 5D input Tensors supported "
-        f"(got {dims}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact (got {mode})"
+        f"(got {dims}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | "
+        f"nearest-exact (got {mode})"
     )
 
 
@@ -133,13 +135,17 @@ def upsample(
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """As `interpolate` with mode 'nearest'."""
-    warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    warnings.warn(
+        "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+    )
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """As `interpolate` with mode 'bilinear' and aligned corners."""
-    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    warnings.warn(
+        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+    )
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 
@@ -176,12 +182,14 @@ def _check_grid(input: Tensor, grid: Tensor, mode: str) -> None:
         )
     if x.ndim not in (4, 5) or x.ndim != g.ndim:
         raise RuntimeError(
-            f"grid_sampler(): expected {min(5, max(4, x.ndim))}D input and grid with same number of dimensions, but got "
+            f"grid_sampler(): expected {min(5, max(4, x.ndim))}D input and grid with same number of "
+            "dimensions, but got "
             f"input with sizes {list(x.shape)} and grid with sizes {list(g.shape)}"
         )
     if x.shape[0] != g.shape[0]:
         raise RuntimeError(
-            f"grid_sampler(): expected grid and input to have same batch size, but got input with sizes {list(x.shape)} "
+            "grid_sampler(): expected grid and input to have same batch size, but got input with sizes "
+            f"{list(x.shape)} "
             f"and grid with sizes {list(g.shape)}"
         )
     if g.shape[-1] != x.ndim - 2:

@@ -14,15 +14,15 @@ from pullback.tensor.tensor import Tensor
 
 
 def multi_head_attention_forward(
-    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None,
-    in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float,
-    out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: bool = True, key_padding_mask: Tensor | None = None,
-    need_weights: bool = True, attn_mask: Tensor | None = None, use_separate_proj_weight: bool = False,
-    q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None,
-    static_k: Tensor | None = None, static_v: Tensor | None = None, average_attn_weights: bool = True,
-    is_causal: bool = False,
+    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int,
+    in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None,
+    add_zero_attn: bool, dropout_p: float, out_proj_weight: Tensor, out_proj_bias: Tensor | None,
+    training: bool = True, key_padding_mask: Tensor | None = None, need_weights: bool = True,
+    attn_mask: Tensor | None = None, use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None, static_k: Tensor | None = None,
+    static_v: Tensor | None = None, average_attn_weights: bool = True, is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-    """Attend from (L, N, E) to (S, N, E), or without N, in `num_heads` heads; the output and the weights if asked for."""
+    """Attend from (L, N, E) to (S, N, E), or without N, in `num_heads` heads; the output, and the weights if wanted."""
     batched = _check_dims(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
         query, key, value = (functions.unsqueeze(t, 1) for t in (query, key, value))
@@ -30,7 +30,9 @@ def multi_head_attention_forward(
             key_padding_mask = functions.unsqueeze(key_padding_mask, 0)
     length, batch, width = query._array.shape
     _check_sizes(width, embed_dim_to_check, num_heads)
-    padding, mask = (_as_additive(m, n, query) for m, n in ((key_padding_mask, "key_padding_mask"), (attn_mask, "attn_mask")))
+    padding, mask = (
+        _as_additive(m, n, query) for m, n in ((key_padding_mask, "key_padding_mask"), (attn_mask, "attn_mask"))
+    )
     if is_causal and attn_mask is None:
         raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
     if is_causal and key_padding_mask is None and not need_weights:
@@ -48,7 +50,7 @@ def multi_head_attention_forward(
         k, v = (functions.cat([t, zeros(t.shape[0], 1, t.shape[2], dtype=t.dtype)], 1) for t in (k, v))
         mask, padding = (None if m is None else pad(m, (0, 1)) for m in (mask, padding))
     if padding is not None:
-        wide = padding.view(batch, 1, 1, k.shape[1]).expand(-1, num_heads, -1, -1)  # type: ignore[attr-defined]
+        wide = padding.view(batch, 1, 1, k.shape[1]).expand(-1, num_heads, -1, -1)
         wide = wide.reshape(batch * num_heads, 1, k.shape[1])
         mask = wide if mask is None else functions.add(mask, wide)
     rate = dropout_p if training else 0.0
@@ -78,7 +80,8 @@ def _check_dims(
     word = "batched" if dims == 3 else "unbatched"
     if key._array.ndim != dims or value._array.ndim != dims:
         raise AssertionError(
-            f"For {word} ({dims}-D) `query`, expected `key` and `value` to be {dims}-D but found {key._array.ndim}-D and "
+            f"For {word} ({dims}-D) `query`, expected `key` and `value` to be {dims}-D but found "
+            f"{key._array.ndim}-D and "
             f"{value._array.ndim}-D tensors respectively"
         )
     if key_padding_mask is not None and key_padding_mask._array.ndim != dims - 1:
@@ -91,7 +94,7 @@ def _check_dims(
             f"For {word} ({dims}-D) `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found "
             f"{attn_mask._array.ndim}-D tensor instead"
         )
-    return dims == 3
+    return bool(dims == 3)
 
 
 def _check_sizes(width: int, expected: int, num_heads: int) -> None:

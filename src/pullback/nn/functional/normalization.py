@@ -67,13 +67,13 @@ def group_norm(
     return functions.group_norm(input, num_groups, weight, bias, eps)  # type: ignore[no-any-return]
 
 
-def local_response_norm(
-    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
-) -> Tensor:
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """Divide each element by a power of the mean square of the neighbouring channels."""
     sizes = tuple(input._array.shape)
     if len(sizes) < 3:
-        raise ValueError(f"Expected 3D or higher dimensionality                          input (got {len(sizes)} dimensions)")
+        raise ValueError(
+            f"Expected 3D or higher dimensionality                          input (got {len(sizes)} dimensions)"
+        )
     if input._array.size == 0:
         return input
     square = functions.mul(input, input)

@@ -23,7 +23,9 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
     """
     sizes = as_shape(pad)
     if len(sizes) % 2:
-        raise RuntimeError(f"Padding length must be divisible by 2: (before, after) of each dimension; got {len(sizes)}")
+        raise RuntimeError(
+            f"Padding length must be divisible by 2: (before, after) of each dimension; got {len(sizes)}"
+        )
     if len(sizes) > 2 * input._array.ndim:
         raise RuntimeError(
             "Padding length should be less than or equal to two times the input dimension but got padding length "

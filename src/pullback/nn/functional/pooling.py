@@ -71,9 +71,7 @@ def max_pool3d_with_indices(
     return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
-def _lp_pool(
-    dims: int, input: Tensor, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool
-) -> Tensor:
+def _lp_pool(dims: int, input: Tensor, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Tensor:
     name = f"avg_pool{dims}d"
     kernel = kernel_size if isinstance(kernel_size, (tuple, list)) else (kernel_size,) * dims
     window = () if stride is None else stride
@@ -83,22 +81,16 @@ def _lp_pool(
     return functions.pow(functions.mul(clipped, math.prod(kernel)), 1.0 / norm_type)  # type: ignore[no-any-return]
 
 
-def lp_pool1d(
-    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Tensor:
+def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """The p-norm of each window of (N, C, L) or (C, L)."""
     return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-def lp_pool2d(
-    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Tensor:
+def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """The p-norm of each window of (N, C, H, W) or (C, H, W)."""
     return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-def lp_pool3d(
-    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Tensor:
+def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """The p-norm of each window of (N, C, D, H, W) or (C, D, H, W)."""
     return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)

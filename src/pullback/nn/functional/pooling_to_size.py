@@ -27,7 +27,9 @@ def _sizes(function: str, dims: int, input: Tensor, output_size: Any) -> Shape:
     old = input._array.shape[-dims:]
     sizes = tuple([n if o is None else int(o) for o, n in zip(output_size, old, strict=True)])
     if any(s < 0 for s in sizes):
-        raise RuntimeError(f"{function}: elements of output_size must be greater than or equal to 0 but received {sizes}")
+        raise RuntimeError(
+            f"{function}: elements of output_size must be greater than or equal to 0 but received {sizes}"
+        )
     return sizes
 
 
@@ -137,9 +139,7 @@ def fractional_max_pool3d(
     return pair if return_indices else pair[0]
 
 
-def _unpooled_sizes(
-    dims: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any
-) -> Shape:
+def _unpooled_sizes(dims: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any) -> Shape:
     kernel = each_dim("max_unpool", "kernel_size", kernel_size, dims)
     step = kernel if stride is None else each_dim("max_unpool", "stride", stride, dims)
     pad = each_dim("max_unpool", "padding", padding, dims)

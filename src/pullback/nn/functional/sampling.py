@@ -8,7 +8,7 @@ from pullback.tensor.tensor import Tensor
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    """Sample from the Gumbel-softmax distribution; `hard` gives one-hot rows whose gradient is that of the soft ones."""
+    """Sample from the Gumbel-softmax distribution; `hard` gives one-hot rows with the gradient of soft ones."""
     noise = functions.neg(functions.log(functions.exponential_(empty_like(logits))))
     soft = functions.softmax(functions.div(functions.add(logits, noise), tau), dim)
     if not hard:
