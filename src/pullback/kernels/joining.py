@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import cast_array
-from pullback.kernels.creation import channels_last_array
 from pullback.typing import Array, Arrays, Dim, Shape
 
 
@@ -16,12 +15,10 @@ def cat(tensors: Arrays, dim: int = 0) -> Array:
     parts = [a for a in tensors if a.shape != (0,)]
     if not parts:
         return np.empty((0,), tensors[0].dtype)
-    shape = list(parts[0].shape)
-    shape[dim] = sum(a.shape[dim] for a in parts)
-    result: Array = np.empty(shape, parts[0].dtype)
-    if len(shape) in (4, 5) and all(lies_channels_last(a) for a in parts):
-        result = channels_last_array(result)
-    return np.concatenate(parts, axis=dim, out=result)
+    result: Array = np.concatenate(parts, axis=dim)
+    if result.flags.c_contiguous or (result.ndim in (4, 5) and all(lies_channels_last(a) for a in parts)):
+        return result
+    return np.ascontiguousarray(result)
 
 
 def lies_channels_last(array: Array) -> bool:
@@ -45,8 +42,7 @@ def cat_back(grad: Array, shapes: list[Shape], dtypes: list[Any], dim: int) -> l
 
 def stack(tensors: Arrays, dim: int = 0) -> Array:
     """The tensors along a new dimension."""
-    shape = tensors[0].shape
-    return np.stack(tensors, axis=dim, out=np.empty((*shape[:dim], len(tensors), *shape[dim:]), tensors[0].dtype))
+    return np.ascontiguousarray(np.stack(tensors, axis=dim))
 
 
 def stack_back(grad: Array, dtypes: list[Any], dim: int) -> list[Array]:
