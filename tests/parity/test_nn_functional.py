@@ -25,7 +25,7 @@ WITH_NAN[0, 0, 2, 3] = np.nan
 WITH_NAN[1] = -np.inf
 
 
-def _check(cases: list[tuple[str, Any, tuple[Any, ...]]]) -> Any:
+def _check(cases: list[tuple[str, Any, tuple[Any, ...]]]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(("call", "arrays"), [pytest.param(c, a, id=name) for name, c, a in cases])
 
 

@@ -87,7 +87,7 @@ def test_cells(kind: str) -> None:
 
 WIDTH, HEADS, SOURCE = 6, 2, 4
 PADDING = np.array([[False, True, False, False], [False, False, False, False]])
-LATER = np.triu(np.ones((3, SOURCE), bool), 2)
+LATER: Any = np.triu(np.ones((3, SOURCE), bool), 2)
 OPTIONS: list[dict[str, Any]] = [
     {}, {"need_weights": False}, {"attn_mask": LATER}, {"key_padding_mask": PADDING},
     {"attn_mask": LATER, "key_padding_mask": PADDING}, {"attn_mask": LATER, "is_causal": True, "need_weights": False},

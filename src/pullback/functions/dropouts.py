@@ -24,7 +24,7 @@ def dropout(input: Tensor, p: float, train: bool) -> Tensor:
     >>> import pullback
     >>> _ = pullback.manual_seed(0)
     >>> pullback.dropout(pullback.ones(4), 0.5, True)
-    tensor([2., 2., 2., 2.])
+    tensor([0., 0., 2., 0.])
     """
     return _drop(input, p, train, feature=False, alpha=False)
 

@@ -595,6 +595,14 @@ _FAMILIES = {
         BlockDiagBackward0
         block_diag_tangent
     """,
+    "ldl": """
+        linalg_ldl_factor_ex
+        LinalgLdlFactorExNode
+        linalg_ldl_factor_ex_tangent
+        linalg_ldl_solve
+        LinalgLdlSolveNode
+        linalg_ldl_solve_tangent
+    """,
     "losses": """
         mse_loss
         MseLossBackward0
@@ -1521,7 +1529,6 @@ _FORMULAS = {
     "over_matrices": "matrix_functions",
     "inverse_back": "matrix_functions",
     "det_back": "matrix_functions",
-    "others_product": "matrix_functions",
     "slogdet_back": "matrix_functions",
     "pinv_back": "matrix_functions",
     "matrix_exp_back": "matrix_functions",

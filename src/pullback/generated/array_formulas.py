@@ -626,14 +626,7 @@ def det_back(grad: Any, A: Any, result: Any) -> Any:
         return F.over_matrices(grad * F.conj(result)) * F.adjoint_of(F.linalg_inv_ex(A)[0])
     U, S, Vh = F.linalg_svd(A, False)
     phase = F.conj(F.linalg_det(U) * F.linalg_det(Vh))
-    return F.over_matrices(grad * phase) * F.matmul(U * F.as_row(F.others_product(S)), Vh)
-
-
-def others_product(values: Any) -> Any:
-    """For each element of the last dimension the product of all others."""
-    size, dim = (values.shape[-1], values.ndim - 1)
-    wide = F.expand(F.as_row(values), (*values.shape, size))
-    return F.prod(F.where(F.identity_like(wide) == 1, 1, wide), dim + 1, False)
+    return F.over_matrices(grad * phase) * F.matmul(U * F.as_row(F.product_of_others(S, S.ndim - 1)), Vh)
 
 
 def slogdet_back(grad_sign: Any, grad_logabsdet: Any, A: Any, sign: Any) -> Any:

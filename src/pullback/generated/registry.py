@@ -236,6 +236,8 @@ OPERATIONS: dict[str, Operation] = {
     'linalg_eigh': Operation('linalg_eigh', 'general', 'decompositions', (('A', 'tensor', False), ('UPLO', 'plain', False)), ('A',), ('A',), (), False, False, 2),
     'linalg_householder_product': Operation('linalg_householder_product', 'general', 'reflectors', (('input', 'tensor', False), ('tau', 'tensor', False)), ('input', 'tau'), ('input', 'tau'), (), False, False, 1),
     'linalg_inv_ex': Operation('linalg_inv_ex', 'general', 'matrix_functions', (('A', 'tensor', False), ('check_errors', 'plain', True)), ('A',), ('A',), (), False, False, 2),
+    'linalg_ldl_factor_ex': Operation('linalg_ldl_factor_ex', 'general', 'ldl', (('A', 'tensor', False), ('hermitian', 'plain', True), ('check_errors', 'plain', True)), ('A',), ('A',), ('A',), False, False, 3),
+    'linalg_ldl_solve': Operation('linalg_ldl_solve', 'general', 'ldl', (('LD', 'tensor', False), ('pivots', 'tensor', False), ('B', 'tensor', False), ('hermitian', 'plain', True)), ('LD', 'pivots', 'B'), ('LD', 'B'), ('LD', 'B'), False, False, 1),
     'linalg_lstsq': Operation('linalg_lstsq', 'general', 'solvers', (('A', 'tensor', False), ('B', 'tensor', False), ('rcond', 'plain', False), ('driver', 'plain', True)), ('A', 'B'), ('A', 'B'), (), False, False, 4),
     'linalg_lu': Operation('linalg_lu', 'general', 'lu', (('A', 'tensor', False), ('pivot', 'plain', True)), ('A',), ('A',), (), False, False, 3),
     'linalg_lu_factor_ex': Operation('linalg_lu_factor_ex', 'general', 'lu', (('A', 'tensor', False), ('pivot', 'plain', True), ('check_errors', 'plain', True)), ('A',), ('A',), (), False, False, 3),

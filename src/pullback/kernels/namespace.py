@@ -30,6 +30,7 @@ FILES = {
     "indexing": "select select_back slice_view slice_back index full_index check_broadcast index_back index_select index_select_back gather take take_back masked_select masked_select_back nonzero nonzero_static positions_of",
     "interpolation": "adaptive_avg_pool2d adaptive_avg_pool3d upsample_nearest1d upsample_nearest_exact1d upsample_nearest2d upsample_nearest_exact2d upsample_nearest3d upsample_nearest_exact3d upsample_linear1d upsample_bilinear2d upsample_trilinear3d upsample_bicubic2d upsample_bilinear2d_aa upsample_bicubic2d_aa upsample_lanczos2d_aa",
     "joining": "cat lies_channels_last cat_back stack stack_back split split_with_sizes split_back split_sizes_of split_with_sizes_back unbind unbind_back block_diag",
+    "ldl": "linalg_ldl_factor_ex linalg_ldl_solve",
     "losses": "reduce_loss loss_weight mse_loss mse_loss_grad smooth_l1_loss clamped_distance_grad huber_loss soft_margin_loss binary_cross_entropy binary_cross_entropy_with_logits",
     "lu": "linalg_lu_factor_ex linalg_lu lu_unpack lower_factor upper_factor permute_rows linalg_lu_solve scatter_lower scatter_upper",
     "margin_losses": "multi_margin_loss multi_margin_weights multilabel_margin_loss multilabel_margin_weights",

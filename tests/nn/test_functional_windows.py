@@ -1,0 +1,141 @@
+"""Functions that slide a window: convolutions, pooling, unfolding, padding, resizing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+import pullback
+import pullback.nn.functional as F
+
+
+def image(rows: list[list[float]]) -> Any:
+    return pullback.tensor([[rows]])
+
+
+COUNTING = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]]
+
+
+def test_a_convolution_is_a_sum_of_products_under_the_window() -> None:
+    actual = F.conv2d(image(COUNTING), image([[1.0, 0.0], [0.0, -1.0]]))
+    assert actual.tolist() == [[[[-4.0, -4.0], [-4.0, -4.0]]]]
+
+
+def test_same_padding_keeps_the_size() -> None:
+    assert F.conv2d(image(COUNTING), pullback.ones(1, 1, 2, 3), padding="same").shape == (1, 1, 3, 3)
+
+
+def test_a_transposed_convolution_is_the_gradient_of_a_convolution() -> None:
+    weight, small = pullback.randn(2, 3, 3, 3), pullback.randn(1, 2, 3, 3)
+    large = pullback.zeros(1, 3, 7, 7, requires_grad=True)
+    F.conv2d(large, weight, stride=2).backward(small)
+    pullback.testing.assert_close(large.grad, F.conv_transpose2d(small, weight, stride=2))
+
+
+def test_a_batch_of_none_has_a_result_of_none() -> None:
+    x = pullback.zeros(0, 3, 8, 8, requires_grad=True)
+    weight = pullback.zeros(4, 3, 3, 3, requires_grad=True)
+    result = F.conv2d(x, weight)
+    result.sum().backward()
+    assert result.shape == (0, 4, 6, 6)
+    assert weight.grad.abs().sum().item() == 0
+
+
+def test_a_large_batch_is_the_same_as_its_samples() -> None:
+    x, weight = pullback.randn(40, 8, 20, 20), pullback.randn(8, 8, 3, 3)
+    one_by_one = pullback.cat([F.conv2d(x[i : i + 1], weight) for i in range(40)])
+    pullback.testing.assert_close(F.conv2d(x, weight), one_by_one)
+
+
+def test_max_pool_gives_values_and_positions() -> None:
+    values, indices = F.max_pool2d(image(COUNTING), 2, 1, return_indices=True)
+    assert values.tolist() == [[[[5.0, 6.0], [8.0, 9.0]]]]
+    assert indices.tolist() == [[[[4, 5], [7, 8]]]]
+
+
+def test_a_nan_wins_every_window_it_is_in() -> None:
+    x = image([[math.nan, 1.0, 2.0, 3.0]])
+    assert str(F.max_pool2d(x, (1, 2)).tolist()) == "[[[[nan, 3.0]]]]"
+
+
+def test_overlapping_windows_add_up_the_gradient_of_a_maximum() -> None:
+    x = pullback.tensor([[[0.0, 5.0, 1.0]]], requires_grad=True)
+    F.max_pool1d(x, 2, 1).sum().backward()
+    assert x.grad.tolist() == [[[0.0, 2.0, 0.0]]]
+
+
+@pytest.mark.parametrize(("include", "expected"), [(True, 0.5), (False, 1.0)])
+def test_padding_counts_in_a_mean_only_if_asked(include: bool, expected: float) -> None:
+    x = pullback.tensor([[[1.0, 2.0]]])
+    assert F.avg_pool1d(x, 2, 3, 1, count_include_pad=include).tolist() == [[[expected]]]
+
+
+def test_adaptive_pools_cover_everything() -> None:
+    x = pullback.tensor([[[1.0, 2.0, 3.0, 4.0, 5.0]]])
+    assert F.adaptive_avg_pool1d(x, 2).tolist() == [[[2.0, 4.0]]]
+    assert F.adaptive_max_pool1d(x, 2).tolist() == [[[3.0, 5.0]]]
+
+
+def test_unpooling_puts_maxima_back() -> None:
+    values, indices = F.max_pool2d(image([[1.0, 4.0], [3.0, 2.0]]), 2, return_indices=True)
+    assert F.max_unpool2d(values, indices, 2).tolist() == [[[[0.0, 4.0], [0.0, 0.0]]]]
+
+
+def test_folding_what_was_unfolded_counts_how_often_each_pixel_was_seen() -> None:
+    columns = F.unfold(pullback.ones(1, 1, 3, 3), 2)
+    assert F.fold(columns, (3, 3), 2).tolist() == [[[[1.0, 2.0, 1.0], [2.0, 4.0, 2.0], [1.0, 2.0, 1.0]]]]
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [
+        ("constant", [0.0, 0.0, 1.0, 2.0, 3.0, 0.0]),
+        ("reflect", [3.0, 2.0, 1.0, 2.0, 3.0, 2.0]),
+        ("replicate", [1.0, 1.0, 1.0, 2.0, 3.0, 3.0]),
+        ("circular", [2.0, 3.0, 1.0, 2.0, 3.0, 1.0]),
+    ],
+)
+def test_padding_modes(mode: str, expected: list[float]) -> None:
+    assert F.pad(pullback.tensor([[1.0, 2.0, 3.0]]), (2, 1), mode).tolist() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [("nearest", [0.0, 0.0, 4.0, 4.0]), ("linear", [0.0, 1.0, 3.0, 4.0])],
+)
+def test_resizing(mode: str, expected: list[float]) -> None:
+    assert F.interpolate(pullback.tensor([[[0.0, 4.0]]]), scale_factor=2, mode=mode).tolist() == [[expected]]
+
+
+def test_resizing_to_the_same_size_is_a_copy() -> None:
+    x = pullback.ones(1, 1, 2, 2)
+    same = F.interpolate(x, size=2)
+    same.add_(1)
+    assert x.tolist() == [[[[1.0, 1.0], [1.0, 1.0]]]]
+
+
+def test_the_grid_of_the_identity_samples_the_image_itself() -> None:
+    identity = pullback.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
+    grid = F.affine_grid(identity, (1, 1, 3, 3), align_corners=False)
+    pullback.testing.assert_close(F.grid_sample(image(COUNTING), grid, align_corners=False), image(COUNTING))
+
+
+def test_second_order_of_sampling_at_points_exists() -> None:
+    x, grid = pullback.randn(1, 1, 4, 4), pullback.rand(1, 2, 2, 2, requires_grad=True)
+    (first,) = pullback.autograd.grad(
+        F.grid_sample(x, grid, "bicubic", align_corners=True).sum(), grid, create_graph=True
+    )
+    (second,) = pullback.autograd.grad(first.sum(), grid)
+    assert second.abs().sum().item() > 0
+
+
+def test_a_kernel_larger_than_the_input_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="Kernel size can't be greater than actual input size"):
+        F.conv2d(image(COUNTING), pullback.ones(1, 1, 5, 5))
+
+
+def test_what_is_no_tensor_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"conv2d\(\)"):
+        F.conv2d([[1.0]], pullback.ones(1, 1, 1, 1))
