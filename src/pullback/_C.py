@@ -9,7 +9,13 @@ from pullback.overrides import DisableTorchFunctionSubclass
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, TensorBase, _disabled_torch_function_impl
 
-__all__ = ["DisableTorchFunctionSubclass", "Size", "TensorBase", "_current_autograd_node", "_disabled_torch_function_impl"]
+__all__ = [
+    "DisableTorchFunctionSubclass",
+    "Size",
+    "TensorBase",
+    "_current_autograd_node",
+    "_disabled_torch_function_impl",
+]
 
 
 def _current_autograd_node() -> Any:

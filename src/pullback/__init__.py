@@ -57,6 +57,14 @@ from pullback.creation import tensor  # noqa: E402  isort: skip
 if TYPE_CHECKING:
     from pullback.creation import arange, as_tensor, empty, eye, from_numpy, full, linspace, ones, zeros
 
+__all__ = [
+    "Size", "Tensor", "__version__", "arange", "as_tensor", "bfloat16", "bool", "complex64", "complex128", "device", "dtype",
+    "empty", "enable_grad", "eye", "float16", "float32", "float64", "from_numpy", "full", "get_default_dtype",
+    "inference_mode", "int8", "int16", "int32", "int64", "is_grad_enabled", "is_inference_mode_enabled", "linspace",
+    "no_grad", "ones", "set_default_dtype", "set_grad_enabled", "set_printoptions", "tensor", "uint8", "uint16", "uint32",
+    "uint64", "zeros",
+]  # fmt: skip
+
 half, float, double = float16, float32, float64
 short, int, long = int16, int32, int64
 cfloat, cdouble = complex64, complex128
@@ -125,7 +133,15 @@ def _find_environment(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *_ELSEWHERE, *(n for n in _functions.public_names() if _functions.module_of(n)), *vars(_creation)})
+    return sorted(
+        {
+            *globals(),
+            *_MODULES,
+            *_ELSEWHERE,
+            *(n for n in _functions.public_names() if _functions.module_of(n)),
+            *vars(_creation),
+        }
+    )
 
 
 _attach_all()

@@ -23,7 +23,9 @@ def compile(model: Any = None, **options: Any) -> Any:
     global _told
     if not _told:
         _told = True
-        warnings.warn("compile() is accepted and does nothing: pullback runs programs eagerly", UserWarning, stacklevel=2)
+        warnings.warn(
+            "compile() is accepted and does nothing: pullback runs programs eagerly", UserWarning, stacklevel=2
+        )
     return (lambda later: later) if model is None else model
 
 

@@ -1,14 +1,15 @@
 """The exceptions pullback raises, and the messages that are used in more than one place.
 
-    RuntimeError
-      AutogradError                the graph was misused
-        GraphFreedError            a second backward, or saved tensors read after their release
-        InPlaceModificationError   a saved tensor was modified before backward needed it
-        LeafModificationError      an in-place operation on a leaf that requires grad, or on a view of one
-        ViewModificationError      an in-place operation on a view that forbids it
-        NoGradientError            backward from a tensor without history, or an unused input
-        AnomalyError               a NaN that anomaly mode found
-    TypeError, ValueError, IndexError, NotImplementedError: as in Python
+RuntimeError
+  AutogradError                the graph was misused
+    GraphFreedError            a second backward, or saved tensors read after their release
+    InPlaceModificationError   a saved tensor was modified before backward needed it
+    LeafModificationError      an in-place operation on a leaf that requires grad, or on a view of one
+    ViewModificationError      an in-place operation on a view that forbids it
+    NoGradientError            backward from a tensor without history, or an unused input
+    AnomalyError               a NaN that anomaly mode found
+  LinAlgError                  a matrix that a factorization or a solver cannot take
+TypeError, ValueError, IndexError, NotImplementedError: as in Python
 """
 
 from __future__ import annotations
@@ -38,6 +39,10 @@ class ViewModificationError(AutogradError):
 
 class NoGradientError(AutogradError):
     """There is no path from an output to an input."""
+
+
+class LinAlgError(RuntimeError):
+    """A factorization or a solver failed: the matrix is singular, not positive-definite, or not finite."""
 
 
 class AnomalyError(AutogradError):

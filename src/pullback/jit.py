@@ -7,8 +7,24 @@ import warnings
 from typing import Any
 
 __all__ = [
-    "Final", "ScriptFunction", "ScriptModule", "export", "freeze", "fork", "ignore", "interface", "is_scripting", "is_tracing",
-    "load", "save", "script", "script_if_tracing", "trace", "trace_module", "unused", "wait",
+    "Final",
+    "ScriptFunction",
+    "ScriptModule",
+    "export",
+    "fork",
+    "freeze",
+    "ignore",
+    "interface",
+    "is_scripting",
+    "is_tracing",
+    "load",
+    "save",
+    "script",
+    "script_if_tracing",
+    "trace",
+    "trace_module",
+    "unused",
+    "wait",
 ]  # fmt: skip
 
 
@@ -28,7 +44,9 @@ def _note() -> None:
     global _told
     if not _told:
         _told = True
-        warnings.warn("torch.jit is accepted and does nothing: pullback runs the Python itself", UserWarning, stacklevel=3)
+        warnings.warn(
+            "torch.jit is accepted and does nothing: pullback runs the Python itself", UserWarning, stacklevel=3
+        )
 
 
 def script(obj: Any, *args: Any, **kwargs: Any) -> Any:

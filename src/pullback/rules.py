@@ -12,8 +12,25 @@ from typing import Any, NoReturn, TypeVar, overload
 from pullback.typing import Array, Arrays, Dim, Dims, DType, Scalar, Shape
 
 __all__ = [
-    "F", "Array", "Arrays", "DType", "Dim", "Dims", "Pullback", "Scalar", "Shape", "Tensor", "elementwise", "general",
-    "linear", "multilinear", "non_differentiable", "not_implemented", "self_adjoint", "tangent", "wrt",
+    "Array",
+    "Arrays",
+    "DType",
+    "Dim",
+    "Dims",
+    "F",
+    "Pullback",
+    "Scalar",
+    "Shape",
+    "Tensor",
+    "elementwise",
+    "general",
+    "linear",
+    "multilinear",
+    "non_differentiable",
+    "not_implemented",
+    "self_adjoint",
+    "tangent",
+    "wrt",
 ]  # fmt: skip
 
 Tensor = Any
@@ -56,7 +73,9 @@ class _Kind:
 elementwise = _Kind("Each result element depends on one element of each input. Forward mode: the sum of the lines.")
 linear = _Kind("Linear in all its tensors together. Forward mode: the operation applied to the tangents.")
 multilinear = _Kind("Linear in each of its tensors. Forward mode: the sum over inputs, one replaced by its tangent.")
-self_adjoint = _Kind("The Jacobian is symmetric (Hermitian). Forward mode: the line, with the tangent for the gradient.")
+self_adjoint = _Kind(
+    "The Jacobian is symmetric (Hermitian). Forward mode: the line, with the tangent for the gradient."
+)
 general = _Kind("No special structure. Forward mode: an explicit tangent rule, else the double pullback.")
 non_differentiable = _Kind("The result never requires grad.")
 tangent = _Kind("The explicit forward-mode rule of the general operation of the same name, with _tangent appended.")

@@ -45,9 +45,7 @@ def inner(a: Sequence[Any], b: Sequence[Any]) -> float:
 def directions(arrays: Sequence[Any], seed: int = 1) -> list[Any]:
     """Random directions in the space of the inputs."""
     rng = np.random.default_rng(seed)
-    return [
-        rng.normal(size=a.shape) + (1j * rng.normal(size=a.shape) if np.iscomplexobj(a) else 0.0) for a in arrays
-    ]
+    return [rng.normal(size=a.shape) + (1j * rng.normal(size=a.shape) if np.iscomplexobj(a) else 0.0) for a in arrays]
 
 
 def gradients(call: Callable[..., Any], arrays: Sequence[Any], *, create_graph: bool = False) -> list[Any]:
@@ -72,7 +70,9 @@ def check_backward(call: Callable[..., Any], arrays: Sequence[Any], atol: float)
             def moved(step: float, i: int = index, d: Any = direction) -> float:
                 shifted = [a + step * d if j == i else a for j, a in enumerate(arrays)]
                 with pullback.no_grad():
-                    values = [o.numpy() for o in outputs_of(call, [pullback.from_numpy(np.asarray(s)) for s in shifted])]
+                    values = [
+                        o.numpy() for o in outputs_of(call, [pullback.from_numpy(np.asarray(s)) for s in shifted])
+                    ]
                 return inner(weights, values)
 
             expected = (moved(EPS) - moved(-EPS)) / (2 * EPS)
@@ -91,9 +91,7 @@ def check_second_order(call: Callable[..., Any], arrays: Sequence[Any], atol: fl
     def first_order(*tensors: Any) -> list[Any]:
         outputs = outputs_of(call, tensors)
         inputs = [t if t.requires_grad else t.requires_grad_() for t in tensors]
-        grads = pullback.autograd.grad(
-            outputs, inputs, cotangents(outputs), create_graph=True, materialize_grads=True
-        )
+        grads = pullback.autograd.grad(outputs, inputs, cotangents(outputs), create_graph=True, materialize_grads=True)
         return [g for g in grads if g.requires_grad]
 
     def gradient_call(*tensors: Any) -> list[Any]:
@@ -103,6 +101,7 @@ def check_second_order(call: Callable[..., Any], arrays: Sequence[Any], atol: fl
     tensors = leaves(arrays)
     if not first_order(*tensors):
         return
+
     def detached(*tensors: Any) -> list[Any]:
         results = gradient_call(*tensors)
         return results if pullback.is_grad_enabled() else [r.detach() for r in results]
@@ -121,6 +120,9 @@ def check_forward(call: Callable[..., Any], arrays: Sequence[Any], atol: float) 
         ]
         outputs = outputs_of(call, duals)
         tangents = [forward_ad.unpack_dual(o).tangent for o in outputs]
-        pushed = [np.zeros(tuple(o.shape)) if t is None else t.detach().numpy() for o, t in zip(outputs, tangents, strict=True)]
+        pushed = [
+            np.zeros(tuple(o.shape)) if t is None else t.detach().numpy()
+            for o, t in zip(outputs, tangents, strict=True)
+        ]
     weights = [c.numpy() for c in cotangents([o.detach() for o in outputs])]
     np.testing.assert_allclose(inner(weights, pushed), inner(grads, steps), rtol=1e-6, atol=max(atol, 1e-8))

@@ -15,7 +15,7 @@ def test_every_name_of_the_namespace_exists() -> None:
 
 def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        F.nothing  # noqa: B018
+        F.nothing
 
 
 def test_layer_norm_gives_mean_zero_and_variance_one() -> None:

@@ -113,7 +113,9 @@ class ViewsInPlace(RuleBasedStateMachine):
     def assign(self, number: int, index: int) -> None:
         view, positions = self.pick(number)
         if positions.ndim and positions.shape[0] > index:
-            self.write(positions[index], self.factors[1] * pullback.ones(positions[index].shape, dtype=pullback.float64))
+            self.write(
+                positions[index], self.factors[1] * pullback.ones(positions[index].shape, dtype=pullback.float64)
+            )
             view[index] = self.factors[0]
 
     @rule(number=st.integers(0, 50))

@@ -10,7 +10,11 @@ from pathlib import Path
 from tools.codegen.emit_function_namespace import emit_function_namespace
 from tools.codegen.emit_kernel_namespace import emit_kernel_namespace
 from tools.codegen.emit_modules import (
-    emit_array_formulas, emit_array_namespace, emit_family, emit_namespace, emit_registry,
+    emit_array_formulas,
+    emit_array_namespace,
+    emit_family,
+    emit_namespace,
+    emit_registry,
 )  # fmt: skip
 from tools.codegen.model import Operation, Refusal
 from tools.codegen.read_kernels import read_kernels

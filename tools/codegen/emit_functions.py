@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from tools.codegen.emit_nodes import needs_broadcast
 from tools.codegen.model import (
-    DIM, DIMS, OPTIONAL_TENSOR, TENSOR, TENSOR_LIST, TENSOR_OR_NUMBER, Operation, Parameter,
+    DIM,
+    DIMS,
+    OPTIONAL_TENSOR,
+    TENSOR,
+    TENSOR_LIST,
+    TENSOR_OR_NUMBER,
+    Operation,
+    Parameter,
 )  # fmt: skip
 from tools.codegen.saved_values import SavedValues
 
@@ -31,7 +38,10 @@ def emit_function(operation: Operation) -> list[str]:
     out += _interception(operation, bool(takes_out))
     if takes_out:
         arguments = ", ".join(_forwarded(p) for p in operation.kernel.parameters)
-        out += ["    if out is not None:", f"        return write_out({_public_name(operation)!r}, out, {operation.name}({arguments}))"]
+        out += [
+            "    if out is not None:",
+            f"        return write_out({_public_name(operation)!r}, out, {operation.name}({arguments}))",
+        ]
     out += _checks(operation)
     out += _arrays(operation)
     out += _kernel_call(operation)
@@ -402,5 +412,7 @@ def _finish(operation: Operation) -> list[str]:
             f"        if switches.dual_level >= 0 and tangents_flow({tensors}):",
             f"            carry_tangents({result}, {operation.name}_tangent, ({arguments},), ({tensors},))",
         ]
-    out.append(f"        note_inference({result})" if not operation.rule.view else f"        note_view_inference({result})")
+    out.append(
+        f"        note_inference({result})" if not operation.rule.view else f"        note_view_inference({result})"
+    )
     return out

@@ -10,8 +10,8 @@ from tools.codegen.saved_values import SavedValues, is_fresh
 
 # Functions that rules call and that round nothing.
 _EXACT = set(
-    "conj conj_number scaled_by zeros_of tied_to where keep_where drop_where relu_grad abs logical_and logical_or logical_not isnan isfinite "
-    "sum_to to_dtype".split()
+    "conj conj_number scaled_by zeros_of tied_to where keep_where drop_where relu_grad abs logical_and logical_or "
+    "logical_not isnan isfinite sum_to to_dtype".split()
 )
 # PyTorch's inspection attributes keep the name `self` for the first argument.
 _PUBLIC_NAMES = {"input": "self"}
@@ -82,14 +82,15 @@ def _emit_apply(
         out += ["        half = grad.dtype.itemsize == 2", "        if half:", "            grad = widen_half(grad)"]
     out += [f"        {name} = self.saved_{name}" for name in saved.plain()]
     out += [f"        {name}_{attribute} = self.saved_{name}_{attribute}" for name, attribute in saved.attributes()]
-    if on_arrays and rule.lines:
-        out.append("        edges = self.next_edges")
-    elif rule.lines:
+    if (on_arrays and rule.lines) or rule.lines:
         out.append("        edges = self.next_edges")
     if len(rule.lines) == 1 and rule.lines[0].not_implemented is None:
         block = _line_block(operation, rule.lines[0], saved, library, imports, on_arrays=on_arrays, shared=[])
         test = "if not edges or all(e is None for e in edges):" if _has_list(operation) else "if edges[0] is None:"
-        out += [f"        {test}", f"            return {'(None,) * len(edges)' if _has_list(operation) else '(None,)'}"]
+        out += [
+            f"        {test}",
+            f"            return {'(None,) * len(edges)' if _has_list(operation) else '(None,)'}",
+        ]
         out += ["        " + text for text in block]
         result = f"grad_of_{rule.lines[0].parameter}"
         out.append(f"        return {result}" if _has_list(operation) else f"        return ({result},)")

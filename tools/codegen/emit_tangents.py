@@ -20,7 +20,9 @@ def emit_tangent(operation: Operation, library: Library) -> list[str]:
         return [*out, *_explicit(operation, library), ""]
     if any(line.not_implemented for line in rule.lines):
         return [*out, f'    raise forward_not_implemented("{operation.name}")', ""]
-    writer = {"elementwise": _lines, "self_adjoint": _lines, "linear": _linear, "multilinear": _multilinear}.get(rule.kind)
+    writer = {"elementwise": _lines, "self_adjoint": _lines, "linear": _linear, "multilinear": _multilinear}.get(
+        rule.kind
+    )
     return [*out, *(writer(operation, library) if writer else _double_pullback(operation)), ""]
 
 

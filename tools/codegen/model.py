@@ -96,7 +96,9 @@ class Rule:
     @property
     def node_name(self) -> str:
         given = self.options.get("node")
-        return str(given) if given else "".join(part[:1].upper() + part[1:] for part in self.name.split("_")) + "Backward0"
+        return (
+            str(given) if given else "".join(part[:1].upper() + part[1:] for part in self.name.split("_")) + "Backward0"
+        )
 
     @property
     def class_name(self) -> str:

@@ -6,7 +6,16 @@ import ast
 from pathlib import Path
 
 from tools.codegen.model import (
-    DIM, DIMS, OPTIONAL_TENSOR, PLAIN, TENSOR, TENSOR_LIST, TENSOR_OR_NUMBER, Kernel, Parameter, Refusal,
+    DIM,
+    DIMS,
+    OPTIONAL_TENSOR,
+    PLAIN,
+    TENSOR,
+    TENSOR_LIST,
+    TENSOR_OR_NUMBER,
+    Kernel,
+    Parameter,
+    Refusal,
 )  # fmt: skip
 
 _ROLES = {

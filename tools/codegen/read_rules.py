@@ -8,7 +8,19 @@ from pathlib import Path
 from tools.codegen.model import Kernel, Line, Operation, Refusal, Rule, TangentRule
 
 KINDS = ("elementwise", "linear", "multilinear", "self_adjoint", "general", "non_differentiable")
-OPTIONS = {"view", "in_place", "node", "promote", "outputs", "differentiable", "multi_view", "saved", "out", "forward", "public"}
+OPTIONS = {
+    "view",
+    "in_place",
+    "node",
+    "promote",
+    "outputs",
+    "differentiable",
+    "multi_view",
+    "saved",
+    "out",
+    "forward",
+    "public",
+}
 _ALLOWED = (
     ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Call, ast.Attribute, ast.Name, ast.Constant,
     ast.Tuple, ast.Subscript, ast.Slice, ast.Starred, ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context,
@@ -50,7 +62,9 @@ def _read_statement(
 def _kernel_of(name: str, kernels: dict[str, Kernel], path: Path, statement: ast.FunctionDef) -> Kernel:
     kernel = kernels.get(name)
     if kernel is None:
-        raise Refusal(path, statement.lineno, f"no kernel named {name}: write it in src/pullback/kernels/{path.stem}.py")
+        raise Refusal(
+            path, statement.lineno, f"no kernel named {name}: write it in src/pullback/kernels/{path.stem}.py"
+        )
     return kernel
 
 
@@ -71,9 +85,7 @@ def _read_decorator(statement: ast.FunctionDef, path: Path) -> tuple[str, dict[s
     return kind, options
 
 
-def _read_rule(
-    statement: ast.FunctionDef, path: Path, kind: str, options: dict[str, object], kernel: Kernel
-) -> Rule:
+def _read_rule(statement: ast.FunctionDef, path: Path, kind: str, options: dict[str, object], kernel: Kernel) -> Rule:
     outputs = options.get("outputs", ("result",))
     grads, parameters = [], []
     for argument in statement.args.args:
@@ -146,7 +158,11 @@ def check_expression(expression: ast.expr, path: Path, known: set[str]) -> None:
                 path, getattr(node, "lineno", expression.lineno),
                 f"{type(node).__name__} is not part of the rule language: move it to a kernel or to formulas.py",
             )  # fmt: skip
-        if isinstance(node, ast.Name) and node.id not in known and node.id not in ("len", "True", "False", "max", "min"):
+        if (
+            isinstance(node, ast.Name)
+            and node.id not in known
+            and node.id not in ("len", "True", "False", "max", "min")
+        ):
             raise Refusal(path, node.lineno, f"{node.id} is not a parameter, output, gradient or assigned name")
         if isinstance(node, ast.Attribute):
             base = node.value

@@ -52,7 +52,9 @@ class _Renderer(ast.NodeTransformer):
             raise Refusal(rule.path, line, f"F.{name}: no kernel and no formula of that name")
         if name not in self.library.operations and name not in self.library.formulas:
             raise Refusal(
-                rule.path, line, f"F.{name} cannot be differentiated: give the kernel a rule, or write {name} in formulas.py"
+                rule.path,
+                line,
+                f"F.{name} cannot be differentiated: give the kernel a rule, or write {name} in formulas.py",
             )
         return ast.Attribute(ast.Name("F", ast.Load()), name, ast.Load())
 

@@ -71,7 +71,9 @@ class SavedValues:
 
     def attributes(self) -> list[tuple[str, str]]:
         """(tensor, attribute) pairs that are saved; ndim follows from shape."""
-        pairs = {(name, "shape" if attr == "ndim" else attr) for name, attr in self.total.attributes if attr != "device"}
+        pairs = {
+            (name, "shape" if attr == "ndim" else attr) for name, attr in self.total.attributes if attr != "device"
+        }
         return sorted(pairs)
 
     def readers(self, name: str) -> list[str]:

@@ -149,7 +149,9 @@ def custom_fwd(fwd: Any = None, *, device_type: str = "cpu", cast_inputs: dtype 
             return fwd(ctx, *args, **kwargs)
         ctx._fwd_used_autocast = False
         with autocast(device_type, enabled=False):
-            return fwd(ctx, *[_cast(a, cast_inputs) for a in args], **{k: _cast(v, cast_inputs) for k, v in kwargs.items()})
+            return fwd(
+                ctx, *[_cast(a, cast_inputs) for a in args], **{k: _cast(v, cast_inputs) for k, v in kwargs.items()}
+            )
 
     return decorated
 

@@ -19,10 +19,24 @@ from pullback.autograd.grad_mode import (
 from pullback.graph import tensor_hooks as _tensor_hooks
 
 __all__ = [
+    "Function",
+    "NestedIOFunction",
+    "Variable",
     "_unsafe_preserve_version_counter",
-    "Function", "NestedIOFunction", "Variable", "backward", "detect_anomaly", "enable_grad", "enforce_grad_layout_policy",
-    "grad", "grad_mode", "gradcheck", "gradgradcheck", "inference_mode", "no_grad", "set_detect_anomaly",
-    "set_grad_enabled", "set_multithreading_enabled", "variable",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "enforce_grad_layout_policy",
+    "grad",
+    "grad_mode",
+    "gradcheck",
+    "gradgradcheck",
+    "inference_mode",
+    "no_grad",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+    "variable",
 ]  # fmt: skip
 
 _LAZY = {

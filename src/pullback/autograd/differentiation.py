@@ -128,8 +128,7 @@ def grad(
             return taken  # type: ignore[no-any-return]  # what grad itself returns
     if materialize_grads and allow_unused is False:
         raise ValueError(
-            "Expected allow_unused to be True or not passed when materialize_grads=True, "
-            "but got: allow_unused=False."
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
     if allow_unused is None:
         allow_unused = materialize_grads
@@ -194,11 +193,10 @@ def _batched_grad(
     from pullback.func.vmap import vmap  # lazy: batching is a transform of the layers above
 
     def one(*vectors: Any) -> tuple[Any, ...]:
-        results = grad(
+        return grad(
             roots, wanted, list(vectors), retain_graph=True, create_graph=create_graph, allow_unused=allow_unused,
             materialize_grads=materialize,
         )  # fmt: skip
-        return results
 
     vectors = _as_tuple(grad_outputs)
     return vmap(one, 0, 0, allow_none_pass_through=True)(*vectors)  # type: ignore[no-any-return]
@@ -240,7 +238,7 @@ def make_grads(roots: Sequence[Any], given: Any, *, is_grads_batched: bool) -> l
     else:
         grads = list(given)
     if len(grads) < len(roots):
-        raise RuntimeError("got {} tensors and {} gradients".format(len(roots), len(grads)))
+        raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")
     return [_make_grad(root, grad, index) for index, (root, grad) in enumerate(zip(roots, grads, strict=False))]
 
 

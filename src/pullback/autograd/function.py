@@ -132,6 +132,11 @@ class Function(metaclass=FunctionMeta):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run the Function on `args` and record it."""
+        if switches.transforms and not cls._has_setup_context():
+            raise RuntimeError(
+                "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must "
+                f"override the setup_context staticmethod, which {cls.__name__} does not: move what uses ctx there."
+            )
         if process.changed and switches.interceptors:
             taken = intercept(_FunctionCall(cls), args, kwargs)
             if taken is not NotImplemented:
@@ -213,9 +218,7 @@ def _wrap_outputs(
         position = next((i for i, x in enumerate(inputs) if x is output), None)
         dirty = any(output is t for t in ctx.dirty_tensors)
         differentiable = (
-            records
-            and all(output is not t for t in ctx.non_differentiable)
-            and output._array.dtype.kind in "fcV"
+            records and all(output is not t for t in ctx.non_differentiable) and output._array.dtype.kind in "fcV"
         )
         original = args[position] if position is not None else None
         wrapped.append(_wrap_output(ctx, output, original, number, dirty, differentiable))

@@ -82,7 +82,12 @@ _STRICT_CONSTANT = {
 
 
 def _gradients(
-    outputs: Sequence[Any], inputs: Sequence[Any], vectors: Sequence[Any] | None, *, create_graph: bool, keep: bool = True
+    outputs: Sequence[Any],
+    inputs: Sequence[Any],
+    vectors: Sequence[Any] | None,
+    *,
+    create_graph: bool,
+    keep: bool = True,
 ) -> tuple[Any, ...]:
     """grad() that passes over outputs without history and gives None for what is unused."""
     vectors = [None] * len(outputs) if vectors is None else vectors
@@ -112,7 +117,7 @@ def _check_vector(v: Any, like: Sequence[Any], function: str, of: str) -> tuple[
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(
-                f"The vector v can only be None if the {of} the user-provided function {'is' if of != 'input to' else 'is'} "
+                f"The vector v can only be None if the {of} the user-provided function is "
                 "a single Tensor with a single element."
             )
         return tuple(_ones_like(x) for x in like)
@@ -127,9 +132,7 @@ def _check_vector(v: Any, like: Sequence[Any], function: str, of: str) -> tuple[
     for index, (vector, reference) in enumerate(zip(vectors, like, strict=True)):
         if vector.size() != reference.size():
             prefix = f"Entry {index} in " if len(vectors) > 1 else ""
-            raise RuntimeError(
-                f"{prefix}v has invalid size: should be {reference.size()} but got {vector.size()}."
-            )
+            raise RuntimeError(f"{prefix}v has invalid size: should be {reference.size()} but got {vector.size()}.")
     return vectors
 
 
@@ -240,7 +243,13 @@ def _rows(
     if vectorize:
         basis = F.reshape(_eye(count, output.dtype), (count, *output.shape))
         stacked = _grad(
-            output, inputs, basis, retain_graph=True, create_graph=create_graph, allow_unused=True, is_grads_batched=True
+            output,
+            inputs,
+            basis,
+            retain_graph=True,
+            create_graph=create_graph,
+            allow_unused=True,
+            is_grads_batched=True,
         )
         return tuple(
             zeros((*output.shape, *x.shape), dtype=x.dtype) if g is None else g.reshape((*output.shape, *x.shape))
@@ -277,16 +286,18 @@ def _eye(n: int, dtype: Any) -> Any:
 def _forward_jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool, vectorize: bool) -> Any:
     """Columns of the Jacobian by forward mode, all at once."""
     if strict:
-        raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `strategy=\"forward-mode\"` are not "
-                           "supported together (yet). Please either set `strict=False` or `strategy=\"reverse-mode\"`.")  # fmt: skip
+        raise RuntimeError(
+            'torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not supported together '
+            '(yet). Please either set `strict=False` or `strategy="reverse-mode"`.'
+        )
     if not vectorize:
         raise NotImplementedError(
-            'Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for `vectorize=True`.'
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for `vectorize=True`."
         )
     if create_graph:
         raise NotImplementedError(
-            "torch.autograd.functional.jacobian: `create_graph=True` and `strategy=\"forward-mode\"` are not supported "
-            "together (yet). Please either set `create_graph=False` or `strategy=\"reverse-mode\"`."
+            'torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not supported '
+            'together (yet). Please either set `create_graph=False` or `strategy="reverse-mode"`.'
         )
     from pullback.func import jacfwd  # lazy: transforms are above autograd
 
@@ -330,15 +341,26 @@ def hessian(
 
     def gradient(*arguments: Any) -> Any:
         if outer_jacobian_strategy == "forward-mode":
-            arguments = tuple(a.requires_grad_() for a in arguments)
+            arguments = tuple(_requiring_grad(a) for a in arguments)
         result = jacobian(scalar, arguments, create_graph=True)
         _check_requires_grad(result, "jacobian", strict)
         return result
 
     result = jacobian(
-        gradient, values, create_graph=create_graph, strict=strict, vectorize=vectorize, strategy=outer_jacobian_strategy
+        gradient,
+        values,
+        create_graph=create_graph,
+        strict=strict,
+        vectorize=vectorize,
+        strategy=outer_jacobian_strategy,
     )
     return result if is_tuple else result[0][0]
+
+
+def _requiring_grad(tensor: Any) -> Any:
+    """The tensor as one that operations on are recorded, also inside of a transform."""
+    tensor._set_requires_grad(True)
+    return tensor
 
 
 def vhp(

@@ -175,7 +175,10 @@ class _Check:
                     found.append((weights * forward[number].double()).sum())
                 for value in found:
                     scale = max(abs(float(expected)), 1.0)
-                    if not abs(float(value) - float(expected)) <= self.options["atol"] * scale + self.options["rtol"] * scale:
+                    if (
+                        not abs(float(value) - float(expected))
+                        <= self.options["atol"] * scale + self.options["rtol"] * scale
+                    ):
                         self.check_slow(outputs)
                         raise GradcheckError(
                             f"Jacobian mismatch for output {number} with respect to input {x_index},\nthe fast check found "
@@ -389,7 +392,9 @@ def _non_contiguous(v: Any) -> Any:
     return F.stack([v.detach(), v.detach()], -1)[..., 0].requires_grad_()
 
 
-def get_numerical_jacobian(fn: Callable[..., Any], inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0) -> Any:
+def get_numerical_jacobian(
+    fn: Callable[..., Any], inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0
+) -> Any:
     """Deprecated: the Jacobian of the first output by finite differences, one matrix (input x output) per input."""
     _deprecated("get_numerical_jacobian")
     values = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
@@ -399,7 +404,15 @@ def get_numerical_jacobian(fn: Callable[..., Any], inputs: Any, target: Any = No
     return [_from_columns(numerical_jacobian(check.outputs, x, eps), 0, output, x).t() for x in tensors]
 
 
-def get_numerical_jacobian_wrt_specific_input(fn: Callable[..., Any], input_idx: int, inputs: Any, outputs: Any, eps: float, input: Any = None, is_forward_ad: bool = False) -> Any:
+def get_numerical_jacobian_wrt_specific_input(
+    fn: Callable[..., Any],
+    input_idx: int,
+    inputs: Any,
+    outputs: Any,
+    eps: float,
+    input: Any = None,
+    is_forward_ad: bool = False,
+) -> Any:
     """The columns of the Jacobian with respect to one input."""
     x = inputs[input_idx] if input is None else input
     check = _Check(fn, tuple(inputs), {})
@@ -410,7 +423,9 @@ def get_numerical_jacobian_wrt_specific_input(fn: Callable[..., Any], input_idx:
 def get_analytical_jacobian(inputs: Any, output: Any, nondet_tol: float = 0.0, grad_out: float = 1.0) -> Any:
     """Deprecated: the Jacobian of `output` by backward, and whether it is reentrant and well-typed."""
     _deprecated("get_analytical_jacobian")
-    values = [x for x in ((inputs,) if isinstance(inputs, Tensor) else inputs) if isinstance(x, Tensor) and x.requires_grad]
+    values = [
+        x for x in ((inputs,) if isinstance(inputs, Tensor) else inputs) if isinstance(x, Tensor) and x.requires_grad
+    ]
     matrices = []
     for x in values:
         rows = [vector_jacobian(output, [x], basis_vector(output, i))[0] for i in range(count(output))]

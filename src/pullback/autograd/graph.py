@@ -309,4 +309,3 @@ def region_activation_memory_budget(budget: float) -> Iterator[None]:
     """Only meaningful under a compiler; refuses to run eagerly, as PyTorch does."""
     raise RuntimeError("region_activation_memory_budget is only supported under torch.compile")
     yield
-

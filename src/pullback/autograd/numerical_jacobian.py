@@ -54,7 +54,9 @@ def numerical_jacobian(function: Function, input: Any, eps: float) -> list[list[
     return columns
 
 
-def directional_difference(function: Function, inputs: Sequence[Any], directions: Sequence[Any], eps: float) -> list[Any]:
+def directional_difference(
+    function: Function, inputs: Sequence[Any], directions: Sequence[Any], eps: float
+) -> list[Any]:
     """The derivative of each output along `directions`, by moving the inputs' memory there and back."""
     kept = [x.detach().clone() for x in inputs]
     former = set_grad_mode(False)

@@ -15,6 +15,9 @@ _MESSAGE = (
 )
 
 
+_GEOMETRIC = {np.may_share_memory, np.shares_memory, np.ndim, np.shape, np.size}
+
+
 def _refuse(*args: Any, **kwargs: Any) -> NoReturn:
     raise RuntimeError(_MESSAGE)
 
@@ -23,7 +26,13 @@ class LogicalArray(np.ndarray[Any, Any]):
     """What `BatchedTensor._array` is: geometry for the functions that ask for it, an error for those that read values."""
 
     __array_ufunc__ = _refuse  # type: ignore[assignment]  # it never returns
-    __array_function__ = _refuse
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Questions about memory are answered, all others refused."""
+        if function in _GEOMETRIC:
+            return function(*[a.view(np.ndarray) if isinstance(a, LogicalArray) else a for a in args], **kwargs)
+        _refuse()
+
     __getitem__ = _refuse
     __setitem__ = _refuse
     __bool__ = _refuse
@@ -37,8 +46,6 @@ class LogicalArray(np.ndarray[Any, Any]):
     astype = _refuse
     copy = _refuse
     sum = _refuse  # type: ignore[assignment]  # an overloaded method of ndarray
-    reshape = _refuse  # type: ignore[assignment]
-    ravel = _refuse  # type: ignore[assignment]
     tobytes = _refuse
 
 

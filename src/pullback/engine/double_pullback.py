@@ -15,18 +15,20 @@ def double_pullback(function: Callable[[list[Any]], Any], inputs: Sequence[Any],
     """J v for `function` at `inputs`, as the gradient with respect to u of <J^T u, v>."""
     former = set_grad_mode(True)
     try:
-        flat = [t for t in _flatten(inputs)]
+        flat = _flatten(inputs)
         flat_tangents = _flatten(tangents)
         tracked = [t is not None and v is not None for t, v in zip(flat, flat_tangents, strict=True)]
         leaves = [_recorded_leaf(t) if on else t for t, on in zip(flat, tracked, strict=True)]
         outputs = function(_restore(inputs, leaves))
         many = isinstance(outputs, tuple)
-        wanted = [o for o in (outputs if many else (outputs,))]
+        wanted = list(outputs) if many else [outputs]
         used = [o for o in wanted if o._requires_grad]
         cotangents = [_leaf(o._array) for o in used]
         targets = [t for t, on in zip(leaves, tracked, strict=True) if on]
         pulled = _gradients(used, cotangents, targets)
-        pairs = [(p, v) for p, v in zip(pulled, [v for v, on in zip(flat_tangents, tracked, strict=True) if on], strict=True)]
+        pairs = [
+            (p, v) for p, v in zip(pulled, [v for v, on in zip(flat_tangents, tracked, strict=True) if on], strict=True)
+        ]
         pairs = [(p, v) for p, v in pairs if p is not None and p._requires_grad]
         pushed: list[Any] = [None] * len(used)
         if pairs:

@@ -8,8 +8,8 @@ wrapped and only there.
 from __future__ import annotations
 
 import threading
-from heapq import heappop
 from collections.abc import Callable, Sequence
+from heapq import heappop
 from typing import Any
 
 from pullback.backend.array_module import as_array, contains_nan
@@ -150,7 +150,7 @@ class Engine:
                 elif grads[0] is not None:
                     node.accumulate_array(grads[0], owned[0])
                 return
-            if grads[0] is None and all([g is None for g in grads]):
+            if grads[0] is None and all(g is None for g in grads):
                 results: Sequence[Any] = (None,) * len(node.next_edges)
             else:
                 results = node.apply(grads)
@@ -158,6 +158,8 @@ class Engine:
                 node.release_saved_tensors()
             fresh = node.fresh
             ready: Node | None = None
+            ready_grads: list[Any] = []
+            ready_owned: list[bool] = []
             index = -1
             for edge in node.next_edges:
                 index += 1
@@ -206,9 +208,9 @@ class Engine:
         buffer = InputBuffer(0)
         buffer.grads, buffer.owned = grads, owned
         extra = node.extra
-        if extra is not None or info is not None or isinstance(node, AccumulateGrad):
-            if not self._prepare(task, node, buffer, info) or isinstance(node, AccumulateGrad):
-                return
+        special = extra is not None or info is not None or isinstance(node, AccumulateGrad)
+        if special and (not self._prepare(task, node, buffer, info) or isinstance(node, AccumulateGrad)):
+            return
         self._run_carefully(task, node, buffer.grads)
 
     def _prepare(self, task: GraphTask, node: Node, buffer: InputBuffer, info: ExecInfo | None) -> bool:
@@ -245,9 +247,7 @@ class Engine:
         for output_nr, keep in list(extra.retain_hooks.items()):
             self._replace(task, node, buffer, output_nr, keep)
 
-    def _replace(
-        self, task: GraphTask, node: Node, buffer: InputBuffer, index: int, run: Callable[[Any], Any]
-    ) -> None:
+    def _replace(self, task: GraphTask, node: Node, buffer: InputBuffer, index: int, run: Callable[[Any], Any]) -> None:
         """Run hooks on one gradient as a Tensor; a replacement takes its place, and it is not owned any more."""
         before = buffer.grads[index]
         wrapped = before if task.create_graph or before is None else new_tensor(as_array(before))

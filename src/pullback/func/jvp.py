@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pullback.generated as G
 from pullback.creation import zeros_like
 from pullback.func.arguments import flat_tensors, split_aux
 from pullback.func.batched_tensor import innermost_physical, levels_of_batch
-from pullback.func.transform_level import above_levels, below_levels, release
+from pullback.func.transform_level import above_levels, below_levels, release, without_history
 from pullback.func.vmap_level import active_levels
-from pullback.graph.in_place import alias_of
 from pullback.graph.tangents import set_tangent, tangent_at, without_tangents
 from pullback.modes.dual_level import close_dual_level, open_dual_level
+from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.switches import set_switch, switches
 from pullback.tensor.tensor import Tensor
 from pullback.utils._pytree import tree_flatten, tree_unflatten
@@ -82,9 +83,20 @@ def make_dual(primal: Any, tangent: Any, dual_level: int) -> Any:
         raise ValueError(f"Expected primal to be floating point or complex, but got: {primal.dtype}")
     known = {*levels_of_batch(primal), *levels_of_batch(tangent)}
     levels = [level for level in active_levels() if level in known]
-    alias = alias_of(below_levels(primal, levels))
+    alias = _alias(below_levels(primal, levels))
     set_tangent(alias, dual_level, below_levels(tangent, levels))
     return above_levels(alias, levels)
+
+
+def _alias(tensor: Any) -> Any:
+    """The tensor under another name, with its tangents of outer levels and, where it has one, behind its place."""
+    if not tensor._requires_grad:
+        return without_history(tensor)
+    former = set_grad_mode(True)
+    try:
+        return G.alias(tensor)
+    finally:
+        set_grad_mode(former)
 
 
 def _tangent(output: Any, dual_level: int, strict: bool) -> Any:

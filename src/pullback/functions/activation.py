@@ -10,6 +10,7 @@ from pullback.backend.array_module import ones
 from pullback.backend.dtype import float64
 from pullback.backend.random import uniform
 from pullback.graph.in_place import in_place
+from pullback.modes.interception import interceptable
 from pullback.tensor.tensor import Tensor, new_tensor
 
 _SELU_ALPHA = 1.6732632423543772848170429916717
@@ -128,6 +129,7 @@ def prelu(input: Tensor, weight: Tensor) -> Any:
     return G.prelu_kernel(input, weight)
 
 
+@interceptable
 def rrelu(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
 ) -> Any:

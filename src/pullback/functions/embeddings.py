@@ -5,6 +5,7 @@ from __future__ import annotations
 import pullback.generated as G
 from pullback.graph.history import bump_version
 from pullback.kernels.embeddings import check_rows, renormalized_rows
+from pullback.modes.interception import interceptable
 from pullback.tensor.tensor import Tensor
 
 
@@ -21,6 +22,7 @@ def embedding(
     return G.embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)  # type: ignore[no-any-return]
 
 
+@interceptable
 def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scale down, in place and unrecorded, the rows at `indices` whose norm is above `max_norm`."""
     check_rows("embedding_renorm_", weight._array, indices._array)

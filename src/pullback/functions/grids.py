@@ -10,6 +10,7 @@ import pullback.generated as G
 from pullback.functions.indexing import getitem
 from pullback.functions.joining import cat, stack, tensor_split
 from pullback.kernels.positions import broadcast_shape
+from pullback.modes.interception import interceptable
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -115,6 +116,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     return stack([G.reshape(g, (-1,)) for g in meshgrid(*tensors, indexing="ij")], 1)
 
 
+@interceptable
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """Every combination of `r` elements of a vector, a row for each."""
     if input._array.ndim != 1:

@@ -62,7 +62,7 @@ def _is_plain(index: Any) -> bool:
     if kind is int:
         return True
     if kind is tuple:
-        return all([type(item) is int or item is Ellipsis or _is_plain_slice(item) for item in index])
+        return all(type(item) is int or item is Ellipsis or _is_plain_slice(item) for item in index)
     return _is_plain_slice(index)
 
 

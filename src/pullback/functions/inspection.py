@@ -8,6 +8,7 @@ from pullback.backend.dtype import type_name
 from pullback.functions.memory import TypedStorage, UntypedStorage
 from pullback.functions.shape import sizes
 from pullback.kernels.histograms import unravel, xor_bits
+from pullback.modes.interception import interceptable
 from pullback.tensor.arguments import wrap_dims
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -62,6 +63,7 @@ def module_load(input: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     return input.copy_(other).detach()  # type: ignore[no-any-return]
 
 
+@interceptable
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates, in a tensor of `shape`, of positions counted in row-major order."""
     if indices._array.dtype.kind not in "iu":
@@ -72,6 +74,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     return tuple([new_tensor(part) for part in unravel(indices._array, wanted)])
 
 
+@interceptable
 def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Tensor:
     """The exclusive or of the elements' bits over dimensions."""
     if mode != 0:

@@ -12,6 +12,7 @@ from pullback.backend.dtype import from_numpy_dtype, result_dtype
 from pullback.creation import full_like
 from pullback.functions.conversion import to
 from pullback.modes.grad_mode import set_grad_mode
+from pullback.modes.interception import interceptable
 from pullback.tensor.tensor import Tensor, TensorBase
 
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
@@ -163,6 +164,7 @@ def poisson_nll_loss(
     return _reduce(values, number)  # type: ignore[no-any-return]
 
 
+@interceptable
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any
 import pullback.functions as P
 import pullback.generated as G
 from pullback.creation import full_like, tensor
+from pullback.modes.interception import interceptable
 from pullback.tensor.tensor import Tensor, TensorBase
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -31,6 +32,7 @@ def nanquantile(
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, out, ignore_nan=True)
 
 
+@interceptable
 def _quantile(
     name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, out: Any, *, ignore_nan: bool
 ) -> Any:

@@ -112,6 +112,7 @@ def _without(tensor: Tensor, dim: int) -> Tensor:
     return G.expand(G.zeros_in_shape(tensor, ()), (*shape[:dim], *shape[dim + 1 :]))  # type: ignore[no-any-return]
 
 
+@interceptable
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None
 ) -> Tensor:
@@ -126,6 +127,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     return G.bincount(input, weights, minlength)  # type: ignore[no-any-return]
 
 
+@interceptable
 def histogram(
     input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False, out: Any = None
 ) -> Any:
@@ -137,6 +139,7 @@ def histogram(
     return made if out is None else write_out("histogram", out, made)
 
 
+@interceptable
 def histogramdd(
     input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> Any:

@@ -13,6 +13,7 @@ from pullback.graph.history import bump_version
 from pullback.graph.in_place import in_place
 from pullback.kernels.broadcasting import is_expandable_to
 from pullback.kernels.shape import infer_shape, view_dtype
+from pullback.modes.interception import interceptable
 from pullback.modes.switches import process
 from pullback.tensor.arguments import as_int
 from pullback.tensor.tensor import Tensor, wrap_dim
@@ -54,6 +55,7 @@ def view(input: Tensor, *size: Any, **named: Any) -> Tensor:
     return G.view(input, wanted)  # type: ignore[no-any-return]
 
 
+@interceptable
 def _view_dtype(input: Tensor, wanted: Dtype) -> Tensor:
     if wanted is input.dtype:
         return G.alias(input)  # type: ignore[no-any-return]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pullback.functions as P
 import pullback.generated as G
+from pullback.modes.interception import interceptable
 from pullback.tensor.tensor import Tensor, TensorBase
 
 
@@ -85,6 +86,7 @@ def _warn_of_freedom(name: str, input: Tensor, dim: Any, correction: float) -> N
         )
 
 
+@interceptable
 def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
     """The covariances of the rows of `input`, whose columns are observations with frequencies and weights."""
     given: Any = input

@@ -17,6 +17,7 @@ from pullback.graph.in_place import alias_of, write_out
 from pullback.graph.renamed_node import renamed
 from pullback.graph.tangents import levels_of, set_tangent, tangent_at
 from pullback.kernels.shape import contiguous_copy
+from pullback.modes.interception import interceptable
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_int
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -41,6 +42,7 @@ def _renamed_node(view: Tensor, name: str) -> Any:
     return None if edge is None else renamed(edge[0], name.format(type(edge[0]).__name__))
 
 
+@interceptable
 def copy_of_view(view: Tensor, out: Any = None) -> Tensor:
     """A copy with the derivative of the view it copies."""
     made = _off_view(view, contiguous_copy(view._array), _renamed_node(view, "{}_copy"))
@@ -81,6 +83,7 @@ view_as_complex_copy = _copy_function(
 )
 
 
+@interceptable
 def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = None) -> Tensor:
     """A copy of `length` positions of a dimension, from `start` on."""
     if length < 0:
@@ -93,6 +96,7 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = 
     return made if out is None else write_out("narrow_copy", out, made)
 
 
+@interceptable
 def _copies(views: Any, out: Any = None) -> tuple[Tensor, ...]:
     node = _renamed_node(views[0], "{}_copy") if views else None
     made = tuple([_off_view(v, contiguous_copy(v._array), node) for v in views])
@@ -114,6 +118,7 @@ def split_with_sizes_copy(input: Tensor, split_sizes: Any, dim: int = 0, *, out:
     return _copies(split_with_sizes(input, split_sizes, dim), out)
 
 
+@interceptable
 def _unsafe(views: Any) -> tuple[Tensor, ...]:
     """Parts that share memory, but that autograd does not know as views: modifying them is the caller's risk."""
     node = _renamed_node(views[0], "Unsafe{}") if views else None
@@ -135,6 +140,7 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
     return _unsafe(chunk(input, chunks, dim))
 
 
+@interceptable
 def _view_in_place(name: str, function: Callable[..., Any], input: Tensor, *args: Any) -> Tensor:
     """Make the tensor itself a view of what it was; its history goes through the view's node, called `name`."""
     grad_mode = not process.changed or switches.grad_mode

@@ -215,14 +215,13 @@ def check_phase(diagonal: Any, message: str) -> None:
 
 
 def cholesky_back(grad: Any, L: Any, upper: bool) -> Any:
-    """L^-H phi(L^H grad) L^-1, made Hermitian, where phi takes the lower triangle and half of the diagonal."""
+    """L^-H phi(L^H grad) L^-1, where phi mirrors the strict lower triangle and halves the whole."""
     if upper:
         L, grad = (adjoint_of(L), adjoint_of(grad))
     product = F.matmul(adjoint_of(L), grad)
-    half = (F.tril(product) + F.tril(product, -1)) * 0.5
-    inner = F.linalg_solve_triangular(adjoint_of(L), half, upper=True)
-    result = F.linalg_solve_triangular(L, inner, upper=False, left=False)
-    return (result + adjoint_of(result)) * 0.5
+    mirrored = (F.tril(product) + adjoint_of(F.tril(product, -1))) * 0.5
+    inner = F.linalg_solve_triangular(adjoint_of(L), mirrored, upper=True)
+    return F.linalg_solve_triangular(L, inner, upper=False, left=False)
 
 
 def qr_back(grad_Q: Any, grad_R: Any, Q: Any, R: Any, mode: str) -> Any:

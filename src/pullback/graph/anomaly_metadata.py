@@ -26,7 +26,7 @@ class AnomalyMetadata:
             UserWarning,
             stacklevel=2,
         )
-        child, parent = node_name, self.parent
+        parent = self.parent
         while parent is not None:
             metadata = parent.anomaly_metadata
             known = metadata.traceback_ if metadata is not None else ""
@@ -38,7 +38,7 @@ class AnomalyMetadata:
             warnings.warn(
                 f"\n\nPrevious calculation was induced by {parent.name()}. {where}", UserWarning, stacklevel=2
             )
-            child, parent = parent.name(), metadata.parent if metadata is not None else None
+            parent = metadata.parent if metadata is not None else None
 
 
 def _user_frames() -> list[traceback.FrameSummary]:

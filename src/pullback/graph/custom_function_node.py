@@ -146,7 +146,9 @@ class FunctionContext(Node):
         function = self._forward_class
         arguments = [self._materialized(g, i) for i, g in enumerate(grads)]
         backward = function._backward_function()
-        result = backward(self, arguments) if getattr(function, "boxed_grads_call", False) else backward(self, *arguments)
+        result = (
+            backward(self, arguments) if getattr(function, "boxed_grads_call", False) else backward(self, *arguments)
+        )
         results = tuple(result) if isinstance(result, (tuple, list)) else (result,)
         return self._matched(results)
 

@@ -38,6 +38,7 @@ class NodeExtra:
 
 
 def hook_name(hook: Callable[..., Any]) -> str:
+    """What a message calls a hook."""
     return getattr(hook, "__name__", None) or type(hook).__name__
 
 

@@ -33,10 +33,11 @@ Hook = Callable[[Any], Any]
 class SavedOutput:
     """A saved result of the node itself."""
 
-    __slots__ = ("_array", "_counter", "differentiable", "output_nr", "tangents")
+    __slots__ = ("_array", "_counter", "differentiable", "output_nr", "place", "tangents")
 
     def __init__(self, tensor: Tensor, output_nr: int = 0) -> None:
         self.tangents: dict[int, Tensor] | None = None
+        self.place: Edge | None = None
         self._array = tensor._array
         self.differentiable = tensor._requires_grad
         counter = tensor._counter
@@ -51,7 +52,7 @@ class SavedOutput:
         tensor._counter = self._counter
         if self.differentiable:
             tensor._requires_grad = True
-            tensor._edge = (node, self.output_nr)
+            tensor._edge = self.place or (node, self.output_nr)
         if self.tangents:
             tensor._require_extra().tangents = dict(self.tangents)
         return tensor
@@ -135,6 +136,7 @@ def pack_saved_tensors(node: Node, edge_of: Callable[[Tensor], Edge | None]) -> 
 def pack_one(
     node: Node, value: Any, pack: Hook, unpack: Hook, edge_of: Callable[[Tensor], Edge | None]
 ) -> PackedTensor:
+    """Run a pack hook on one saved tensor."""
     if isinstance(value, SavedOutput):
         tensor = value.as_tensor(node)
         packed = PackedTensor(tensor, pack, unpack, None)
@@ -204,7 +206,10 @@ class SavedTensor:
             raise graph_freed(node.name())
         value = getattr(node, field)
         if isinstance(value, PackedTensor):
-            raise RuntimeError("Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed at a time.")  # noqa: E501  (one searchable phrase)
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set. "
+                "A saved tensor has room for one pair of hooks."
+            )
         if value is None or getattr(node, f"{field}_version") < 0:
             raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
         if not callable(pack_hook) or not callable(unpack_hook):

@@ -143,6 +143,7 @@ def sum_of_terms(terms: list[Any], result: Tensor) -> Any:
 
 
 def forward_not_implemented(name: str) -> NotImplementedError:
+    """An operation has no tangent."""
     return NotImplementedError(
         f"Trying to use forward AD with {name} that does not support it because it has not been implemented yet."
     )

@@ -17,11 +17,11 @@ from pullback.errors import LeafModificationError, ViewModificationError
 from pullback.graph.edge import Edge
 from pullback.graph.hooks import NodeExtra
 from pullback.graph.node import Node, next_sequence_nr
-from pullback.graph.saved_tensor import forward_name
+from pullback.graph.saved_tensor import SavedOutput, forward_name
 from pullback.kernels.strided import Geometry, gather_strided, geometry_of, overwrite_strided, scatter_strided
 from pullback.modes.switches import process, switches
 from pullback.tensor.autograd_extra import CUSTOM_FUNCTION, DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, ViewInfo
-from pullback.tensor.tensor import Tensor, _Graph
+from pullback.tensor.tensor import Tensor, _Graph, new_tensor
 from pullback.tensor.version_counter import VersionCounter
 
 EdgeOf = Callable[[Tensor], "Edge | None"]
@@ -51,7 +51,7 @@ def make_view(
     view._require_extra().view = ViewInfo(base, creation, counter.value, replay)
     if not base._requires_grad:
         counter.add_view(view)
-    elif creation == NO_GRAD or creation == INFERENCE:
+    elif creation in (NO_GRAD, INFERENCE):
         view._requires_grad = True
 
 
@@ -92,7 +92,8 @@ def view_edge(view: Tensor, info: ViewInfo, edge_of: EdgeOf) -> Edge | None:
         return info.edge
     if info.creation != DEFAULT:
         raise forbidden_modification(view, info)
-    node = AsStridedBackward0(info.base, view, info.replay)
+    base = info.base._array
+    node = AsStridedBackward0(geometry_of(base), geometry_of(view._array, base), info.replay or _strided_replay(view))
     node.next_edges = (edge_of(info.base),)
     info.edge = (node, 0)
     info.attr_version = version
@@ -128,7 +129,9 @@ def forbidden_modification(view: Tensor, info: ViewInfo) -> ViewModificationErro
         )
     origin = ""
     if info.edge is not None:
-        origin = f"Output {info.edge[1]} of {forward_name(info.edge[0].name())} is a view and is being modified inplace. "
+        origin = (
+            f"Output {info.edge[1]} of {forward_name(info.edge[0].name())} is a view and is being modified inplace. "
+        )
     if info.creation == MULTI_OUTPUT:
         return ViewModificationError(
             f"{origin}This view is the output of a function that returns multiple views. Such functions do not allow "
@@ -203,7 +206,10 @@ class CopySlices(Node):
             result = result.new_empty_strided(self.shape, self.base_geometry.element_strides()).copy_(result)
         part = self.replay(result)
         self._connect_inner()
+        outputs = self._place_saved_outputs()
         inner_grads = self.inner.apply_differentiable((part.clone(),))
+        for saved in outputs:
+            saved.place = None
         if inner_grads[0] is None:
             part.zero_()
         else:
@@ -214,6 +220,17 @@ class CopySlices(Node):
         """The operation on the view must compute the gradient of its first input, which leads to our first edge."""
         self.inner.next_edges = self.next_edges
 
+    def _place_saved_outputs(self) -> list[SavedOutput]:
+        """While the operation on the view runs, a saved result of it stands behind this node, as the view does."""
+        values = [getattr(self.inner, f"saved_{name}", None) for name in self.inner.saved_names]
+        outputs = [value for value in values if isinstance(value, SavedOutput)]
+        if outputs:
+            node = AsStridedBackward0(self.base_geometry, self.view_geometry, self.replay)
+            node.next_edges = ((self, 0),)
+            for saved in outputs:
+                saved.place = (node, 0)
+        return outputs
+
     def release_saved_tensors(self) -> None:
         self.inner.release_saved_tensors()
 
@@ -223,12 +240,12 @@ class AsStridedBackward0(Node):
 
     fresh = (True,)
 
-    def __init__(self, base: Tensor, view: Tensor, replay: Any) -> None:
+    def __init__(self, base_geometry: Geometry, view_geometry: Geometry, replay: Any) -> None:
         self.sequence_nr = next_sequence_nr()
-        self.shape, self.dtype = view._array.shape, view._array.dtype
-        self.base_geometry: Geometry = geometry_of(base._array)
-        self.view_geometry: Geometry = geometry_of(view._array, base._array)
-        self.replay = replay or _strided_replay(view)
+        self.shape, self.dtype = view_geometry.shape, view_geometry.dtype
+        self.base_geometry = base_geometry
+        self.view_geometry = view_geometry
+        self.replay = replay
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         if grads[0] is None:
@@ -239,11 +256,21 @@ class AsStridedBackward0(Node):
         grad = grads[0]
         if grad is None:
             return (None,)
+        if self.view_geometry.overlaps() and self.view_geometry.dtype == self.base_geometry.dtype:
+            return (self._sum_overlapping(grad),)
         base = grad.new_zeros(self.base_geometry.shape, dtype=self.base_geometry.public_dtype())
         if base.stride() != self.base_geometry.element_strides():
             base = base.new_empty_strided(base.shape, self.base_geometry.element_strides()).zero_()
         self.replay(base).copy_(grad)
         return (base,)
+
+
+    def _sum_overlapping(self, grad: Any) -> Any:
+        """The gradient of the base where the view sees elements several times: their gradients add up."""
+        seen, own = self.view_geometry.positions(), self.base_geometry.positions()
+        flat = grad.new_zeros(1 + max(int(seen.max()), int(own.max())))
+        summed = flat.put(new_tensor(seen), grad.reshape(-1), True)
+        return summed.take(new_tensor(own)).reshape(self.base_geometry.shape)
 
 
 def _view_edge_of_property(view: Tensor, info: ViewInfo) -> Edge | None:

@@ -25,6 +25,7 @@ FILES = {
     "exponential": "pow pow_scalar pow_base sqrt rsqrt exp expm1 log log2 log10 log1p logaddexp logaddexp2",
     "extrema": "max_all min_all max_dim min_dim amax amin aminmax argmax argmin shares shares_or_nans",
     "folding": "im2col col2im pixel_shuffle pixel_unshuffle channel_shuffle",
+    "gamma_gradients": "standard_gamma standard_gamma_grad sample_dirichlet dirichlet_grad",
     "grid_sampling": "polynomials_of grid_sampler_2d grid_sampler_3d grid_points grid_slopes point_positions take_points put_points affine_grid_generator affine_grid_back",
     "histograms": "histogramdd unravel xor_bits",
     "indexing": "select select_back slice_view slice_back index full_index check_broadcast index_back index_select index_select_back gather take take_back masked_select masked_select_back nonzero nonzero_static positions_of",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.dtype import dtype, from_numpy_dtype
+from pullback.kernels.positions import strided_positions
 from pullback.typing import Array, DType, Shape
 
 
@@ -43,6 +44,10 @@ class Geometry:
 
     def element_strides(self) -> tuple[int, ...]:
         return tuple(stride // self.dtype.itemsize for stride in self.strides)
+
+    def positions(self) -> Array:
+        """Where the elements lie, counted in elements from the first one of the base, in row-major order."""
+        return strided_positions(self.shape, self.element_strides(), self.offset // self.dtype.itemsize)
 
     def public_dtype(self) -> dtype:
         return from_numpy_dtype(self.dtype)

@@ -6,10 +6,12 @@ from pullback.modes.switches import process, set_switch, switches
 
 
 def is_anomaly_enabled() -> bool:
+    """Whether this thread is in anomaly mode."""
     return bool(process.changed) and switches.anomaly_mode
 
 
 def is_anomaly_check_nan_enabled() -> bool:
+    """Whether anomaly mode looks for NaN."""
     return switches.anomaly_check_nan
 
 

@@ -10,7 +10,6 @@ import itertools
 
 from pullback.modes.switches import process, set_switch, switches
 
-
 _next_id = itertools.count(1).__next__
 
 
@@ -36,8 +35,7 @@ def close_dual_level(level: int) -> None:
     """Close the level that was opened last."""
     if level != switches.dual_level or level < 0:
         raise RuntimeError(
-            "Trying to exit a forward AD level that was not the last one that was created. "
-            "This is not supported."
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
         )
     switches.dual_ids = switches.dual_ids[:-1]
     set_switch("dual_level", level - 1)

@@ -40,6 +40,7 @@ def set_override_handler(ask: Interceptor) -> None:
 
 
 def has_overrides() -> bool:
+    """Whether some Tensor subclass overrides operations."""
     return bool(overrides.types)
 
 

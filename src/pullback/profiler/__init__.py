@@ -52,7 +52,9 @@ def schedule(
     return action
 
 
-def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use_gzip: bool = False) -> Callable[[Any], None]:
+def tensorboard_trace_handler(
+    dir_name: str, worker_name: str | None = None, use_gzip: bool = False
+) -> Callable[[Any], None]:
     """A handler that writes the trace of each finished cycle to a folder."""
     import os
 
@@ -67,7 +69,8 @@ class profile:
     """Profile a block, or the steps of a loop that a schedule picks."""
 
     def __init__(
-        self, *, activities: Iterable[ProfilerActivity] | None = None, schedule: Callable[[int], ProfilerAction] | None = None,
+        self, *, activities: Iterable[ProfilerActivity] | None = None,
+        schedule: Callable[[int], ProfilerAction] | None = None,
         on_trace_ready: Callable[[Any], Any] | None = None, record_shapes: bool = False, **options: Any,
     ) -> None:  # fmt: skip
         self._schedule = schedule

@@ -210,8 +210,8 @@ class Tensor(TensorBase):
         """Set `requires_grad` and return the tensor."""
         if switches.transforms and requires_grad:
             raise RuntimeError(
-                "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside "
-                "of a function being transformed by a functorch transform. This is unsupported, please attempt to use the "
+                "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) "
+                "inside of a function being transformed by a functorch transform. This is unsupported: use the "
                 "functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of it."
             )
         self._set_requires_grad(requires_grad)
@@ -352,7 +352,10 @@ class Tensor(TensorBase):
     def detach_(self) -> Tensor:
         """Cut this tensor off its history, in place."""
         if self._is_view():
-            raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on these gradients.")  # noqa: E501  (one searchable phrase)
+            raise RuntimeError(
+                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+                "training with gradient_as_bucket_view=True, gradients are views of its buffers."
+            )
         if self._edge is not None:
             self._counter = DetachedVersion(self._counter or VersionCounter())
         self._edge = None
@@ -455,7 +458,7 @@ def wrap_dim(dim: int, ndim: int) -> int:
         dim = operator.index(dim)
     if -limit <= dim < limit:
         return dim + limit if dim < 0 else dim
-    _raise_dim(dim, ndim)
+    return _raise_dim(dim, ndim)
 
 
 def _raise_dim(dim: int, ndim: int) -> NoReturn:

@@ -212,7 +212,9 @@ class _SaveInputs(Function):
 class _Frame:
     """One checkpointed region: how to run it again, and the holders of what it saved."""
 
-    def __init__(self, function: Callable[..., Any], early_stop: bool, check: bool, recompute_context: Any, debug: bool) -> None:
+    def __init__(
+        self, function: Callable[..., Any], early_stop: bool, check: bool, recompute_context: Any, debug: bool
+    ) -> None:
         self.function = function
         self.early_stop = early_stop
         self.check = check
@@ -257,7 +259,9 @@ class _Frame:
         log = _operation_log(self.recompute_log) if self.debug else contextlib.nullcontext()
         try:
             with _random_state(self.state), self.recompute_context, hooks, log, enable_grad():
-                self.function(*[a.detach().requires_grad_(a.requires_grad) if isinstance(a, Tensor) else a for a in arguments])
+                self.function(
+                    *[a.detach().requires_grad_(a.requires_grad) if isinstance(a, Tensor) else a for a in arguments]
+                )
         except _StopRecomputation:
             pass
         self.done.add(key)
@@ -296,17 +300,21 @@ class _Frame:
                 continue
             again = _describe(holder.values[key])
             if again != holder.metadata:
-                different.append(f"tensor at position {index}:\nsaved metadata: {holder.metadata}\nrecomputed metadata: {again}")
+                different.append(
+                    f"tensor at position {index}:\nsaved metadata: {holder.metadata}\nrecomputed metadata: {again}"
+                )
         if different:
             raise CheckpointError(
-                "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the "
-                "forward pass.\n" + "\n".join(different) + self._logs()
+                "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during "
+                "the forward pass.\n" + "\n".join(different) + self._logs()
             )
 
     def _logs(self) -> str:
         if not self.debug:
             return "\nPass debug=True to checkpoint to see the operations of both runs."
-        return "\nOriginal:\n  " + "\n  ".join(self.original_log) + "\nRecomputed:\n  " + "\n  ".join(self.recompute_log)
+        return (
+            "\nOriginal:\n  " + "\n  ".join(self.original_log) + "\nRecomputed:\n  " + "\n  ".join(self.recompute_log)
+        )
 
 
 _TENSOR = object()
@@ -372,11 +380,14 @@ def checkpoint(
         raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
     early = early_stop if _Settings.early_stop is None else _Settings.early_stop
     debugging = debug if _Settings.debug is None else _Settings.debug
-    return _checkpoint_by_hooks(function, args, kwargs, context_fn, preserve, determinism_check == "default", early, debugging)
+    return _checkpoint_by_hooks(
+        function, args, kwargs, context_fn, preserve, determinism_check == "default", early, debugging
+    )
 
 
 def _checkpoint_by_hooks(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], context_fn: Any, preserve: bool, check: bool,
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], context_fn: Any, preserve: bool,
+    check: bool,
     early_stop: bool, debug: bool,
 ) -> Any:  # fmt: skip
     names = list(kwargs)
@@ -412,7 +423,9 @@ class _WithoutFirst:
         return self._node.saved_tensors[1:]
 
 
-def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+) -> Any:
     """Run a sequence of modules in `segments` checkpointed pieces, the last one without a checkpoint."""
     if use_reentrant is None:
         warnings.warn(

@@ -95,7 +95,9 @@ def _with_history(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], 
     return result
 
 
-def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> tuple[Any, Any]:
+def create_selective_checkpoint_contexts(
+    policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
+) -> tuple[Any, Any]:
     """The pair of contexts for `checkpoint(..., context_fn=...)` from a policy, or a list of operations to keep."""
     if isinstance(policy_fn_or_list, list):
         kept = list(policy_fn_or_list)

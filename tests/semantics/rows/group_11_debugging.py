@@ -81,12 +81,19 @@ def row_148_gradcheck(torch: Any, say: Any) -> None:
 def row_149_gradcheck_options(torch: Any, say: Any) -> None:
     x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
     say(torch.autograd.gradcheck(lambda x: x.exp(), x, fast_mode=True, check_forward_ad=True))
-    say(torch.autograd.gradcheck(lambda x: (x * x).sum(), x, check_undefined_grad=True, nondet_tol=1e-8, check_grad_dtypes=True))
+    say(
+        torch.autograd.gradcheck(
+            lambda x: (x * x).sum(), x, check_undefined_grad=True, nondet_tol=1e-8, check_grad_dtypes=True
+        )
+    )
 
 
 def row_150_gradgradcheck(torch: Any, say: Any) -> None:
     x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
-    say(torch.autograd.gradgradcheck(lambda x: x**3, x), torch.autograd.gradgradcheck(lambda x: x.tanh(), x, check_fwd_over_rev=True))
+    say(
+        torch.autograd.gradgradcheck(lambda x: x**3, x),
+        torch.autograd.gradgradcheck(lambda x: x.tanh(), x, check_fwd_over_rev=True),
+    )
 
 
 def row_155_not_implemented(torch: Any, say: Any) -> None:

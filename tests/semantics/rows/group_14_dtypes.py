@@ -45,7 +45,11 @@ def row_178_mixed_dtypes(torch: Any, say: Any) -> None:
     (a * b).sum().backward()
     say((a * b).dtype, a.grad, b.grad)
     scalar = torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
-    say((a * scalar).dtype, (torch.ones(2, dtype=torch.int64) * 2.5).dtype, (torch.ones(2, dtype=torch.int64) * a.detach()).dtype)
+    say(
+        (a * scalar).dtype,
+        (torch.ones(2, dtype=torch.int64) * 2.5).dtype,
+        (torch.ones(2, dtype=torch.int64) * a.detach()).dtype,
+    )
     (a * scalar).sum().backward()
     say(scalar.grad)
     (a * torch.tensor([2, 3])).sum().backward()

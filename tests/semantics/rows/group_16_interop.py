@@ -66,4 +66,7 @@ def row_190_deepcopy(torch: Any, say: Any) -> None:
 
 def row_192_state_dict(torch: Any, say: Any) -> None:
     module = torch.nn.Linear(2, 1)
-    say([v.requires_grad for v in module.state_dict().values()], [v.requires_grad for v in module.state_dict(keep_vars=True).values()])
+    say(
+        [v.requires_grad for v in module.state_dict().values()],
+        [v.requires_grad for v in module.state_dict(keep_vars=True).values()],
+    )

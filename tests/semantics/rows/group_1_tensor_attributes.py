@@ -35,7 +35,13 @@ def row_003_factories_ignore_grad_mode(torch: Any, say: Any) -> None:
 
 def row_004_is_leaf(torch: Any, say: Any) -> None:
     x = torch.ones(2, requires_grad=True)
-    say(x.is_leaf, (x * 2).is_leaf, torch.ones(2).mul(2).is_leaf, x.to(torch.float64).is_leaf, x.to(torch.float32).is_leaf)
+    say(
+        x.is_leaf,
+        (x * 2).is_leaf,
+        torch.ones(2).mul(2).is_leaf,
+        x.to(torch.float64).is_leaf,
+        x.to(torch.float32).is_leaf,
+    )
 
 
 def row_005_grad(torch: Any, say: Any) -> None:

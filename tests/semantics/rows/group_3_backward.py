@@ -35,9 +35,13 @@ def row_035_grad(torch: Any, say: Any) -> None:
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     y = torch.ones(2, requires_grad=True)
     say(torch.autograd.grad((x * x).sum(), x), x.grad)
-    with say.catch("The differentiated Tensor at index 0 appears to not have been used in the graph. Set allow_unused=True"):
+    with say.catch(
+        "The differentiated Tensor at index 0 appears to not have been used in the graph. Set allow_unused=True"
+    ):
         torch.autograd.grad(x.sum(), y)
-    with say.catch("The differentiated Tensor at index 1 appears to not have been used in the graph. Set allow_unused=True"):
+    with say.catch(
+        "The differentiated Tensor at index 1 appears to not have been used in the graph. Set allow_unused=True"
+    ):
         torch.autograd.grad(x.sum(), [x, y])
     with say.catch("One of the differentiated Tensors does not require grad"):
         torch.autograd.grad(x.sum(), torch.ones(1))
@@ -93,7 +97,9 @@ def row_042_create_graph(torch: Any, say: Any) -> None:
     (first,) = torch.autograd.grad(x**3, x, create_graph=True)
     (second,) = torch.autograd.grad(first, x, create_graph=True)
     say(first, second, torch.autograd.grad(second, x))
-    with say.warned("will create a reference cycle between the parameter and its gradient which can cause a memory leak"):
+    with say.warned(
+        "will create a reference cycle between the parameter and its gradient which can cause a memory leak"
+    ):
         (x**2).backward(create_graph=True)
     say(x.grad.requires_grad)
     x.grad = None
@@ -169,7 +175,9 @@ def row_047_reduction_to_input(torch: Any, say: Any) -> None:
     Wide.apply(x).sum().backward()
     say(x.grad)
     Wide.result = torch.ones(2)
-    with say.catch("Function WideBackward returned an invalid gradient at index 0 - got [2] but expected shape compatible with [3]"):
+    with say.catch(
+        "Function WideBackward returned an invalid gradient at index 0 - got [2] but expected shape compatible with [3]"
+    ):
         Wide.apply(x).sum().backward()
     Wide.result = torch.ones(3, dtype=torch.complex64)
     with say.catch("Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex)"):

@@ -19,7 +19,10 @@ def row_054_tensor_hook(torch: Any, say: Any) -> None:
     for result, phrase in [
         (3, "expected Variable, but hook returned 'int'"),
         (torch.ones(3), "has changed the size of value"),
-        (torch.ones(2, dtype=torch.float64), "has changed the type of value (was torch.FloatTensor got torch.DoubleTensor)"),
+        (
+            torch.ones(2, dtype=torch.float64),
+            "has changed the type of value (was torch.FloatTensor got torch.DoubleTensor)",
+        ),
     ]:
         z = torch.ones(2, requires_grad=True)
         z.register_hook(lambda g, r=result: r)

@@ -124,13 +124,17 @@ def row_084_views_in_functions(torch: Any, say: Any) -> None:
 
 def row_085_expanded(torch: Any, say: Any) -> None:
     x = torch.ones(1).expand(3)
-    with say.catch("unsupported operation: more than one element of the written-to tensor refers to a single memory location"):
+    with say.catch(
+        "unsupported operation: more than one element of the written-to tensor refers to a single memory location"
+    ):
         x.add_(1)
 
 
 def row_086_out(torch: Any, say: Any) -> None:
     x = torch.ones(2, requires_grad=True)
-    with say.catch("mul(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."):
+    with say.catch(
+        "mul(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+    ):
         torch.mul(x, 2, out=torch.empty(2))
     out = torch.empty(2)
     result = torch.mul(torch.ones(2), 3, out=out)

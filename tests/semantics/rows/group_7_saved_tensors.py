@@ -28,7 +28,10 @@ def row_092_saved_tensors_hooks(torch: Any, say: Any) -> None:
         z = x.exp()
     with say.catch("Output of saved tensor unpack_hook expected to be a Tensor but got result of type int"):
         z.backward()
-    with say.catch("A saved tensor pack hook is modifying its input in place."), hooks(lambda t: t.mul_(2), lambda t: t):
+    with (
+        say.catch("A saved tensor pack hook is modifying its input in place."),
+        hooks(lambda t: t.mul_(2), lambda t: t),
+    ):
         x * x
     with hooks(lambda t: ("outer", t), lambda p: p[1]), hooks(lambda t: ("inner", t), lambda p: p[1] * 0):
         w = x * x

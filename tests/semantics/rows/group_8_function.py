@@ -150,7 +150,10 @@ def row_107_return_counts(torch: Any, say: Any) -> None:
         ((one,), "returned an incorrect number of gradients (expected 2, got 1)"),
         ((one, None, None), ""),
         ((one, one, one), "returned an incorrect number of gradients (expected 2, got 3)"),
-        ((one, one), "returned a gradient different than None at position 2, but the corresponding forward input was not a Variable"),
+        (
+            (one, one),
+            "returned a gradient different than None at position 2, but the corresponding forward input was not a Variable",
+        ),
         ((3, None), "expected Variable or None (got int)"),
     ]:
         Returns.result = result
@@ -300,7 +303,9 @@ def row_114_jvp(torch: Any, say: Any) -> None:
     with forward_ad.dual_level():
         dual = forward_ad.make_dual(torch.tensor([3.0]), torch.tensor([1.0]))
         say(forward_ad.unpack_dual(Scale.apply(dual)).tangent)
-        with say.catch("You must implement the jvp function for custom autograd.Function to use it with forward mode AD."):
+        with say.catch(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        ):
             _square(torch).apply(dual)
 
 
@@ -325,7 +330,14 @@ def row_116_access_once(torch: Any, say: Any) -> None:
 
 def row_117_names(torch: Any, say: Any) -> None:
     function = torch.autograd.function
-    for name in ("InplaceFunction", "NestedIOFunction", "BackwardCFunction", "FunctionMeta", "FunctionCtx", "once_differentiable"):
+    for name in (
+        "InplaceFunction",
+        "NestedIOFunction",
+        "BackwardCFunction",
+        "FunctionMeta",
+        "FunctionCtx",
+        "once_differentiable",
+    ):
         say(name, hasattr(function, name))
 
 

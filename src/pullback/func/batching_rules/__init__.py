@@ -9,6 +9,7 @@ from typing import Any
 from pullback.func.batching_rules import (  # noqa: F401  (each registers its rules)
     along_dims,
     autograd_grad,
+    composed,
     convolutions,
     creation,
     custom_function,
@@ -52,7 +53,7 @@ def apply_rule(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, 
         return elementwise(level, function, args, kwargs)
     base = out_of_place(function)
     if base is not None:
-        return in_place_rule(level, base, args, kwargs)
+        return in_place_rule(level, function, base, args, kwargs)
     return loop(level, function, args, kwargs)
 
 

@@ -42,11 +42,6 @@ def _apply_function(level: VmapLevel, call: Callable[..., Any], args: tuple[Any,
             f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement the "
             "vmap staticmethod or set generate_vmap_rule=True."
         )
-    if not cls._has_setup_context():
-        raise RuntimeError(
-            f"In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override "
-            f"the setup_context staticmethod: {cls.__name__} does not."
-        )
     if has_own:
         return _users_rule(level, cls, args, kwargs)
     return _generated_rule(level, cls, args, kwargs)

@@ -6,21 +6,43 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import pullback.functions as F
-from pullback.func.batching_rules.table import aligned, ndim_of, rule, shape_of
+from pullback.func.batching_rules.elementwise import ELEMENTWISE, promoted_dtype
+from pullback.func.batching_rules.table import aligned, ndim_of, rule, shape_of, tensors_among
 from pullback.func.vmap_level import VmapLevel
 from pullback.graph.in_place import check_writable
 from pullback.tensor.tensor import Tensor
 
 
-def in_place_rule(level: VmapLevel, base: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Compute out of place, then copy."""
+def in_place_rule(
+    level: VmapLevel, function: Callable[..., Any], base: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Elementwise operations run in place on the batch; others are computed out of place, then copied."""
     target = args[0]
     if not level.owns(target):
         refuse_unbatched(level, target, args[1:])
-    result = level.again(base, *args, **kwargs)
+    tensors = tensors_among((*args, *kwargs.values()))
+    rank = ndim_of(target)
+    if is_elementwise(base) and all(ndim_of(t) <= rank for t in tensors) and promoted_dtype(tensors) is None:
+        options = {k: aligned(level, v, rank) for k, v in kwargs.items()}
+        function(*[aligned(level, a, rank) for a in args], **options)
+        return target
+    # What the operation saves must not be what is written to.
+    source = level.wrap(F.clone(target._physical)) if target._requires_grad else target
+    result = level.again(base, source, *args[1:], **kwargs)
     check_writable(target, result)
     F.copy_(target._physical, aligned(level, result, ndim_of(target)))
     return target
+
+
+_COMPOSED = set(
+    "clamp clamp_min clamp_max clip div pow square float_power remainder fmod floor_divide lerp round copysign heaviside xlogy "
+    "masked_fill elu selu celu leaky_relu threshold hardtanh relu6 silu mish hardswish hardsigmoid".split()
+)
+
+
+def is_elementwise(function: Callable[..., Any]) -> bool:
+    """Whether a function works element by element."""
+    return function.__name__ in ELEMENTWISE or function.__name__ in _COMPOSED
 
 
 def refuse_unbatched(level: VmapLevel, target: Any, others: tuple[Any, ...]) -> NoReturn:
@@ -61,13 +83,13 @@ def copy_(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...],
     return target
 
 
-@rule("fill_tensor_")
+@rule("fill_tensor_ refill_tensor_")
 def fill_tensor_(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Fill each example with its own number."""
     return copy_(level, function, args, kwargs)
 
 
-@rule("fill_tensor")
+@rule("fill_tensor refill_tensor")
 def fill_tensor(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Each example filled with its own number."""
     input, value = args[0], args[1]

@@ -9,6 +9,7 @@ import pullback.generated as G
 from pullback import functions
 from pullback.backend.dtype import scalar_type_name
 from pullback.graph.tangents import tangents_flow
+from pullback.backend.logical_array import has_values
 from pullback.modes.grad_mode import is_grad_enabled
 from pullback.nn.functional.dropouts import dropout
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -113,8 +114,8 @@ def _composite(
     weights = functions.softmax(scores, -1)
     if mask is not None:
         # A query that sees no key has no weights rather than NaNs.
-        blind = new_tensor((scores._array == -math.inf).all(-1, keepdims=True))
-        if blind._array.any():
+        blind = functions.all(functions.eq(scores, -math.inf), -1, True)
+        if not has_values(blind._array) or blind._array.any():
             weights = functions.masked_fill(weights, blind, 0.0)
     if dropout_p > 0.0:
         weights = dropout(weights, dropout_p)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pullback import functions
 from pullback.creation import arange
 from pullback.kernels.embeddings import index_range, one_hot_rows
+from pullback.modes.interception import interceptable
 from pullback.tensor.tensor import Tensor, new_tensor
 
 
@@ -31,6 +32,7 @@ def embedding(
     return functions.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)  # type: ignore[no-any-return]
 
 
+@interceptable
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """Rows of zeros with a one at the index that each element holds.
 

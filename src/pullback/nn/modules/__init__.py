@@ -2,6 +2,7 @@
 
 from pullback.nn.modules import (
     activation,
+    adaptive,
     batchnorm,
     channelshuffle,
     container,
@@ -17,10 +18,13 @@ from pullback.nn.modules import (
     padding,
     pixelshuffle,
     pooling,
+    rnn,
     sparse,
+    transformer,
     upsampling,
 )
 from pullback.nn.modules.activation import *  # noqa: F403
+from pullback.nn.modules.adaptive import *  # noqa: F403
 from pullback.nn.modules.batchnorm import *  # noqa: F403
 from pullback.nn.modules.channelshuffle import *  # noqa: F403
 from pullback.nn.modules.container import *  # noqa: F403
@@ -37,11 +41,14 @@ from pullback.nn.modules.normalization import *  # noqa: F403
 from pullback.nn.modules.padding import *  # noqa: F403
 from pullback.nn.modules.pixelshuffle import *  # noqa: F403
 from pullback.nn.modules.pooling import *  # noqa: F403
+from pullback.nn.modules.rnn import *  # noqa: F403
 from pullback.nn.modules.sparse import *  # noqa: F403
+from pullback.nn.modules.transformer import *  # noqa: F403
 from pullback.nn.modules.upsampling import *  # noqa: F403
 
 __all__ = ["Module"]
 __all__ += activation.__all__
+__all__ += adaptive.__all__
 __all__ += batchnorm.__all__
 __all__ += channelshuffle.__all__
 __all__ += container.__all__
@@ -57,5 +64,7 @@ __all__ += normalization.__all__
 __all__ += padding.__all__
 __all__ += pixelshuffle.__all__
 __all__ += pooling.__all__
+__all__ += rnn.__all__
 __all__ += sparse.__all__
+__all__ += transformer.__all__
 __all__ += upsampling.__all__
