@@ -122,3 +122,22 @@ def test_clone_of_an_expanded_tensor_is_dense() -> None:
 def test_meshgrid_warns_without_indexing() -> None:
     with pytest.warns(UserWarning, match="indexing argument"):
         pullback.meshgrid(pullback.arange(2), pullback.arange(3))
+
+
+def test_second_derivative_goes_through_a_result_saved_in_place_on_a_view() -> None:
+    leaf = pullback.tensor([0.0, 0.0], requires_grad=True)
+    tensor = leaf * 2
+    tensor[:1].exp_()
+    (first,) = pullback.autograd.grad(tensor.sum(), leaf, create_graph=True)
+    (second,) = pullback.autograd.grad(first.sum(), leaf)
+    assert (first.tolist(), second.tolist()) == ([2.0, 2.0], [4.0, 0.0])
+
+
+def test_second_derivative_sums_over_a_view_that_repeats_its_modified_base() -> None:
+    leaf = pullback.tensor([1.0, 2.0], requires_grad=True)
+    tensor = leaf * 1
+    repeated = tensor.expand(3, 2)
+    tensor.mul_(2)
+    (first,) = pullback.autograd.grad((repeated * repeated).sum(), leaf, create_graph=True)
+    (second,) = pullback.autograd.grad(first.sum(), leaf)
+    assert (first.tolist(), second.tolist()) == ([24.0, 48.0], [24.0, 24.0])

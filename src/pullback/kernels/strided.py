@@ -88,9 +88,5 @@ def scatter_strided(grad: Any, base: Geometry, view: Geometry) -> Array:
         view.view_of(buffer)[...] = grad
     else:
         whole = buffer[: buffer.size // view.dtype.itemsize * view.dtype.itemsize].view(view.dtype)
-        steps = zip(view.shape, view.strides, strict=True)
-        index = np.full((), view.offset // view.dtype.itemsize)
-        for size, stride in steps:
-            index = index[..., None] + np.arange(size) * (stride // view.dtype.itemsize)
-        np.add.at(whole, index, grad)
+        np.add.at(whole, view.positions(), np.broadcast_to(grad, view.shape).reshape(-1))
     return base.view_of(buffer)
