@@ -1,0 +1,300 @@
+"""The transformer: encoder and decoder layers, their stacks, and the whole.
+
+A mask is True (or minus infinity, added) where attention is not allowed.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from typing import Any
+
+from pullback import creation
+from pullback.backend.dtype import bool_
+from pullback.nn import functional as F
+from pullback.nn.init import xavier_uniform_
+from pullback.nn.modules.container import ModuleList
+from pullback.nn.modules.dropout import Dropout
+from pullback.nn.modules.linear import Linear
+from pullback.nn.modules.module import Module
+from pullback.nn.modules.multihead_attention import MultiheadAttention
+from pullback.nn.modules.normalization import LayerNorm
+
+__all__ = [
+    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
+]  # fmt: skip
+
+Activation = str | Callable[[Any], Any]
+
+
+def _activation(activation: Activation) -> Callable[[Any], Any]:
+    if not isinstance(activation, str):
+        return activation
+    if activation not in ("relu", "gelu"):
+        raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+    return F.relu if activation == "relu" else F.gelu  # type: ignore[no-any-return]
+
+
+def _canonical_mask(mask: Any, name: str, like: Any, other: Any = None) -> Any:
+    """The mask as numbers to be added to attention scores."""
+    if mask is None:
+        return None
+    if mask.dtype is not bool_ and not mask.dtype.is_floating_point:
+        raise AssertionError(f"only bool and floating types of {name} are supported")
+    if mask.dtype is not bool_:
+        return mask
+    return creation.zeros(mask.shape, dtype=like.dtype).masked_fill_(mask, -math.inf)  # type: ignore[attr-defined]
+
+
+def _generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Any:
+    """Minus infinity above the diagonal: no position attends to a later one."""
+    return creation.full((sz, sz), -math.inf, dtype=dtype).triu(diagonal=1)  # type: ignore[attr-defined]
+
+
+def _detect_is_causal_mask(mask: Any, is_causal: bool | None = None, size: int | None = None) -> bool:
+    """Whether a mask forbids exactly the later positions; a given answer is taken on trust."""
+    if is_causal is not None or mask is None:
+        return is_causal is True
+    side = size if size is not None else mask.size(-2)
+    causal = _generate_square_subsequent_mask(side, dtype=mask.dtype if mask.dtype.is_floating_point else None)
+    if mask.size() != causal.size():
+        return False
+    return bool((mask == causal).all())
+
+
+def _get_seq_len(src: Any, batch_first: bool) -> int | None:
+    if src.dim() == 2:
+        return int(src.size(0))
+    return int(src.size(1 if batch_first else 0))
+
+
+class Transformer(Module):
+    """An encoder and a decoder.
+
+    The shapes are (steps, batch, features), or (batch, steps, features) with `batch_first`.
+    """
+
+    def __init__(
+        self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
+        dim_feedforward: int = 2048, dropout: float = 0.1, activation: Activation = "relu", custom_encoder: Any = None,
+        custom_decoder: Any = None, layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False,
+        bias: bool = True, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        options = {"device": device, "dtype": dtype}
+        layer_arguments = (
+            d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias,
+        )  # fmt: skip
+        if custom_encoder is not None:
+            self.encoder = custom_encoder
+        else:
+            encoder_layer = TransformerEncoderLayer(*layer_arguments, **options)
+            encoder_norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **options)
+            self.encoder = TransformerEncoder(encoder_layer, num_encoder_layers, encoder_norm)
+        if custom_decoder is not None:
+            self.decoder = custom_decoder
+        else:
+            decoder_layer = TransformerDecoderLayer(*layer_arguments, **options)
+            decoder_norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **options)
+            self.decoder = TransformerDecoder(decoder_layer, num_decoder_layers, decoder_norm)
+        self._reset_parameters()
+        self.d_model = d_model
+        self.nhead = nhead
+        self.batch_first = batch_first
+
+    def forward(
+        self, src: Any, tgt: Any, src_mask: Any = None, tgt_mask: Any = None, memory_mask: Any = None,
+        src_key_padding_mask: Any = None, tgt_key_padding_mask: Any = None, memory_key_padding_mask: Any = None,
+        src_is_causal: bool | None = None, tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
+    ) -> Any:  # fmt: skip
+        is_batched = src.dim() == 3
+        batch_dim = 0 if self.batch_first else 1
+        if is_batched and src.size(batch_dim) != tgt.size(batch_dim):
+            raise RuntimeError("the batch number of src and tgt must be equal")
+        if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
+            raise RuntimeError("the feature number of src and tgt must be equal to d_model")
+        memory = self.encoder(
+            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
+        )
+        return self.decoder(
+            tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
+            memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
+            memory_is_causal=memory_is_causal,
+        )  # fmt: skip
+
+    @staticmethod
+    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Any:
+        """Minus infinity above the diagonal: no position attends to a later one."""
+        return _generate_square_subsequent_mask(sz, device, dtype)
+
+    def _reset_parameters(self) -> None:
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                xavier_uniform_(parameter)
+
+
+class TransformerEncoder(Module):
+    """A stack of equal encoder layers."""
+
+    __constants__ = ["norm"]
+
+    def __init__(
+        self, encoder_layer: Any, num_layers: int, norm: Any = None, enable_nested_tensor: bool = True,
+        mask_check: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.layers = _clones(encoder_layer, num_layers)
+        self.num_layers = num_layers
+        self.norm = norm
+        self.enable_nested_tensor = enable_nested_tensor
+        self.use_nested_tensor = False
+        self.mask_check = mask_check
+
+    def forward(
+        self, src: Any, mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool | None = None
+    ) -> Any:
+        src_key_padding_mask = _canonical_mask(src_key_padding_mask, "src_key_padding_mask", src)
+        mask = _canonical_mask(mask, "mask", src)
+        output = src
+        batch_first = self.layers[0].self_attn.batch_first if self.num_layers else False
+        causal = _detect_is_causal_mask(mask, is_causal, _get_seq_len(src, batch_first))
+        for layer in self.layers:
+            output = layer(output, src_mask=mask, is_causal=causal, src_key_padding_mask=src_key_padding_mask)
+        return output if self.norm is None else self.norm(output)
+
+
+class TransformerDecoder(Module):
+    """A stack of equal decoder layers."""
+
+    __constants__ = ["norm"]
+
+    def __init__(self, decoder_layer: Any, num_layers: int, norm: Any = None) -> None:
+        super().__init__()
+        self.layers = _clones(decoder_layer, num_layers)
+        self.num_layers = num_layers
+        self.norm = norm
+
+    def forward(
+        self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None, tgt_key_padding_mask: Any = None,
+        memory_key_padding_mask: Any = None, tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
+    ) -> Any:  # fmt: skip
+        batch_first = self.layers[0].self_attn.batch_first if self.num_layers else False
+        causal = _detect_is_causal_mask(tgt_mask, tgt_is_causal, _get_seq_len(tgt, batch_first))
+        output = tgt
+        for layer in self.layers:
+            output = layer(
+                output, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
+                memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=causal,
+                memory_is_causal=memory_is_causal,
+            )  # fmt: skip
+        return output if self.norm is None else self.norm(output)
+
+
+class TransformerEncoderLayer(Module):
+    """Self-attention and a feed-forward network, each with a residual connection and a normalisation."""
+
+    __constants__ = ["norm_first"]
+
+    def __init__(
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
+        activation: Activation = "relu", layer_norm_eps: float = 1e-5, batch_first: bool = False,
+        norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        options = {"device": device, "dtype": dtype}
+        self.self_attn = MultiheadAttention(
+            d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **options
+        )
+        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **options)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **options)
+        self.norm_first = norm_first
+        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **options)
+        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **options)
+        self.dropout1 = Dropout(dropout)
+        self.dropout2 = Dropout(dropout)
+        self.activation = _activation(activation)
+
+    def forward(
+        self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool = False
+    ) -> Any:
+        src_key_padding_mask = _canonical_mask(src_key_padding_mask, "src_key_padding_mask", src)
+        src_mask = _canonical_mask(src_mask, "src_mask", src)
+        x = src
+        if self.norm_first:
+            x = x + self._sa_block(self.norm1(x), src_mask, src_key_padding_mask, is_causal)
+            return x + self._ff_block(self.norm2(x))
+        x = self.norm1(x + self._sa_block(x, src_mask, src_key_padding_mask, is_causal))
+        return self.norm2(x + self._ff_block(x))
+
+    def _sa_block(self, x: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Any:
+        attended = self.self_attn(
+            x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False, is_causal=is_causal
+        )[0]
+        return self.dropout1(attended)
+
+    def _ff_block(self, x: Any) -> Any:
+        return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+
+
+class TransformerDecoderLayer(Module):
+    """Self-attention, attention to the encoder's output, and a feed-forward network."""
+
+    __constants__ = ["norm_first"]
+
+    def __init__(
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
+        activation: Activation = "relu", layer_norm_eps: float = 1e-5, batch_first: bool = False,
+        norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        options = {"device": device, "dtype": dtype}
+        attention = {"dropout": dropout, "bias": bias, "batch_first": batch_first, **options}
+        self.self_attn = MultiheadAttention(d_model, nhead, **attention)
+        self.multihead_attn = MultiheadAttention(d_model, nhead, **attention)
+        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **options)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **options)
+        self.norm_first = norm_first
+        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **options)
+        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **options)
+        self.norm3 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **options)
+        self.dropout1 = Dropout(dropout)
+        self.dropout2 = Dropout(dropout)
+        self.dropout3 = Dropout(dropout)
+        self.activation = _activation(activation)
+
+    def forward(
+        self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None, tgt_key_padding_mask: Any = None,
+        memory_key_padding_mask: Any = None, tgt_is_causal: bool = False, memory_is_causal: bool = False,
+    ) -> Any:  # fmt: skip
+        own = (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
+        others = (memory_mask, memory_key_padding_mask, memory_is_causal)
+        x = tgt
+        if self.norm_first:
+            x = x + self._sa_block(self.norm1(x), *own)
+            x = x + self._mha_block(self.norm2(x), memory, *others)
+            return x + self._ff_block(self.norm3(x))
+        x = self.norm1(x + self._sa_block(x, *own))
+        x = self.norm2(x + self._mha_block(x, memory, *others))
+        return self.norm3(x + self._ff_block(x))
+
+    def _sa_block(self, x: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Any:
+        attended = self.self_attn(
+            x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal, need_weights=False
+        )[0]
+        return self.dropout1(attended)
+
+    def _mha_block(self, x: Any, mem: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Any:
+        attended = self.multihead_attn(
+            x, mem, mem, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal, need_weights=False
+        )[0]
+        return self.dropout2(attended)
+
+    def _ff_block(self, x: Any) -> Any:
+        return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+
+
+def _clones(module: Any, count: int) -> ModuleList:
+    return ModuleList([copy.deepcopy(module) for _ in range(count)])

@@ -1,0 +1,210 @@
+"""Sequences of different lengths in one tensor: padded, or packed without padding.
+
+Packed data holds, step by step, the elements of all sequences that are that long; `batch_sizes` counts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import pullback.functions as F
+from pullback import creation
+from pullback.backend.dtype import int64
+from pullback.tensor.tensor import Tensor
+
+__all__ = [
+    "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
+    "pad_sequence", "unpack_sequence", "unpad_sequence",
+]  # fmt: skip
+
+
+class PackedSequence_(NamedTuple):
+    """The fields of a PackedSequence."""
+
+    data: Any
+    batch_sizes: Any
+    sorted_indices: Any
+    unsorted_indices: Any
+
+
+class PackedSequence(PackedSequence_):
+    """Sequences of different lengths without padding; recurrent networks take and return it."""
+
+    def __new__(
+        cls, data: Any, batch_sizes: Any = None, sorted_indices: Any = None, unsorted_indices: Any = None
+    ) -> Any:
+        if unsorted_indices is None:
+            unsorted_indices = invert_permutation(sorted_indices)
+        if batch_sizes is None:
+            data, batch_sizes = data
+        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """The sequences in another dtype or on another device."""
+        data = self.data.to(*args, **kwargs)
+        return self if data is self.data else self._with(data)
+
+    def _with(self, data: Any) -> Any:
+        return type(self)(data, self.batch_sizes, self.sorted_indices, self.unsorted_indices)
+
+    def cuda(self, *args: Any, **kwargs: Any) -> Any:
+        """The sequences on a GPU, of which this build has none."""
+        return self._with(self.data.cuda(*args, **kwargs))
+
+    def cpu(self, *args: Any, **kwargs: Any) -> Any:
+        """The sequences on the CPU."""
+        return self
+
+    def pin_memory(self) -> Any:
+        """The sequences themselves: there is no other memory."""
+        return self
+
+    def double(self) -> Any:
+        """The sequences as float64."""
+        return self._with(self.data.double())
+
+    def float(self) -> Any:
+        """The sequences as float32."""
+        return self._with(self.data.float())
+
+    def half(self) -> Any:
+        """The sequences as float16."""
+        return self._with(self.data.half())
+
+    def long(self) -> Any:
+        """The sequences as int64."""
+        return self._with(self.data.long())
+
+    def int(self) -> Any:
+        """The sequences as int32."""
+        return self._with(self.data.int())
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the data lies on a GPU."""
+        return bool(self.data.is_cuda)
+
+    def is_pinned(self) -> bool:
+        """Whether the data lies in pinned memory."""
+        return False
+
+
+def invert_permutation(permutation: Any) -> Any:
+    """The permutation that undoes another."""
+    if permutation is None:
+        return None
+    output = creation.empty_like(permutation)
+    output.scatter_(0, permutation, creation.arange(0, permutation.numel()))  # type: ignore[attr-defined]
+    return output
+
+
+def pack_padded_sequence(
+    input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
+) -> PackedSequence:
+    """Pack padded sequences of the given lengths."""
+    if not isinstance(lengths, Tensor):
+        lengths = creation.as_tensor(lengths, dtype=int64)
+    sorted_indices = None
+    if not enforce_sorted:
+        lengths, sorted_indices = F.sort(lengths, descending=True)
+        input = input.index_select(0 if batch_first else 1, sorted_indices)
+    counts = [int(length) for length in lengths._array.tolist()]
+    _check_lengths(counts, input, batch_first, enforce_sorted)
+    steps_first = input.transpose(0, 1) if batch_first else input
+    batch_sizes = [sum(1 for count in counts if count > step) for step in range(counts[0])]
+    data = F.cat([steps_first[step, :size] for step, size in enumerate(batch_sizes)], 0)
+    return PackedSequence(data, creation.tensor(batch_sizes, dtype=int64), sorted_indices, None)
+
+
+def _check_lengths(counts: list[int], input: Any, batch_first: bool, enforce_sorted: bool) -> None:
+    batch = input.size(0) if batch_first else input.size(1)
+    if not counts or batch == 0:
+        raise RuntimeError("Cannot pack empty tensors.")
+    if len(counts) != batch:
+        raise RuntimeError(
+            f"Expected `len(lengths)` to be equal to batch_size, but got {len(counts)} (batch_size={batch})"
+        )
+    if counts[-1] <= 0:
+        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
+    if enforce_sorted and any(later > earlier for earlier, later in zip(counts, counts[1:], strict=False)):
+        raise RuntimeError(
+            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
+            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do "
+            "not need ONNX exportability."
+        )
+
+
+def pad_packed_sequence(
+    sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
+) -> tuple[Any, Any]:
+    """The padded sequences and their lengths."""
+    batch_sizes = [int(size) for size in sequence.batch_sizes._array.tolist()]
+    max_length = len(batch_sizes)
+    if total_length is not None:
+        if total_length < max_length:
+            raise ValueError(
+                "Expected total_length to be at least the length of the longest sequence in input, but got "
+                f"total_length={total_length} and max sequence length being {max_length}"
+            )
+        max_length = total_length
+    data = sequence.data
+    batch = batch_sizes[0]
+    steps = []
+    start = 0
+    for size in batch_sizes:
+        part = data[start : start + size]
+        if size < batch:
+            part = F.cat([part, data.new_full((batch - size, *data.shape[1:]), padding_value)], 0)
+        steps.append(part)
+        start += size
+    steps += [data.new_full((batch, *data.shape[1:]), padding_value)] * (max_length - len(batch_sizes))
+    padded = F.stack(steps, 1 if batch_first else 0)
+    lengths = creation.tensor([sum(1 for size in batch_sizes if size > i) for i in range(batch)], dtype=int64)
+    if sequence.unsorted_indices is not None:
+        padded = padded.index_select(0 if batch_first else 1, sequence.unsorted_indices)
+        lengths = lengths[sequence.unsorted_indices]  # type: ignore[index]
+    return padded, lengths
+
+
+def pad_sequence(
+    sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+) -> Any:
+    """Stack sequences of different lengths, filled up with a value."""
+    if not isinstance(sequences, Iterable):
+        raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
+    if padding_side not in ("left", "right"):
+        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+    sequences = list(sequences)
+    if not sequences:
+        raise RuntimeError("received an empty list of sequences")
+    longest = max(sequence.size(0) for sequence in sequences)
+    padded = []
+    for sequence in sequences:
+        missing = longest - sequence.size(0)
+        if missing:
+            filling = sequence.new_full((missing, *sequence.shape[1:]), padding_value)
+            sequence = F.cat([sequence, filling] if padding_side == "right" else [filling, sequence], 0)
+        padded.append(sequence)
+    return F.stack(padded, 0 if batch_first else 1)
+
+
+def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Any]:
+    """Undo `pad_sequence`."""
+    if not batch_first:
+        padded_sequences = padded_sequences.transpose(0, 1)
+    return [sequence[: int(length)] for sequence, length in zip(padded_sequences, lengths, strict=True)]
+
+
+def pack_sequence(sequences: list[Any], enforce_sorted: bool = True) -> PackedSequence:
+    """Pack a list of sequences."""
+    lengths = creation.tensor([sequence.size(0) for sequence in sequences], dtype=int64)
+    return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
+
+
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Any]:
+    """Undo `pack_sequence`."""
+    padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(padded, lengths, batch_first=True)
+
+
