@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pullback.func.batching_rules.table import aligned, expanded, fold, ndim_of, rule, unfold_batch
+import pullback.generated as G
+from pullback.func.batching_rules.loop import quiet_loop
+from pullback.func.batching_rules.table import aligned, expanded, fold, rule, unfold_batch
 from pullback.func.vmap_level import VmapLevel
 from pullback.tensor.tensor import Tensor
 
@@ -44,18 +46,24 @@ def along_last(level: VmapLevel, function: Callable[..., Any], args: Arguments, 
     return among_samples(level, function, args, kwargs)
 
 
-@rule("attention_fused attention_allowed attention_bias")
+@rule("attention_fused")
 def attention(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
-    """Heads and samples are leading dimensions, and so are the examples."""
-    rank = max(ndim_of(a) for a in args if isinstance(a, Tensor))
-    masks = 3 if function.__name__ == "attention_fused" else 2
-    given = [_attended(level, a, rank, position == masks) for position, a in enumerate(args)]
-    return level.wrap(function(*given, **kwargs))
+    """Attention of (samples, heads, length, features): samples of all examples together are one batch."""
+    query, key, value, mask, *rest = args
+    whole = [fold(expanded(level, t)) for t in (query, key, value)]
+    results = function(*whole, _folded_mask(level, mask, query, key), *rest, **kwargs)
+    return level.wrap(tuple([unfold_batch(level, r) for r in results]))
 
 
-def _attended(level: VmapLevel, value: Any, rank: int, is_mask: bool) -> Any:
-    if not isinstance(value, Tensor):
-        return value
-    if is_mask:
-        return aligned(level, value, rank)
-    return aligned(level, level.wrap(expanded(level, value)), rank)
+def _folded_mask(level: VmapLevel, mask: Any, query: Any, key: Any) -> Any:
+    if mask is None or (not level.owns(mask) and mask._array.ndim <= 2):
+        return mask
+    samples, heads, length = query._array.shape[:3]
+    shape = (level.batch_size, samples, heads, length, key._array.shape[2])
+    return fold(G.expand(aligned(level, mask, 4) if level.owns(mask) else mask, shape))
+
+
+@rule("attention_allowed attention_bias")
+def attention_mask(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Masks of attention, which the rules of its gradient use."""
+    return quiet_loop(level, function, args, kwargs)
