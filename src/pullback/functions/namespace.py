@@ -27,6 +27,7 @@ FILES = {
     "extrema": "max min aminmax",
     "finite_differences": "diff trapezoid trapz cumulative_trapezoid gradient",
     "folding": "native_channel_shuffle",
+    "gamma_samples": "",
     "grid_sampling": "grid_sampler",
     "grids": "broadcast_shapes broadcast_tensors meshgrid cartesian_prod combinations hstack vstack row_stack dstack column_stack atleast_1d atleast_2d atleast_3d hsplit vsplit dsplit",
     "indexing": "getitem take_apart setitem select narrow",

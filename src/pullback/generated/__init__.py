@@ -472,6 +472,20 @@ _FAMILIES = {
         ChannelShuffleBackward0
         channel_shuffle_tangent
     """,
+    "gamma_gradients": """
+        standard_gamma
+        StandardGammaNode
+        standard_gamma_tangent
+        standard_gamma_grad
+        StandardGammaGradNode
+        standard_gamma_grad_tangent
+        sample_dirichlet
+        SampleDirichletNode
+        sample_dirichlet_tangent
+        dirichlet_grad
+        DirichletGradNode
+        dirichlet_grad_tangent
+    """,
     "grid_sampling": """
         grid_sampler_2d
         GridSampler2dNode

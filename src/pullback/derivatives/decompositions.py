@@ -1,0 +1,63 @@
+"""Rules of kernels/decompositions.py."""
+
+from __future__ import annotations
+
+from pullback.rules import F, Pullback, Tensor, general, non_differentiable, not_implemented, wrt
+
+
+@general(outputs=("L", "info"), differentiable=(True, False))
+def linalg_cholesky_ex(grad: Tensor, A: Tensor, upper: bool, *, L: Tensor) -> Pullback:
+    return wrt(A=F.cholesky_back(grad, L, upper))
+
+
+@general
+def cholesky(grad: Tensor, input: Tensor, upper: bool, *, result: Tensor) -> Pullback:
+    return wrt(input=F.cholesky_back(grad, result, upper))
+
+
+@general(outputs=("Q", "R"))
+def linalg_qr(grad_Q: Tensor, grad_R: Tensor, A: Tensor, mode: str, *, Q: Tensor, R: Tensor) -> Pullback:
+    return wrt(A=F.qr_back(grad_Q, grad_R, Q, R, mode))
+
+
+@general(outputs=("a", "tau"))
+def geqrf(grad_a: Tensor, grad_tau: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=not_implemented("geqrf"))
+
+
+@general(outputs=("U", "S", "Vh"))
+def linalg_svd(
+    grad_U: Tensor, grad_S: Tensor, grad_Vh: Tensor, A: Tensor, *, U: Tensor, S: Tensor, Vh: Tensor
+) -> Pullback:
+    return wrt(A=F.svd_back(grad_U, grad_S, grad_Vh, U, S, Vh))
+
+
+@general(outputs=("eigenvalues", "eigenvectors"))
+def linalg_eigh(
+    grad_eigenvalues: Tensor, grad_eigenvectors: Tensor, A: Tensor, *, eigenvalues: Tensor, eigenvectors: Tensor
+) -> Pullback:
+    return wrt(A=F.eigh_back(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors))
+
+
+@general(outputs=("eigenvalues", "eigenvectors"))
+def linalg_eig(
+    grad_eigenvalues: Tensor, grad_eigenvectors: Tensor, A: Tensor, *, eigenvalues: Tensor, eigenvectors: Tensor
+) -> Pullback:
+    back = F.eig_back(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors)
+    return wrt(A=F.to_dtype(back, A.dtype))
+
+
+@non_differentiable(out=False)
+def singular_values(A: Tensor) -> None: ...
+
+
+@non_differentiable(out=False)
+def hermitian_eigenvalues(A: Tensor, UPLO: str) -> None: ...
+
+
+@non_differentiable(out=False)
+def eigenvalues(A: Tensor) -> None: ...
+
+
+@non_differentiable(out=False)
+def identity_like(input: Tensor) -> None: ...

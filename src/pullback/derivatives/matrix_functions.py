@@ -1,0 +1,34 @@
+"""Rules of kernels/matrix_functions.py."""
+
+from __future__ import annotations
+
+from pullback.rules import F, Pullback, Tensor, general, non_differentiable, wrt
+
+
+@general
+def linalg_det(grad: Tensor, A: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(A=F.det_back(grad, A, result))
+
+
+@general(outputs=("sign", "logabsdet"))
+def linalg_slogdet(grad_sign: Tensor, grad_logabsdet: Tensor, A: Tensor, *, sign: Tensor) -> Pullback:
+    return wrt(A=F.slogdet_back(grad_sign, grad_logabsdet, A, sign))
+
+
+@general(outputs=("inverse", "info"), differentiable=(True, False))
+def linalg_inv_ex(grad: Tensor, A: Tensor, *, inverse: Tensor) -> Pullback:
+    return wrt(A=F.inverse_back(grad, inverse))
+
+
+@general
+def linalg_pinv(grad: Tensor, A: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(A=F.pinv_back(grad, A, result))
+
+
+@general
+def linalg_matrix_exp(grad: Tensor, A: Tensor) -> Pullback:
+    return wrt(A=F.matrix_exp_back(grad, A))
+
+
+@non_differentiable
+def linalg_matrix_rank(input: Tensor) -> None: ...

@@ -1,0 +1,190 @@
+"""Determinants, inverses, powers and ranks under PyTorch's names; those of torch.linalg have the prefix `linalg_`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pullback.generated as G
+from pullback.backend.dtype import is_float_or_complex
+from pullback.functions.matrix_products import matmul
+from pullback.graph.in_place import write_out
+from pullback.kernels.matrix_checks import _require_square
+from pullback.kernels.matrix_functions import check_inverse, check_logdet
+from pullback.tensor.return_types import named_results
+from pullback.tensor.tensor import Tensor, TensorBase
+
+
+def det(input: Tensor) -> Tensor:
+    """The determinant.
+
+    >>> import pullback
+    >>> pullback.det(pullback.tensor([[1., 2.], [3., 4.]]))
+    tensor(-2.)
+    """
+    return G.linalg_det(input)  # type: ignore[no-any-return]
+
+
+def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
+    """The sign of the determinant and the logarithm of its magnitude."""
+    return named_results("linalg_slogdet", G.linalg_slogdet, A, out=out)
+
+
+def slogdet(input: Tensor) -> Any:
+    """As `linalg.slogdet`."""
+    return named_results("slogdet", G.linalg_slogdet, input)
+
+
+def logdet(input: Tensor) -> Tensor:
+    """The logarithm of the determinant: nan if it is negative, -inf if it is zero."""
+    check_logdet(input._array)
+    sign, logarithm = G.linalg_slogdet(input)
+    if input._array.dtype.kind == "c":
+        return G.add(G.log(sign), logarithm)
+    return G.where(G.eq(sign, -1.0), math.nan, logarithm)
+
+
+def linalg_inv(A: Tensor, *, out: Any = None) -> Tensor:
+    """The inverse.
+
+    >>> import pullback
+    >>> pullback.linalg.inv(pullback.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
+    inverse, info = G.linalg_inv_ex(A)
+    check_inverse(info._array)
+    return inverse if out is None else write_out("linalg_inv", out, inverse)  # type: ignore[no-any-return]
+
+
+def inverse(input: Tensor, *, out: Any = None) -> Tensor:
+    """As `linalg.inv`."""
+    return linalg_inv(input, out=out)
+
+
+def linalg_inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
+    """As `inv`, with the position of the zero pivot of a singular matrix instead of an error."""
+    return named_results("linalg_inv_ex", G.linalg_inv_ex, A, check_errors=check_errors, out=out)
+
+
+def linalg_pinv(
+    A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
+) -> Tensor:
+    """The pseudoinverse.
+
+    >>> import pullback
+    >>> pullback.linalg.pinv(pullback.tensor([[2., 0.], [0., 0.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.0000]])
+    """
+    if isinstance(rcond, bool):
+        rcond, hermitian = None, rcond
+    relative = rtol if rcond is None else rcond
+    return G.linalg_pinv(A, _plain(atol), _plain(relative), hermitian, out=out)  # type: ignore[no-any-return]
+
+
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """As `linalg.pinv`, with another default."""
+    return linalg_pinv(input, rcond)
+
+
+def _plain(value: Any) -> Any:
+    return value._array if isinstance(value, TensorBase) else value
+
+
+def linalg_matrix_rank(
+    input: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None,
+    A: Any = None,
+) -> Tensor:  # fmt: skip
+    """The number of singular values that do not count as zero."""
+    input = input if A is None else A
+    if isinstance(tol, bool):
+        tol, hermitian = None, tol
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    return G.linalg_matrix_rank(input, _plain(atol), _plain(rtol), hermitian, out=out)  # type: ignore[no-any-return]
+
+
+def matrix_exp(input: Tensor) -> Tensor:
+    """The matrix exponential."""
+    return G.linalg_matrix_exp(input)  # type: ignore[no-any-return]
+
+
+def linalg_matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
+    """The product of n copies of A, or of its inverse.
+
+    >>> import pullback
+    >>> pullback.linalg.matrix_power(pullback.tensor([[1., 1.], [0., 1.]]), 5)
+    tensor([[1., 5.],
+            [0., 1.]])
+    """
+    if not isinstance(n, int):
+        raise TypeError(f"linalg_matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}")
+    _require_square("linalg.matrix_power", A._array)
+    result = _power(A, n)
+    return result if out is None else write_out("linalg_matrix_power", out, result)  # type: ignore[no-any-return]
+
+
+def matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
+    """As `linalg.matrix_power`."""
+    return linalg_matrix_power(input, n, out=out)
+
+
+def _power(A: Tensor, n: int) -> Tensor:
+    if n == 0:
+        return G.copy(A, G.identity_like(A))
+    if n < 0:
+        A, n = linalg_inv(A), -n
+        if n == 1:
+            return A
+    elif n == 1:
+        return G.clone(A)
+    result: Tensor | None = None
+    square = A
+    while True:
+        if n & 1:
+            result = square if result is None else matmul(result, square)
+        n >>= 1
+        if not n:
+            assert result is not None
+            return result
+        square = matmul(square, square)
+
+
+def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
+    """The powers 0 to N - 1 of each element, along a new last dimension.
+
+    >>> import pullback
+    >>> pullback.linalg.vander(pullback.tensor([2, 3]), N=3)
+    tensor([[1, 2, 4],
+            [1, 3, 9]])
+    """
+    shape = x._array.shape or (1,)
+    size = shape[-1] if N is None else N
+    if size <= 1:
+        raise RuntimeError("N must be greater than 1.")
+    promoted = x if is_float_or_complex(x._array.dtype) or x._array.dtype.kind in "iu" else G.to_dtype(x, "int64")
+    wide = G.expand(G.unsqueeze(promoted, promoted._array.ndim), (*promoted._array.shape, size - 1))
+    powers = G.cumprod(wide, -1)
+    ones = G.ones_in_shape_of(G.slice_view(powers, powers._array.ndim - 1, 0, 1, 1))
+    return G.cat([ones, powers], -1)  # type: ignore[no-any-return]
+
+
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """The powers of each element of a vector as columns, in descending order unless `increasing`."""
+    if x._array.ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    size = x._array.shape[0] if N is None else N
+    if size < 0:
+        raise RuntimeError("N must be non-negative.")
+    if size > 1:
+        result = linalg_vander(x, N=size)
+    else:
+        whole = G.expand(G.unsqueeze(x, 1), (x._array.shape[0], 1))
+        result = G.slice_view(G.ones_in_shape_of(whole), 1, 0, size, 1)
+    return result if increasing else G.flip(result, (1,))
+
+
+def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """A view of the diagonals of matrices."""
+    return G.diagonal(A, offset, dim1, dim2)  # type: ignore[no-any-return]

@@ -1,0 +1,125 @@
+"""Solvers of linear systems under PyTorch's names, of torch.linalg (with the prefix `linalg_`) and the older ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.generated as G
+from pullback.backend.dtype import promote_dtypes
+from pullback.graph.in_place import write_out
+from pullback.kernels.solvers import check_solution
+from pullback.tensor.return_types import named_results
+from pullback.tensor.tensor import Tensor
+
+
+def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor:
+    """X of AX = B, or of XA = B.
+
+    >>> import pullback
+    >>> pullback.linalg.solve(pullback.tensor([[2., 0.], [0., 4.]]), pullback.tensor([2., 2.]))
+    tensor([1.0000, 0.5000])
+    """
+    result, info = G.linalg_solve_ex(A, B, left=left)
+    check_solution(info._array)
+    return result if out is None else write_out("linalg_solve", out, result)  # type: ignore[no-any-return]
+
+
+def linalg_solve_ex(
+    A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None
+) -> Any:
+    """As `solve`, with the position of the zero pivot of a singular matrix instead of an error."""
+    return named_results(
+        "linalg_solve_ex", G.linalg_solve_ex, A, B, left=left, check_errors=check_errors, out=out
+    )
+
+
+def linalg_solve_triangular(
+    A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False, out: Any = None
+) -> Tensor:
+    """X of AX = B, or of XA = B, for a triangular A.
+
+    >>> import pullback
+    >>> A = pullback.tensor([[1., 1.], [0., 2.]])
+    >>> pullback.linalg.solve_triangular(A, pullback.tensor([[3.], [2.]]), upper=True)
+    tensor([[2.],
+            [1.]])
+    """
+    if A._array.dtype != B._array.dtype:
+        dtype = promote_dtypes(A._array.dtype, B._array.dtype)
+        A, B = G.to_dtype(A, dtype), G.to_dtype(B, dtype)
+    return G.linalg_solve_triangular(  # type: ignore[no-any-return]
+        A, B, upper=upper, left=left, unitriangular=unitriangular, out=out
+    )
+
+
+def triangular_solve(
+    input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None
+) -> Any:
+    """X of AX = b for a triangular A, or its adjoint."""
+    return named_results("triangular_solve", G.triangular_solve, input, A, upper, transpose, unitriangular, out=out)
+
+
+def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:
+    """The X of least norm for which AX is nearest to B.
+
+    >>> import pullback
+    >>> A = pullback.tensor([[1., 0.], [0., 2.], [0., 0.]])
+    >>> pullback.linalg.lstsq(A, pullback.ones(3, 1)).solution
+    tensor([[1.0000],
+            [0.5000]])
+    """
+    return named_results("linalg_lstsq", G.linalg_lstsq, A, B, rcond, driver=driver)
+
+
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
+    """X of AX = b from the LU factorization of A, under the older name."""
+    return G.linalg_lu_solve(LU_data, LU_pivots, b, out=out)  # type: ignore[no-any-return]
+
+
+def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> Tensor:
+    """X of tensordot(A, X) = B.
+
+    >>> import pullback
+    >>> pullback.linalg.tensorsolve(pullback.eye(6).reshape(2, 3, 6), pullback.ones(2, 3)).shape
+    pullback.Size([6])
+    """
+    ndim = A._array.ndim
+    moved = A
+    if dims is not None:
+        wrapped = [dim % ndim for dim in dims]
+        moved = G.permute(A, (*[d for d in range(ndim) if d not in wrapped], *wrapped))
+    shape, split = moved._array.shape, B._array.ndim
+    unknown, known = _product(shape[split:]), _product(shape[:split])
+    if unknown != known:
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but "
+            f"got {unknown} != {known}"
+        )
+    square = G.reshape(moved, (known, known))
+    result = G.reshape(linalg_solve(square, G.reshape(B, (known,))), tuple(shape[split:]))
+    return result if out is None else write_out("linalg_tensorsolve", out, result)  # type: ignore[no-any-return]
+
+
+def linalg_tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
+    """The inverse of the map that tensordot with A is."""
+    if ind <= 0:
+        raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
+    shape = A._array.shape
+    start, rest = shape[:ind], shape[ind:]
+    if _product(rest) != _product(start):
+        raise RuntimeError(
+            f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
+            f"{_product(rest)} != {_product(start)}"
+        )
+    from pullback.functions.matrix_functions import linalg_inv
+
+    square = G.reshape(A, (_product(start), _product(rest)))
+    result = G.reshape(linalg_inv(square), (*rest, *start))
+    return result if out is None else write_out("linalg_tensorinv", out, result)  # type: ignore[no-any-return]
+
+
+def _product(sizes: tuple[int, ...]) -> int:
+    result = 1
+    for size in sizes:
+        result *= size
+    return result

@@ -1,0 +1,222 @@
+"""Cholesky, QR, singular values and eigenvalues of (batches of) matrices."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pullback.backend.dtype import complex_of, real_of
+from pullback.errors import LinAlgError
+from pullback.kernels.matrix_checks import (
+    _as_info,
+    _raise_for_info,
+    _refuse_half,
+    _require_floating,
+    _require_matrix,
+    _require_square,
+)
+from pullback.typing import Array
+
+_NOT_POSITIVE = (
+    "The factorization could not be completed because the input is not positive-definite (the leading minor of order "
+    "{info} is not positive-definite)."
+)
+
+
+def linalg_cholesky_ex(A: Array, *, upper: bool = False, check_errors: bool = False) -> tuple[Array, Array]:
+    """L of A = L L^H (or its adjoint), and the order of the first minor that is not positive, 0 if all are."""
+    _require_square("linalg.cholesky", A)
+    _require_floating("linalg.cholesky", A)
+    L, info = _cholesky(A, upper)
+    if check_errors:
+        _raise_for_info("linalg.cholesky_ex", info, _NOT_POSITIVE)
+    return L, info
+
+
+def cholesky(input: Array, upper: bool = False) -> Array:
+    """As linalg.cholesky, under the older name."""
+    _require_square("cholesky", input)
+    L, info = _cholesky(input, upper)
+    _raise_for_info("cholesky", info, _NOT_POSITIVE)
+    return L
+
+
+def check_cholesky(info: Array) -> None:
+    """Raise if a factorization by linalg.cholesky failed."""
+    _raise_for_info("linalg.cholesky", info, _NOT_POSITIVE)
+
+
+def _cholesky(A: Array, upper: bool) -> tuple[Array, Array]:
+    _refuse_half(A, "cholesky_cpu")
+    # NumPy reads the lower triangle; the upper factor belongs to the upper triangle.
+    lower = A.swapaxes(-1, -2).conj() if upper else A
+    try:
+        L, info = np.linalg.cholesky(lower), np.zeros(A.shape[:-2], np.int32)
+    except np.linalg.LinAlgError:
+        L, info = _cholesky_by_columns(lower)
+    return (np.ascontiguousarray(L.swapaxes(-1, -2).conj()) if upper else L), info
+
+
+def _cholesky_by_columns(A: Array) -> tuple[Array, Array]:
+    """The factorization up to the first minor that is not positive, whose order is the second result."""
+    size = A.shape[-1]
+    L = np.tril(A).reshape(math.prod(A.shape[:-2]), size, size)
+    info = np.zeros(L.shape[0], np.int32)
+    for column in range(size):
+        row = L[:, column, :column]
+        square = L[:, column, column].real - np.sum((row * row.conj()).real, axis=-1)
+        info = np.where((info == 0) & ~(square > 0), column + 1, info)
+        going = info == 0
+        diagonal = np.sqrt(np.where(going, square, 1))
+        below = L[:, column + 1 :, column] - (L[:, column + 1 :, :column] @ row.conj()[:, :, None])[..., 0]
+        L[going, column, column] = diagonal[going]
+        L[going, column + 1 :, column] = (below / diagonal[:, None])[going]
+    return L.reshape(A.shape), _as_info(info, A.shape[:-2])
+
+
+def linalg_qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:
+    """Q with orthonormal columns and R upper triangular of A = QR; Q is empty in mode "r"."""
+    if mode not in ("reduced", "r", "complete"):
+        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or "
+                           "'complete'")  # fmt: skip
+    _require_matrix("linalg.qr", A)
+    _require_floating("linalg.qr", A)
+    _refuse_half(A, "geqrf_cpu")
+    if A.size == 0:
+        return _empty_qr(A, mode)
+    if mode == "r":
+        return np.zeros(0, A.dtype), np.linalg.qr(A, "r")
+    Q, R = np.linalg.qr(A, "reduced" if mode == "reduced" else "complete")
+    return Q, R
+
+
+def _empty_qr(A: Array, mode: str) -> tuple[Array, Array]:
+    batch, (rows, columns) = A.shape[:-2], A.shape[-2:]
+    width = min(rows, columns) if mode != "complete" else rows
+    R = np.zeros((*batch, width, columns), A.dtype)
+    if mode == "r":
+        return np.zeros(0, A.dtype), R
+    Q = np.zeros((*batch, rows, width), A.dtype)
+    index = np.arange(min(rows, width))
+    Q[..., index, index] = 1
+    return Q, R
+
+
+def geqrf(input: Array) -> tuple[Array, Array]:
+    """The QR decomposition as reflectors: R above the diagonal, the reflectors below it, and their factors."""
+    if input.ndim < 2:
+        raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
+    _refuse_half(input, "geqrf_cpu")
+    if input.size == 0:
+        return input.copy(), np.zeros((*input.shape[:-2], min(input.shape[-2:])), input.dtype)
+    reflectors, tau = np.linalg.qr(input, "raw")
+    return np.ascontiguousarray(reflectors.swapaxes(-1, -2)), tau
+
+
+def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Array, Array, Array]:
+    """U, S and Vh of A = U diag(S) Vh, the singular values in descending order."""
+    if driver is not None:
+        raise RuntimeError(
+            "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
+        )
+    _check_svd(A)
+    try:
+        U, S, Vh = np.linalg.svd(A, full_matrices)
+    except np.linalg.LinAlgError:
+        raise _svd_failed(A) from None
+    return U, S, Vh
+
+
+def singular_values(A: Array) -> Array:
+    """The singular values alone, in descending order."""
+    _check_svd(A)
+    try:
+        return np.linalg.svd(A, compute_uv=False)
+    except np.linalg.LinAlgError:
+        raise _svd_failed(A) from None
+
+
+def _check_svd(A: Array) -> None:
+    _require_matrix("linalg.svd", A)
+    _require_floating("linalg.svd", A)
+    _refuse_half(A, "linalg_svd_cpu")
+
+
+def _svd_failed(A: Array) -> LinAlgError:
+    finite = np.isfinite(A).all(axis=(-1, -2))
+    if np.all(finite):
+        return LinAlgError(
+            "linalg.svd: The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
+            "repeated singular values."
+        )
+    batch = "" if A.ndim == 2 else f"(Batch element {int(np.argmin(finite.reshape(-1)))}): "
+    return LinAlgError(
+        f"linalg.svd: {batch}The algorithm failed to converge because the input matrix contained non-finite values."
+    )
+
+
+def linalg_eigh(A: Array, UPLO: str = "L") -> tuple[Array, Array]:
+    """The eigenvalues, ascending, and the eigenvectors of Hermitian matrices, of which one triangle is read."""
+    _require_square("linalg.eigh", A)
+    if UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    _refuse_half(A, "linalg_eigh_cpu")
+    try:
+        L, V = np.linalg.eigh(A, UPLO.upper())
+    except np.linalg.LinAlgError:
+        return np.full(A.shape[:-1], np.nan, real_of(A.dtype)), np.full(A.shape, np.nan, A.dtype)
+    return L, V
+
+
+def hermitian_eigenvalues(A: Array, UPLO: str = "L") -> Array:
+    """The eigenvalues of Hermitian matrices alone, ascending."""
+    _require_square("linalg.eigh", A)
+    if UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    _refuse_half(A, "linalg_eigh_cpu")
+    try:
+        return np.linalg.eigvalsh(A, UPLO.upper())
+    except np.linalg.LinAlgError:
+        return np.full(A.shape[:-1], np.nan, real_of(A.dtype))
+
+
+def linalg_eig(A: Array) -> tuple[Array, Array]:
+    """The eigenvalues and the eigenvectors of square matrices, always complex."""
+    _check_eig("linalg.eig", A)
+    if not np.isfinite(A).all():
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+    L, V = np.linalg.eig(A)
+    wide = complex_of(A.dtype)
+    return L.astype(wide, copy=False), V.astype(wide, copy=False)
+
+
+def eigenvalues(A: Array) -> Array:
+    """The eigenvalues of square matrices alone, always complex."""
+    _check_eig("linalg.eigvals", A)
+    wide = complex_of(A.dtype)
+    if not np.isfinite(A).all():
+        return np.full(A.shape[:-1], np.nan, wide)
+    return np.linalg.eigvals(A).astype(wide, copy=False)
+
+
+def _check_eig(function: str, A: Array) -> None:
+    _require_square(function, A)
+    if A.dtype.kind in "biu":
+        from pullback.backend.dtype import scalar_type_name
+
+        raise RuntimeError(f"Unknown Complex ScalarType for {scalar_type_name(A.dtype)}")
+    _refuse_half(A, "linalg_eig_out_cpu")
+
+
+def depends_on_phase(diagonal: Array) -> bool:
+    """Whether the diagonal of V^H grad_V says that a loss depends on the phases of the vectors, which are arbitrary."""
+    if diagonal.dtype.kind != "c":
+        return False
+    return not np.allclose(diagonal.imag, 0, rtol=1e-2, atol=1e-2)
+
+
+def identity_like(input: Array) -> Array:
+    """The identity (of a wide or tall matrix: ones on the diagonal) in the shape and dtype of `input`."""
+    identity = np.eye(*input.shape[-2:], dtype=input.dtype)
+    return np.broadcast_to(identity, input.shape).copy()

@@ -1,0 +1,186 @@
+"""LU factorization with partial pivoting, by blocks of columns and for all matrices of a batch at once."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pullback.kernels.matrix_checks import (
+    _broadcast_batches,
+    _raise_for_info,
+    _refuse_half,
+    _require_fitting,
+    _require_same_dtype,
+    _require_square,
+)
+from pullback.kernels.triangular import _solve_left
+from pullback.typing import Array, Shape
+
+_BLOCK = 32
+
+
+def _factorize(A: Array) -> tuple[Array, Array, Array]:
+    """The factors in one matrix, the pivots counted from 1, and the first zero on the diagonal (0 if there is none)."""
+    batch, (rows, columns) = A.shape[:-2], A.shape[-2:]
+    count, length = math.prod(batch), min(rows, columns)
+    LU = np.array(A, order="C").reshape(count, rows, columns)
+    pivots = np.zeros((count, length), np.int32)
+    info = np.zeros(count, np.int32)
+    each = np.arange(count)
+    for start in range(0, length, _BLOCK):
+        stop = min(start + _BLOCK, length)
+        for column in range(start, stop):
+            candidates = LU[:, column:, column]
+            sizes = np.abs(candidates.real) + np.abs(candidates.imag) if LU.dtype.kind == "c" else np.abs(candidates)
+            pivot = column + np.argmax(sizes, axis=1)
+            pivots[:, column] = pivot + 1
+            former = LU[:, column, :].copy()
+            LU[:, column, :] = LU[each, pivot, :]
+            LU[each, pivot, :] = former
+            diagonal = LU[:, column, column]
+            info = np.where((info == 0) & (diagonal == 0), column + 1, info)
+            LU[:, column + 1 :, column] /= np.where(diagonal == 0, 1, diagonal)[:, None]
+            LU[:, column + 1 :, column + 1 : stop] -= (
+                LU[:, column + 1 :, column, None] * LU[:, column, None, column + 1 : stop]
+            )
+        if stop < columns:
+            corner, right = LU[:, start:stop, start:stop], LU[:, start:stop, stop:]
+            LU[:, start:stop, stop:] = _solve_left(corner, right, upper=False, unitriangular=True)
+            LU[:, stop:, stop:] -= LU[:, stop:, start:stop] @ LU[:, start:stop, stop:]
+    return LU.reshape(A.shape), pivots.reshape(*batch, length), info.astype(np.int32).reshape(batch)
+
+
+def _permutation(pivots: Array, rows: int) -> Array:
+    """For each row of PA the row of A that stands there, from the exchanges that pivots list."""
+    batch, length = pivots.shape[:-1], pivots.shape[-1]
+    flat = pivots.reshape(math.prod(batch), length).astype(np.int64) - 1
+    order = np.tile(np.arange(rows), (flat.shape[0], 1))
+    each = np.arange(flat.shape[0])
+    for row in range(length):
+        former = order[:, row].copy()
+        order[:, row] = order[each, flat[:, row]]
+        order[each, flat[:, row]] = former
+    return order.reshape(*batch, rows)
+
+
+def _check_lu(function: str, A: Array, pivot: bool) -> None:
+    if A.ndim < 2:
+        raise RuntimeError(f"{function}: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
+    if not pivot:
+        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
+    _refuse_half(A, "lu_cpu")
+
+
+def linalg_lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = False) -> tuple[Array, Array, Array]:
+    """L and U in one matrix, the pivots, and where the diagonal of U has its first zero."""
+    _check_lu("torch.lu_factor", A, pivot)
+    LU, pivots, info = _factorize(A)
+    if check_errors:
+        _raise_for_info("torch.linalg.lu_factor_ex", info, "U[{info},{info}] is zero and using it on lu_solve would "
+                        "result in a division by zero.")  # fmt: skip
+    return LU, pivots, info
+
+
+def linalg_lu(A: Array, *, pivot: bool = True) -> tuple[Array, Array, Array]:
+    """P, L and U of A = PLU."""
+    _check_lu("linalg.lu", A, pivot)
+    LU, pivots, _ = _factorize(A)
+    return lu_unpack(LU, pivots)
+
+
+def lu_unpack(
+    LU_data: Array, LU_pivots: Array, unpack_data: bool = True, unpack_pivots: bool = True
+) -> tuple[Array, Array, Array]:
+    """P, L and U from what lu_factor returns."""
+    if LU_data.ndim < 2:
+        raise RuntimeError(
+            f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {list(LU_data.shape)} instead"
+        )
+    if LU_pivots.dtype != np.int32:
+        raise RuntimeError(
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
+            "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor"
+        )
+    empty = np.zeros(0, LU_data.dtype)
+    P = _permutation_matrix(LU_pivots, LU_data.shape[-2], LU_data.dtype) if unpack_pivots else empty
+    if not unpack_data:
+        return P, empty, empty.copy()
+    return P, lower_factor(LU_data), upper_factor(LU_data)
+
+
+def _permutation_matrix(pivots: Array, rows: int, dtype: np.dtype[np.generic]) -> Array:
+    order = _permutation(pivots, rows)
+    return np.ascontiguousarray((order[..., None] == np.arange(rows)).swapaxes(-1, -2)).astype(dtype)
+
+
+def lower_factor(LU: Array) -> Array:
+    """L: what is below the diagonal, with ones on it."""
+    length = min(LU.shape[-2:])
+    L = np.tril(LU[..., :, :length], -1)
+    index = np.arange(length)
+    L[..., index, index] = 1
+    return L
+
+
+def upper_factor(LU: Array) -> Array:
+    """U: what is on and above the diagonal."""
+    return np.triu(LU[..., : min(LU.shape[-2:]), :])
+
+
+def permute_rows(input: Array, pivots: Array, inverse: bool) -> Array:
+    """The rows exchanged as pivots say: the transpose of P times `input`; P itself if `inverse`."""
+    rows = input.shape[-2]
+    order = _permutation(pivots, rows)
+    if inverse:
+        order = np.argsort(order, axis=-1)
+    batch = np.broadcast_shapes(order.shape[:-1], input.shape[:-2])
+    wide = np.broadcast_to(input, (*batch, *input.shape[-2:]))
+    return np.take_along_axis(wide, np.broadcast_to(order, (*batch, rows))[..., None], axis=-2)
+
+
+def linalg_lu_solve(LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: bool = False) -> Array:
+    """X of AX = B (or XA = B, or with A's adjoint) from the LU factorization of A."""
+    _check_lu_solve(LU, pivots, B, left)
+    if not left:
+        # XA = B is the adjoint of A^H X^H = B^H.
+        flipped = linalg_lu_solve(LU, pivots, B.swapaxes(-1, -2).conj(), left=True, adjoint=not adjoint)
+        return np.ascontiguousarray(flipped.swapaxes(-1, -2).conj())
+    if not adjoint:
+        lower = _solve_left(LU, permute_rows(B, pivots, False), upper=False, unitriangular=True)
+        return np.ascontiguousarray(_solve_left(LU, lower, upper=True, unitriangular=False))
+    flipped = LU.swapaxes(-1, -2).conj()
+    upper = _solve_left(flipped, B, upper=False, unitriangular=False)
+    return permute_rows(_solve_left(flipped, upper, upper=True, unitriangular=True), pivots, True)
+
+
+def _check_lu_solve(LU: Array, pivots: Array, B: Array, left: bool) -> None:
+    if pivots.dtype != np.int32:
+        raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
+    _require_square("linalg.lu_solve", LU, "LU")
+    _require_same_dtype("linalg.lu_solve", LU, B)
+    _require_fitting("linalg.lu_solve", LU, B, left=left)
+    if pivots.shape[-1] != LU.shape[-1]:
+        raise RuntimeError(
+            "linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix"
+        )
+    if pivots.shape[:-1] != LU.shape[:-2]:
+        raise RuntimeError(
+            f"linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+            f"{list(pivots.shape)} instead"
+        )
+    _broadcast_batches(LU, B)
+
+
+def scatter_lower(L: Array, shape: Shape) -> Array:
+    """The strict lower triangle of L in a matrix of `shape` that holds zeros elsewhere."""
+    packed = np.zeros(shape, L.dtype)
+    packed[..., :, : L.shape[-1]] = np.tril(L, -1)
+    return packed
+
+
+def scatter_upper(U: Array, shape: Shape) -> Array:
+    """The upper triangle of U in a matrix of `shape` that holds zeros elsewhere."""
+    packed = np.zeros(shape, U.dtype)
+    packed[..., : U.shape[-2], :] = np.triu(U)
+    return packed

@@ -1,0 +1,176 @@
+"""Systems of linear equations, by a general matrix, by its Cholesky factor, and in the least-squares sense."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pullback.backend.dtype import real_of, scalar_type_name
+from pullback.errors import LinAlgError
+from pullback.kernels.lu import _factorize
+from pullback.kernels.matrix_checks import (
+    _broadcast_batches,
+    _raise_for_info,
+    _refuse_half,
+    _require_fitting,
+    _require_floating,
+    _require_same_dtype,
+    _require_square,
+)
+from pullback.kernels.triangular import _solve_left
+from pullback.typing import Array, Shape
+
+
+def is_vector(A_shape: Shape, B_shape: Shape) -> bool:
+    """Whether the right-hand side is one vector per matrix: PyTorch decides it by the shapes alone."""
+    return len(B_shape) == 1 or (len(A_shape) - 1 == len(B_shape) and tuple(B_shape) == tuple(A_shape[:-1]))
+
+
+def linalg_solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = False) -> tuple[Array, Array]:
+    """X of AX = B (or XA = B), and the position of the zero on the diagonal of U if A is singular."""
+    _require_floating("linalg.solve", A)
+    _require_square("linalg.solve", A)
+    _require_same_dtype("linalg.solve", A, B)
+    vector = is_vector(A.shape, B.shape)
+    if vector and not left:
+        raise RuntimeError(
+            "linalg.solve: Incompatible shapes of A and B for the equation XA = B "
+            f"({A.shape[-2]}x{A.shape[-1]} and {B.shape[-1]}x1)"
+        )
+    _require_fitting("linalg.solve", A, B, left=left, columns=not vector)
+    _refuse_half(A, "linalg_solve_ex")
+    result, info = _solve(A, B[..., None] if vector else B, left)
+    if check_errors:
+        _raise_for_info("torch.linalg.solve_ex", info, "The solver failed because the input matrix is singular.")
+    return (result[..., 0] if vector else result), info
+
+
+def check_solution(info: Array) -> None:
+    """Raise if linalg.solve met a singular matrix."""
+    _raise_for_info("torch.linalg.solve", info, "The solver failed because the input matrix is singular.")
+
+
+def _solve(A: Array, B: Array, left: bool) -> tuple[Array, Array]:
+    if not left:
+        flipped, info = _solve(A.swapaxes(-1, -2), B.swapaxes(-1, -2), True)
+        return np.ascontiguousarray(flipped.swapaxes(-1, -2)), info
+    _broadcast_batches(A, B)
+    try:
+        return np.linalg.solve(A, B), np.zeros(A.shape[:-2], np.int32)
+    except np.linalg.LinAlgError:
+        info = np.asarray(_factorize(A)[2])
+        singular = (info != 0)[..., None, None]
+        result = np.linalg.solve(np.where(singular, np.eye(A.shape[-1], dtype=A.dtype), A), B)
+        return np.where(singular, np.array(np.nan, A.dtype), result), info
+
+
+def solve_adjoint(A: Array, B: Array, left: bool) -> Array:
+    """X of A^H X = B, or of X A^H = B: the gradient of a right-hand side."""
+    return linalg_solve_ex(A.swapaxes(-1, -2).conj(), B, left=left)[0]
+
+
+def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
+    """X of AX = `input` from the Cholesky factor of A."""
+    if input.ndim < 2:
+        raise RuntimeError(f"b should have at least 2 dimensions, but has {input.ndim} dimensions instead")
+    if L.ndim < 2:
+        raise RuntimeError(f"u should have at least 2 dimensions, but has {L.ndim} dimensions instead")
+    if L.shape[-1] != L.shape[-2]:
+        raise RuntimeError(
+            f"A must be batches of square matrices, but they are {L.shape[-2]} by {L.shape[-1]} matrices"
+        )
+    if L.shape[-1] != input.shape[-2]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-1]} by {L.shape[-1]} but each b "
+            f"matrix is {input.shape[-2]} by {input.shape[-1]}"
+        )
+    _refuse_half(L, "cholesky_solve_cpu")
+    _broadcast_batches(L, input)
+    flipped = L.swapaxes(-1, -2).conj()
+    lower, adjoint = (flipped, L) if upper else (L, flipped)
+    half = _solve_left(lower, input, upper=False, unitriangular=False)
+    return np.ascontiguousarray(_solve_left(adjoint, half, upper=True, unitriangular=False))
+
+
+def cholesky_inverse(input: Array, upper: bool = False) -> Array:
+    """The inverse of a matrix from its Cholesky factor."""
+    _require_square("cholesky_inverse", input)
+    _refuse_half(input, "cholesky_inverse_out_cpu")
+    if input.size == 0:
+        return input.copy()
+    zero = np.diagonal(input, axis1=-2, axis2=-1) == 0
+    _raise_for_info("cholesky_inverse", np.where(zero.any(-1), zero.argmax(-1) + 1, 0),
+                    "The diagonal element {info} is zero, the inversion could not be completed because the input matrix "
+                    "is singular.")  # fmt: skip
+    identity = np.broadcast_to(np.eye(input.shape[-1], dtype=input.dtype), input.shape)
+    return cholesky_solve(identity, input, upper)
+
+
+_DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
+
+
+def linalg_lstsq(
+    A: Array, B: Array, rcond: float | None = None, *, driver: str | None = None
+) -> tuple[Array, Array, Array, Array]:
+    """The X of least norm for which AX is nearest to B, the squared distances, the ranks and the singular values."""
+    _check_lstsq(A, B, driver)
+    vector = is_vector(A.shape, B.shape)
+    right = B[..., None] if vector else B
+    chosen = driver or "gelsy"
+    batch = _broadcast_batches(A, right)
+    U, S, Vh = _thin_svd(A)
+    cutoff = (max(A.shape[-2:]) * float(np.finfo(S.dtype).eps)) if rcond is None else rcond
+    largest = S.max(-1, keepdims=True) if S.shape[-1] else np.zeros((*S.shape[:-1], 1), S.dtype)
+    kept = S > cutoff * largest
+    inverted = np.where(kept, 1 / np.where(kept, S, 1), 0).astype(S.dtype)
+    rank = np.sum(kept, axis=-1, dtype=np.int64)
+    coefficients = inverted[..., None] * (U.swapaxes(-1, -2).conj() @ right)
+    solution = Vh.swapaxes(-1, -2).conj() @ coefficients
+    residuals = _residuals(A, right, solution, rank, chosen, batch)
+    return (
+        solution[..., 0] if vector else solution,
+        residuals,
+        np.zeros(0, np.int64) if chosen == "gels" else rank,
+        S if chosen in ("gelsd", "gelss") else np.zeros(0, S.dtype),
+    )
+
+
+def _thin_svd(A: Array) -> tuple[Array, Array, Array]:
+    try:
+        U, S, Vh = np.linalg.svd(A, full_matrices=False)
+    except np.linalg.LinAlgError as error:
+        raise LinAlgError(f"torch.linalg.lstsq: {error}") from None
+    return U, S, Vh
+
+
+def _residuals(A: Array, B: Array, X: Array, rank: Array, driver: str, batch: Shape) -> Array:
+    """Squared distances: only of overdetermined systems, and only if every matrix has full rank."""
+    rows, columns = A.shape[-2:]
+    if rows <= columns or (driver != "gels" and not np.all(rank == columns)):
+        return np.zeros(0, real_of(A.dtype))
+    distance = A @ X - B
+    return np.sum((distance * distance.conj()).real, axis=-2)  # type: ignore[no-any-return]
+
+
+def _check_lstsq(A: Array, B: Array, driver: str | None) -> None:
+    if A.dtype.kind not in "fc" or A.dtype.itemsize == 2:
+        raise RuntimeError("This function doesn't handle types other than float and double")
+    if A.ndim < 2:
+        raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")
+    if B.ndim < 1:
+        raise RuntimeError("torch.linalg.lstsq: other must have at least 1 dimension.")
+    if A.dtype != B.dtype:
+        raise RuntimeError(
+            "torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype "
+            f"{scalar_type_name(A.dtype)} and other's dtype {scalar_type_name(B.dtype)}"
+        )
+    difference = A.ndim - B.ndim
+    if not 0 <= difference <= 1:
+        raise RuntimeError(
+            "torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1"
+        )
+    vector = is_vector(A.shape, B.shape)
+    if A.shape[-2] != (B.shape[-1] if vector else B.shape[-2]):
+        side = "other.size(-1)" if vector else "other.size(-2)"
+        raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match {side}")
+    if driver is not None and driver not in _DRIVERS:
+        raise RuntimeError(f"torch.linalg.lstsq: parameter `driver` should be one of ({', '.join(_DRIVERS)})")

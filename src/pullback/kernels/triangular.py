@@ -1,0 +1,88 @@
+"""Triangular systems.
+
+LAPACK's general solver, which NumPy has, does no elimination on an upper triangular matrix: it is then the substitution.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pullback.kernels.matrix_checks import (
+    _broadcast_batches,
+    _refuse_half,
+    _require_fitting,
+    _require_matrix,
+    _require_square,
+)
+from pullback.typing import Array
+
+
+def _solve_upper(A: Array, B: Array) -> Array:
+    """X of AX = B for an upper triangular A, which must hold zeros below its diagonal."""
+    if np.all(np.diagonal(A, axis1=-2, axis2=-1) != 0):
+        return np.linalg.solve(A, B)
+    return _substitute_back(A, B)
+
+
+def _substitute_back(A: Array, B: Array) -> Array:
+    """Substitution row by row: a zero on the diagonal gives infinities, as in LAPACK's triangular solver."""
+    shape = (*_broadcast_batches(A, B), *B.shape[-2:])
+    X = np.array(np.broadcast_to(B, shape))
+    for row in range(A.shape[-1] - 1, -1, -1):
+        X[..., row, :] /= A[..., row, row, None]
+        X[..., :row, :] -= A[..., :row, row, None] * X[..., row, None, :]
+    return X
+
+
+def _solve_left(A: Array, B: Array, *, upper: bool, unitriangular: bool) -> Array:
+    triangle = np.triu(A) if upper else np.tril(A)
+    if unitriangular:
+        index = np.arange(A.shape[-1])
+        triangle[..., index, index] = 1
+    if upper:
+        return _solve_upper(triangle, B)
+    # Reversing rows and columns turns a lower triangular matrix into an upper one.
+    return _solve_upper(triangle[..., ::-1, ::-1], B[..., ::-1, :])[..., ::-1, :]
+
+
+def linalg_solve_triangular(
+    A: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Array:
+    """X of AX = B, or of XA = B, for a triangular A of which the other triangle is not read."""
+    _require_square("linalg.solve_triangular", A)
+    _require_matrix("linalg.solve_triangular", B, "B")
+    _require_fitting("linalg.solve_triangular", A, B, left=left)
+    _refuse_half(A, "triangular_solve_cpu")
+    _broadcast_batches(A, B)
+    if left:
+        return np.ascontiguousarray(_solve_left(A, B, upper=upper, unitriangular=unitriangular))
+    flipped = _solve_left(A.swapaxes(-1, -2), B.swapaxes(-1, -2), upper=not upper, unitriangular=unitriangular)
+    return np.ascontiguousarray(flipped.swapaxes(-1, -2))
+
+
+def triangular_solve(
+    input: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> tuple[Array, Array]:
+    """X of AX = b for a triangular A or its adjoint, and a copy of A."""
+    if input.ndim < 2:
+        raise RuntimeError(
+            f"torch.triangular_solve: Expected b to have at least 2 dimensions, but it has {input.ndim} dimensions instead"
+        )
+    if A.ndim < 2:
+        raise RuntimeError(
+            f"torch.triangular_solve: Expected A to have at least 2 dimensions, but it has {A.ndim} dimensions instead"
+        )
+    if A.shape[-1] != A.shape[-2]:
+        raise RuntimeError(
+            f"A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices"
+        )
+    if input.shape[-2] != A.shape[-1]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for triangular_solve: each A matrix is {A.shape[-1]} by {A.shape[-1]} but each b "
+            f"matrix is {input.shape[-2]} by {input.shape[-1]}"
+        )
+    batch = _broadcast_batches(A, input)
+    matrix = np.broadcast_to(A, (*batch, *A.shape[-2:]))
+    flipped = matrix.swapaxes(-1, -2).conj() if transpose else matrix
+    solution = _solve_left(flipped, input, upper=upper != transpose, unitriangular=unitriangular)
+    return np.ascontiguousarray(solution), matrix.copy()
