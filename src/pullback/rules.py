@@ -66,8 +66,8 @@ class _Kind:
     def __call__(self, rule: _Rule, /) -> _Rule: ...
     @overload
     def __call__(self, **options: Any) -> Callable[[_Rule], _Rule]: ...
-    def __call__(self, rule: Any = None, /, **options: Any) -> Any:
-        return rule if rule is not None else lambda later: later
+    def __call__(self, *rule: Any, **options: Any) -> Any:
+        return rule[0] if rule else lambda later: later
 
 
 elementwise = _Kind("Each result element depends on one element of each input. Forward mode: the sum of the lines.")

@@ -6,7 +6,7 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from pullback.modes.grad_mode import is_grad_enabled, restore_inference_mode, set_grad_mode, set_inference_mode
 from pullback.modes.switches import switches
@@ -37,7 +37,7 @@ class _ContextDecorator:
         raise NotImplementedError
 
     def __call__(self, function: _F) -> _F:
-        return decorate(self.clone, function)
+        return cast(_F, decorate(self.clone, function))
 
 
 def decorate(make: Callable[[], Any], function: Any) -> Any:
@@ -50,7 +50,7 @@ def decorate(make: Callable[[], Any], function: Any) -> Any:
             FutureWarning,
             stacklevel=3,
         )
-        function.__init__ = decorate(make, function.__init__)
+        setattr(function, "__init__", decorate(make, function.__init__))  # noqa: B010  # mypy: a method
         return function
     if inspect.isgeneratorfunction(function):
         return _decorate_generator(make, function)

@@ -61,7 +61,7 @@ def _index(self: Tensor) -> int:
 def _len(self: Tensor) -> int:
     if self._array.ndim == 0:
         raise TypeError("len() of a 0-d tensor")
-    return self._array.shape[0]
+    return int(self._array.shape[0])
 
 
 def _iter(self: Tensor) -> Iterator[Tensor]:

@@ -37,11 +37,11 @@ class DetachedVersion(VersionCounter):
         self._counter = counter
 
     @property
-    def value(self) -> float:
+    def value(self) -> Any:  # type: ignore[override]  # half a step beside every version
         return self._counter.value + 0.5
 
     @value.setter
-    def value(self, value: float) -> None:
+    def value(self, value: Any) -> None:
         self._counter.value = int(value - 0.5)
 
 
@@ -156,11 +156,11 @@ class Tensor(TensorBase):
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
-        return self._array.ndim
+        return int(self._array.ndim)
 
     def dim(self) -> int:
         """The number of dimensions."""
-        return self._array.ndim
+        return int(self._array.ndim)
 
     def size(self, dim: int | None = None) -> Any:
         """The sizes, or the size of one dimension."""
@@ -179,21 +179,21 @@ class Tensor(TensorBase):
 
     def numel(self) -> int:
         """The number of elements."""
-        return self._array.size
+        return int(self._array.size)
 
     nelement = numel
 
     def element_size(self) -> int:
         """Bytes per element."""
-        return self._array.itemsize
+        return int(self._array.itemsize)
 
     @property
     def itemsize(self) -> int:
-        return self._array.itemsize
+        return int(self._array.itemsize)
 
     @property
     def nbytes(self) -> int:
-        return self._array.nbytes
+        return int(self._array.nbytes)
 
     # Autograd state.
 
