@@ -96,6 +96,10 @@ _ELSEWHERE = {
         "is_autocast_cache_enabled set_autocast_cache_enabled clear_autocast_cache".split(),
         "pullback.amp.autocast_mode",
     ),
+    **dict.fromkeys(
+        "_standard_gamma _standard_gamma_grad _sample_dirichlet _dirichlet_grad".split(),
+        "pullback.functions.gamma_samples",
+    ),
 }
 
 
@@ -133,13 +137,15 @@ def _find_environment(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
+    from pkgutil import iter_modules  # only who lists the package pays for it
+
     return sorted(
         {
             *globals(),
-            *_MODULES,
+            *(module.name for module in iter_modules(__path__) if module.name in _MODULES),
             *_ELSEWHERE,
             *(n for n in _functions.public_names() if _functions.module_of(n)),
-            *vars(_creation),
+            *(n for n in vars(_creation) if not n.startswith("_")),
         }
     )
 
