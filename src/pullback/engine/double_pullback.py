@@ -7,8 +7,18 @@ from typing import Any
 
 from pullback.engine.engine import engine
 from pullback.graph.history import gradient_edge
+from pullback.graph.tangents import without_history
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.tensor.tensor import Tensor, new_tensor
+
+
+class _Passing:
+    """The owner of leaves that no one will ask for: pullback.func drops history that leads to such leaves only."""
+
+    open = False
+
+
+_PASSING = _Passing()
 
 
 def double_pullback(function: Callable[[list[Any]], Any], inputs: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -36,6 +46,8 @@ def double_pullback(function: Callable[[list[Any]], Any], inputs: Sequence[Any],
         found = iter(pushed)
         results = [next(found) if o._requires_grad else None for o in wanted]
         results = [_zeros_like(o) if r is None else r for o, r in zip(wanted, results, strict=True)]
+        if not former or not any(isinstance(t, Tensor) and t._requires_grad for t in (*flat, *flat_tangents)):
+            results = [without_history(r) for r in results]
         return tuple(results) if many else results[0]
     finally:
         set_grad_mode(former)
@@ -51,6 +63,7 @@ def _gradients(outputs: list[Any], cotangents: list[Any], inputs: list[Any]) -> 
 def _leaf(array: Any) -> Tensor:
     leaf = new_tensor(_zeros_array(array))
     leaf._requires_grad = True
+    leaf._transform = _PASSING  # type: ignore[attr-defined]  # see `_Passing`
     return leaf
 
 
@@ -58,8 +71,9 @@ def _recorded_leaf(tensor: Tensor) -> Any:
     """A non-leaf that requires grad: the recorded tensor itself, or an alias of an unrecorded one that is."""
     if tensor._requires_grad:
         return tensor.view_as(tensor)  # type: ignore[attr-defined]  # Tensor methods are attached at run time
-    alias = new_tensor(tensor._array)
+    alias = without_history(tensor)
     alias._requires_grad = True
+    alias._transform = _PASSING  # type: ignore[attr-defined]  # see `_Passing`
     return alias
 
 

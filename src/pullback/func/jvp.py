@@ -9,9 +9,9 @@ import pullback.generated as G
 from pullback.creation import zeros_like
 from pullback.func.arguments import flat_tensors, split_aux
 from pullback.func.batched_tensor import innermost_physical, levels_of_batch
-from pullback.func.transform_level import above_levels, below_levels, release, without_history
+from pullback.func.transform_level import above_levels, below_levels, release
 from pullback.func.vmap_level import active_levels
-from pullback.graph.tangents import set_tangent, tangent_at, without_tangents
+from pullback.graph.tangents import set_tangent, tangent_at, without_history, without_tangents
 from pullback.modes.dual_level import close_dual_level, open_dual_level
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.switches import set_switch, switches

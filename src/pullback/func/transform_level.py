@@ -20,10 +20,10 @@ from pullback.func.batched_tensor import BatchedTensor, innermost_physical, leve
 from pullback.func.vmap_level import VmapLevel, active_levels
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.history import gradient_edge
-from pullback.graph.tangents import levels_of, set_tangent, tangent_at
+from pullback.graph.tangents import without_history
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.saved_tensor_hooks import current_hooks
-from pullback.modes.switches import process, set_switch, switches
+from pullback.modes.switches import set_switch, switches
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.utils._pytree import tree_map
 
@@ -82,17 +82,6 @@ def track(value: Any, transform: Transform) -> Any:
         alias._requires_grad = True
         alias._transform = transform
     return above_levels(alias, levels)
-
-
-def without_history(tensor: Any) -> Any:
-    """An alias with the tensor's tangents but without its place in the graph."""
-    alias = new_tensor(tensor._array)
-    alias._counter = tensor._counter
-    if process.changed:
-        for level in levels_of(tensor):
-            tangent = tangent_at(tensor, level)
-            set_tangent(alias, level, tangent)
-    return alias
 
 
 def leads_outside(tensor: Any, transform: Transform | None) -> bool:

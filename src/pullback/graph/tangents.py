@@ -74,6 +74,15 @@ def without_tangents(value: Any, level: int) -> Any:
     return alias
 
 
+def without_history(tensor: Tensor) -> Tensor:
+    """An alias with the tangents of `tensor` but without its place in the graph."""
+    alias = new_tensor(tensor._array)
+    alias._counter = tensor._counter
+    for level in levels_of(tensor):
+        set_tangent(alias, level, tangent_at(tensor, level))
+    return alias
+
+
 def carry_tangents(
     results: Any, tangent_function: Callable[..., Any], arguments: Sequence[Any], inputs: Sequence[Any]
 ) -> None:

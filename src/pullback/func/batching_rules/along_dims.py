@@ -92,6 +92,12 @@ def prod_all(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ..
     return level.wrap(G.prod(flat, 1, False) if dtype is None else G.prod(flat, 1, False, dtype=dtype))
 
 
+@rule("median_all nanmedian_all shares_or_nans")
+def example_by_example(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Equal elements share the gradient: this is left to the operation itself."""
+    return quiet_loop(level, function, args, kwargs)
+
+
 @rule("sum_where")
 def sum_where(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The sum of the elements of every example where its mask is true."""

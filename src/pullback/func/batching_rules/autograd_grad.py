@@ -9,8 +9,9 @@ from pullback.autograd.differentiation import _finish, make_grads
 from pullback.creation import zeros_like
 from pullback.errors import NoGradientError
 from pullback.func.batching_rules.table import rule
-from pullback.func.transform_level import pull_back, without_history
+from pullback.func.transform_level import pull_back
 from pullback.func.vmap_level import VmapLevel
+from pullback.graph.tangents import without_history
 from pullback.tensor.tensor import Tensor
 
 

@@ -22,7 +22,7 @@ Options = dict[str, Any]
     "max_unpool2d max_unpool3d resample resample_back upsample_bicubic2d upsample_bicubic2d_aa upsample_bilinear2d "
     "upsample_bilinear2d_aa upsample_lanczos2d_aa upsample_linear1d upsample_nearest1d upsample_nearest2d upsample_nearest3d "
     "upsample_nearest_exact1d upsample_nearest_exact2d upsample_nearest_exact3d upsample_trilinear3d pixel_shuffle "
-    "pixel_unshuffle"
+    "pixel_unshuffle cdist_forward euclidean_dist"
 )
 def more_leading(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """The operation does not look at leading dimensions: the examples are one more."""
@@ -30,7 +30,7 @@ def more_leading(level: VmapLevel, function: Callable[..., Any], args: Arguments
     return level.wrap(function(*given, **{k: expanded(level, v) for k, v in kwargs.items()}))
 
 
-@rule("channel_shuffle im2col col2im grid_sampler_2d grid_sampler_3d take_points")
+@rule("channel_shuffle im2col col2im grid_sampler_2d grid_sampler_3d take_points fractional_max_pool2d fractional_max_pool3d")
 def among_samples(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """The first dimension counts samples: those of all examples together are one batch."""
     folded = [fold(expanded(level, a)) if isinstance(a, Tensor) else a for a in args]
@@ -38,6 +38,20 @@ def among_samples(level: VmapLevel, function: Callable[..., Any], args: Argument
     if isinstance(result, tuple):
         return level.wrap(tuple([unfold_batch(level, r) for r in result]))
     return level.wrap(unfold_batch(level, result))
+
+
+@rule("put_points")
+def put_points(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Values put back at positions of images."""
+    return among_samples(level, function, args, kwargs)
+
+
+@rule("affine_grid_generator affine_grid_back")
+def affine_grid(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Grids of coordinates, or their gradient; the size counts the samples too."""
+    input, size, *rest = args
+    whole = (size[0] * level.batch_size, *size[1:])
+    return level.wrap(unfold_batch(level, function(fold(input._physical), whole, *rest, **kwargs)))
 
 
 @rule("grid_points grid_slopes point_positions")

@@ -83,7 +83,7 @@ def masked_fill_tensor(level: VmapLevel, function: Callable[..., Any], args: Arg
     return level.again(composed, *args)
 
 
-@rule("expand_index positive_index")
+@rule("expand_index positive_index embedding_back embedding_take put_rows put shift")
 def prepare_index(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """Positions in the form that formulas want."""
     return quiet_loop(level, function, args, kwargs)
