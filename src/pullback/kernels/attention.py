@@ -30,8 +30,9 @@ def attention_fused(
         scores -= top
         np.exp(scores, out=scores)
         total = scores.sum(-1, keepdims=True)
+        total[total == 0] = 1  # no key is seen: the result is zero
         np.matmul(scores, v[part], out=result[part])
-        result[part] /= np.where(total == 0, 1, total)
+        result[part] /= total
         normalizer[part] = (np.log(total) + top)[..., 0]
     shape = (batch, heads, length)
     return result.reshape(*shape, value.shape[-1]).astype(query.dtype, copy=False), normalizer.reshape(shape)
@@ -78,7 +79,7 @@ def attention_back(
     for start in range(0, len(q), step):
         part = slice(start, start + step)
         weights = _scores(q[part], k[part], None if mask is None else mask[part], is_causal, scale)
-        weights -= np.where(np.isneginf(normalizer[part]), 0, normalizer[part])
+        weights -= normalizer[part]
         np.exp(weights, out=weights)
         np.matmul(weights.transpose(0, 2, 1), g[part], out=to_value[part])
         scores = np.matmul(g[part], v[part].transpose(0, 2, 1))

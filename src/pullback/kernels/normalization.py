@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
 from pullback.kernels.accumulation import require_floating, widened
-from pullback.typing import Array, Shape
+from pullback.typing import Array, DType, Shape
 
 # Elements of rows that are treated together, which bounds temporary memory; smaller parts are not faster (measured).
 _CHUNK = 2**20
@@ -53,11 +54,13 @@ def _normalize_rows(
 
 
 def _row_means(rows: Array) -> Array:
-    # A product with a vector of ones is one BLAS call; a sum over a short axis costs NumPy twice that.
-    count = rows.shape[1]
-    return (
-        (rows @ np.full((count, 1), 1 / max(count, 1), rows.dtype)) if count else np.zeros((len(rows), 1), rows.dtype)
-    )
+    # A product with a vector is one BLAS call; a sum over a short axis costs NumPy twice that.
+    return rows @ _mean_vector(rows.shape[1], rows.dtype)
+
+
+@lru_cache(maxsize=64)
+def _mean_vector(count: int, dtype: DType) -> Array:
+    return np.full((count, 1), 1 / max(count, 1), dtype)
 
 
 def layer_norm_back(

@@ -6,6 +6,7 @@ Windows are visited offset by offset (a few passes over whole arrays), never one
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -44,12 +45,11 @@ def _max_pool(
     input: Array, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, ceil_mode: bool
 ) -> tuple[Array, Array]:
     dims = len(kernel)
-    sizes = input.shape[-dims:]
-    counts = pooled_sizes(sizes, kernel, stride, padding, dilation, ceil_mode)
+    counts, first, offsets, starts = _geometry(input.shape[-dims:], kernel, stride, padding, dilation, ceil_mode)
     padded = _pad_for(input, counts, kernel, stride, padding, dilation, _lowest(input))
     best: Array = np.full((*input.shape[:-dims], *counts), _lowest(input), input.dtype)
     winner = np.empty(best.shape, np.int8 if math.prod(kernel) < 2**7 else np.int32)
-    winner[...] = _first_offsets(counts, kernel, stride, padding, dilation)
+    winner[...] = first
     has_nan = input.dtype.kind not in "iub" and bool(np.isnan(np.min(input, initial=0)))
     for number, (_, places) in enumerate(offset_slices(kernel, stride, dilation, counts)):
         candidate = np.ascontiguousarray(padded[(..., *places)])
@@ -59,7 +59,17 @@ def _max_pool(
         np.maximum(best, candidate, out=best)
         # Numbers grow, so the last winner has the largest: no branch for each element.
         np.maximum(winner, larger.astype(winner.dtype) * winner.dtype.type(number), out=winner)
-    return best, _plane_positions(winner, sizes, counts, kernel, stride, padding, dilation)
+    return best, np.take(offsets, winner) + starts
+
+
+@lru_cache(maxsize=256)
+def _geometry(
+    sizes: Shape, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, ceil_mode: bool
+) -> tuple[Shape, Array, Array, Array]:
+    """Counts of windows, each one's first offset that is not padding, and positions of offsets and beginnings."""
+    counts = pooled_sizes(sizes, kernel, stride, padding, dilation, ceil_mode)
+    first = _first_offsets(counts, kernel, stride, padding, dilation)
+    return (counts, first, *_plane_positions(sizes, counts, kernel, stride, padding, dilation))
 
 
 def _lowest(input: Array) -> float:
@@ -92,9 +102,9 @@ def _first_offsets(counts: Shape, kernel: Shape, stride: Shape, padding: Shape, 
 
 
 def _plane_positions(
-    winner: Array, sizes: Shape, counts: Shape, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape
-) -> Array:
-    """Numbers of offsets within windows as flat positions within the unpadded plane."""
+    sizes: Shape, counts: Shape, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape
+) -> tuple[Array, Array]:
+    """Flat positions in the unpadded plane of the offsets in a window, and of the windows' beginnings."""
     dims = len(kernel)
     steps = [math.prod(sizes[axis + 1 :]) for axis in range(dims)]
     offsets: Array = np.zeros((), np.int64)
@@ -103,7 +113,7 @@ def _plane_positions(
         tail = (1,) * (dims - 1 - axis)
         offsets = offsets + (np.arange(kernel[axis]) * dilation[axis] * steps[axis]).reshape(-1, *tail)
         starts = starts + ((np.arange(counts[axis]) * stride[axis] - padding[axis]) * steps[axis]).reshape(-1, *tail)
-    return np.take(offsets.reshape(-1), winner) + starts
+    return offsets.reshape(-1), starts
 
 
 def put_in_planes(input: Array, indices: Array, sizes: Shape) -> Array:
@@ -177,6 +187,7 @@ def _sum_along(array: Array, axis: int, kernel: int, stride: int, count: int) ->
     return total
 
 
+@lru_cache(maxsize=256)
 def _divisors(
     sizes: Shape, counts: Shape, kernel: Shape, stride: Shape, padding: Shape, count_include_pad: bool,
     divisor_override: int | None,

@@ -8,11 +8,11 @@ from typing import Any
 import pullback.generated as G
 from pullback import functions
 from pullback.backend.dtype import scalar_type_name
-from pullback.graph.tangents import tangents_flow
 from pullback.backend.logical_array import has_values
+from pullback.graph.tangents import tangents_flow
 from pullback.modes.grad_mode import is_grad_enabled
 from pullback.nn.functional.dropouts import dropout
-from pullback.tensor.tensor import Tensor, new_tensor
+from pullback.tensor.tensor import Tensor
 
 _WORDS = {"Float": "float", "Double": "double", "Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}
 
