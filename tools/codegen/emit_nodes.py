@@ -47,12 +47,15 @@ def emit_node(operation: Operation, library: Library) -> tuple[list[str], set[tu
         out += [*body, ""]
     for on_arrays in (True, False):
         out += _emit_apply(operation, saved, library, imports, on_arrays=on_arrays)
+    if "::" in rule.node_name:
+        out += ["    def name(self) -> str:", f'        return "{rule.node_name}"', ""]
     if saved.tensors():
         out += ["    def release_saved_tensors(self) -> None:", "        self.released = True"]
         out += [f"        self.saved_{name} = None" for name in saved.tensors()]
         out.append("")
     if rule.class_name != rule.node_name:
-        out += ["", f'{rule.class_name}.__name__ = {rule.class_name}.__qualname__ = "{rule.node_name}"', ""]
+        short = rule.node_name.rpartition("::")[2]
+        out += ["", f'{rule.class_name}.__name__ = {rule.class_name}.__qualname__ = "{short}"', ""]
     return out, imports
 
 

@@ -15,6 +15,7 @@ from pullback.backend.array_module import cast_array, has_internal_overlap, is_a
 from pullback.backend.dtype import int64, type_name
 from pullback.backend.logical_array import batched_mask, has_values
 from pullback.creation import tensor as tensor_of
+from pullback.functions.plain_writes import writes_plainly
 from pullback.graph.history import bump_version
 from pullback.graph.views import make_view
 from pullback.kernels.creation import checked_fill
@@ -244,10 +245,10 @@ def _positions(item: Tensor, input: Tensor, dim: int) -> list[Tensor]:
 
 def setitem(input: Tensor, index: Any, value: Any) -> None:
     """Write `value`, broadcast and converted, to the part of `input` that `index` describes."""
-    if not process.changed and not input._requires_grad and _is_plain(index) and _written_plainly(input, index, value):
+    if writes_plainly(input) and _is_plain(index) and _written_plainly(input, index, value):
         return
     given = _as_value(input, value)
-    if not process.changed and not input._requires_grad and not given._requires_grad:
+    if writes_plainly(input, given):
         _write_unrecorded(input, index, given._array)
         return
     if isinstance(index, TensorBase) and index._array.dtype.kind == "b" and not has_values(index._array):
@@ -281,7 +282,7 @@ def _written_plainly(input: Tensor, index: Any, value: Any) -> bool:
     if kind is float or kind is int:
         if array.dtype.kind != "f" or array.itemsize < 4 or not -_LARGEST < value < _LARGEST:
             return False
-    elif not isinstance(value, TensorBase) or value._requires_grad or value._array.dtype != array.dtype:
+    elif not isinstance(value, Tensor) or not writes_plainly(input, value) or value._array.dtype != array.dtype:
         return False
     else:
         value = value._array

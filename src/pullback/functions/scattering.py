@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.functions.plain_writes import writes_plainly
 from pullback.graph.history import bump_version
 from pullback.graph.in_place import in_place, write_out
 from pullback.kernels.creation import checked_number
-from pullback.modes.switches import process
 from pullback.tensor.tensor import Tensor, TensorBase
 
 
@@ -31,7 +31,7 @@ def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 def fill_(input: Tensor, value: Any) -> Tensor:
     """Overwrite every element with one value."""
-    if not process.changed and not input._requires_grad and not isinstance(value, TensorBase):
+    if not isinstance(value, TensorBase) and writes_plainly(input):
         input._array[...] = checked_number(value, input._array.dtype)
         bump_version(input)
         return input
@@ -45,7 +45,7 @@ def fill(input: Tensor, value: Any) -> Tensor:
 
 def zero_(input: Tensor) -> Tensor:
     """Overwrite every element with zero."""
-    if not process.changed and not input._requires_grad:
+    if writes_plainly(input):
         input._array[...] = 0
         bump_version(input)
         return input

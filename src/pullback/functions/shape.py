@@ -9,12 +9,12 @@ from pullback.backend.array_module import cast_array, has_internal_overlap
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import is_float_or_complex
 from pullback.errors import dim_out_of_range
+from pullback.functions.plain_writes import writes_plainly
 from pullback.graph.history import bump_version
 from pullback.graph.in_place import in_place
 from pullback.kernels.broadcasting import is_expandable_to
 from pullback.kernels.shape import infer_shape, view_dtype
 from pullback.modes.interception import interceptable
-from pullback.modes.switches import process
 from pullback.tensor.arguments import as_int
 from pullback.tensor.tensor import Tensor, wrap_dim
 
@@ -310,7 +310,7 @@ def copy_(input: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         return input
     _check_expandable(src._array.shape, input._array.shape)
     target = input._array
-    if not process.changed and not input._requires_grad and not src._requires_grad and not has_internal_overlap(target):
+    if writes_plainly(input, src) and not has_internal_overlap(target):
         target[...] = cast_array(src._array, target.dtype)
         bump_version(input)
         return input

@@ -1480,6 +1480,7 @@ _FORMULAS = {
     "sum_over_channels": "convolutions",
     "adjoint_of": "decompositions",
     "diagonal_of": "decompositions",
+    "diagonal_matrix": "decompositions",
     "as_row": "decompositions",
     "as_column": "decompositions",
     "columns_of": "decompositions",

@@ -173,6 +173,11 @@ def diagonal_of(matrix: Any) -> Any:
     return F.diagonal(matrix, 0, matrix.ndim - 2, matrix.ndim - 1)
 
 
+def diagonal_matrix(vector: Any) -> Any:
+    """Matrices with vectors on their diagonals."""
+    return F.diag_embed(vector, 0, vector.ndim - 1, vector.ndim)
+
+
 def as_row(vector: Any) -> Any:
     """Vectors as matrices of one row."""
     return F.unsqueeze(vector, vector.ndim - 1)
@@ -200,7 +205,7 @@ def is_absent(grad: Any) -> bool:
 
 def off_diagonal_quotient(matrix: Any, differences: Any) -> Any:
     """The quotient off the diagonal, on which both are zero, and zero on it."""
-    without = matrix - F.diag_embed(diagonal_of(matrix))
+    without = matrix - diagonal_matrix(diagonal_of(matrix))
     return without / (differences + F.identity_like(matrix))
 
 
@@ -247,7 +252,7 @@ def tall_qr_back(grad_Q: Any, grad_R: Any, Q: Any, R: Any) -> Any:
     """(grad_Q + Q s(triu(M))) R^-H with M = grad_R R^H - Q^H grad_Q; s mirrors the triangle, its diagonal made real."""
     product = F.matmul(grad_R, adjoint_of(R)) - F.matmul(adjoint_of(Q), grad_Q)
     triangle = F.triu(product)
-    mirrored = triangle + adjoint_of(triangle) - F.diag_embed(F.real_part(diagonal_of(product)))
+    mirrored = triangle + adjoint_of(triangle) - diagonal_matrix(F.real_part(diagonal_of(product)))
     return F.linalg_solve_triangular(adjoint_of(R), grad_Q + F.matmul(Q, mirrored), upper=False, left=False)
 
 
@@ -266,7 +271,7 @@ def svd_back(grad_U: Any, grad_S: Any, grad_Vh: Any, U: Any, S: Any, Vh: Any) ->
     differences = as_row(square) - as_column(square)
     left = off_diagonal_quotient(to_U, differences) * as_row(S)
     inner = left + off_diagonal_quotient(to_V, differences) * as_column(S)
-    inner = inner + F.diag_embed(diagonal_of(to_U) / (S * 2) + grad_S)
+    inner = inner + diagonal_matrix(diagonal_of(to_U) / (S * 2) + grad_S)
     result = F.matmul(F.matmul(U, inner), Vh)
     if rows > length:
         outside = grad_U - F.matmul(U, F.matmul(adjoint_of(U), grad_U))
@@ -283,7 +288,7 @@ def eigh_back(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any) ->
         return F.matmul(vectors * as_row(grad_values), adjoint_of(vectors))
     product = F.matmul(adjoint_of(vectors), grad_vectors)
     check_phase(diagonal_of(product), "linalg_eigh_backward: The eigenvectors")
-    inner = off_diagonal_quotient(product, as_row(values) - as_column(values)) + F.diag_embed(grad_values)
+    inner = off_diagonal_quotient(product, as_row(values) - as_column(values)) + diagonal_matrix(grad_values)
     return F.matmul(F.matmul(vectors, inner), adjoint_of(vectors))
 
 
@@ -300,7 +305,7 @@ def eig_back(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any) -> 
     check_phase(diagonal, "linalg_eig_backward: The eigenvectors")
     product = product - F.matmul(flipped, vectors) * as_row(F.real_part(diagonal))
     differences = F.conj(as_row(values) - as_column(values))
-    inner = off_diagonal_quotient(product, differences) + F.diag_embed(grad_values)
+    inner = off_diagonal_quotient(product, differences) + diagonal_matrix(grad_values)
     return F.linalg_solve_ex(flipped, F.matmul(inner, flipped))[0]
 
 
@@ -668,8 +673,8 @@ def reflectors_back(grad: Any, input: Any, tau: Any, other: Any, transpose: bool
     gradient seen from behind it, grad_v = -conj(t) G S^H v - t S G^H v and grad_t = -v^H G S^H v.
     """
     count = tau.shape[-1]
-    if count == 0:
-        return (F.zeros_in_shape_of(input), F.zeros_in_shape_of(tau))
+    if count == 0 or 0 in input.shape:
+        return (None, None)
     vectors = F.reflector_vectors(input, count)
     factors = F.conj(tau) if transpose else tau
     columns = [F.columns_of(vectors, i, i + 1) for i in range(count)]

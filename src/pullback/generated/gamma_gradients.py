@@ -139,9 +139,9 @@ class StandardGammaGradNode(Node):
         grad_of_input = None
         grad_of_output = None
         if edges[0] is not None:
-            raise derivative_not_implemented("_standard_gamma_grad: input")
+            raise derivative_not_implemented("_standard_gamma_grad")
         if edges[1] is not None:
-            raise derivative_not_implemented("_standard_gamma_grad: output")
+            raise derivative_not_implemented("_standard_gamma_grad")
         return (
             grad_of_input,
             grad_of_output,
@@ -153,9 +153,9 @@ class StandardGammaGradNode(Node):
         grad_of_input = None
         grad_of_output = None
         if edges[0] is not None:
-            raise derivative_not_implemented("_standard_gamma_grad: input")
+            raise derivative_not_implemented("_standard_gamma_grad")
         if edges[1] is not None:
-            raise derivative_not_implemented("_standard_gamma_grad: output")
+            raise derivative_not_implemented("_standard_gamma_grad")
         return (
             grad_of_input,
             grad_of_output,

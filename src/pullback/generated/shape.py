@@ -411,8 +411,11 @@ class CopyNode(Node):
             grad_of_src,
         )
 
+    def name(self) -> str:
+        return "torch::autograd::CopyBackwards"
 
-CopyNode.__name__ = CopyNode.__qualname__ = "torch::autograd::CopyBackwards"
+
+CopyNode.__name__ = CopyNode.__qualname__ = "CopyBackwards"
 
 
 def copy(input: Tensor, src: Tensor) -> Tensor:

@@ -37,10 +37,10 @@ def make_view(
     view._counter = counter
     extra = source._extra
     base = source
+    if extra is not None and extra.inference:
+        view._become_inference()
+        return
     if process.changed:
-        if source.is_inference():
-            view._become_inference()
-            return
         creation = INFERENCE if switches.inference_mode else creation if switches.records else NO_GRAD
     if extra is not None and extra.view is not None:
         info = extra.view

@@ -1,0 +1,22 @@
+"""When a tensor's memory may be written to directly: nothing records, intercepts or carries a tangent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.modes.interception import overrides
+from pullback.modes.switches import process, switches
+from pullback.tensor.tensor import Tensor
+
+
+def writes_plainly(target: Tensor, source: Any = None) -> bool:
+    """Whether an in-place operation on `target`, reading `source`, leaves no trace but new values and a version."""
+    extra = target._extra
+    if extra is not None and (extra.inference or extra.tangents):
+        return False
+    requires_grad = target._requires_grad or (source is not None and source._requires_grad)
+    if not process.changed:
+        return not requires_grad
+    if switches.interceptors or overrides.types or switches.inference_mode or switches.dual_level >= 0:
+        return False
+    return not (requires_grad and switches.grad_mode)
