@@ -7,7 +7,7 @@ from typing import Any
 import pullback
 from tests.derivatives.sampling import Sample, away_from, distinct, normal, uniform
 
-F: Any = pullback
+F: Any = pullback.functions
 
 SAMPLES = [
     Sample("relu", F.relu, (away_from(0.0, 0.1, 3, 4),)),

@@ -57,5 +57,5 @@ SAMPLES = [
     Sample("logsumexp-dims", lambda x: F.logsumexp(x, (0, 2), True), (normal(2, 3, 2),)),
     Sample("softmax", lambda x: F.softmax(x, 1), (normal(3, 4),)),
     Sample("log_softmax", lambda x: F.log_softmax(x, 0), (transposed(normal(3, 4)),)),
-    Sample("softmin", lambda x: F.softmin(x, -1), (normal(3, 4),)),
+    Sample("softmin", lambda x: pullback.nn.functional.softmin(x, -1), (normal(3, 4),)),
 ]
