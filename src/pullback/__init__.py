@@ -89,6 +89,7 @@ _ELSEWHERE = {
     "install_as_torch": "pullback.as_torch",
     "vmap": "pullback.func",
     "compile": "pullback.compiler",
+    "ops": "pullback._ops",
     "autocast": "pullback.amp",
     "GradScaler": "pullback.amp",
     **dict.fromkeys(

@@ -92,3 +92,41 @@ def row_165_optimizer_in_backward(torch: Any, say: Any) -> None:
         p.register_post_accumulate_grad_hook(step)
     (parameters[0] * parameters[1] * parameters[2]).sum().backward()
     say([p.grad for p in parameters], parameters[0])
+
+
+def row_161_debug(torch: Any, say: Any) -> None:
+    module = _checkpoint(torch)
+    calls = [0]
+
+    def changes(x: Any) -> Any:
+        calls[0] += 1
+        return x.exp().sin() if calls[0] == 1 else x.exp()
+
+    x = torch.ones(2, requires_grad=True)
+    try:
+        module.checkpoint(changes, x, use_reentrant=False, debug=True).sum().backward()
+    except RuntimeError as error:
+        say(type(error).__name__, "exp" in str(error), "sin" in str(error))
+
+
+def row_162_selective(torch: Any, say: Any) -> None:
+    module = _checkpoint(torch)
+    say([policy.name for policy in module.CheckpointPolicy][:4])
+    x = torch.tensor([[0.3, 0.7]], requires_grad=True)
+
+    def policy(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> Any:
+        return module.CheckpointPolicy.PREFER_RECOMPUTE
+
+    def contexts() -> Any:
+        return module.create_selective_checkpoint_contexts(policy)
+
+    module.checkpoint(lambda x: (x @ x.t()).exp(), x, use_reentrant=False, context_fn=contexts).sum().backward()
+    say(x.grad)
+
+
+def row_166_offload(torch: Any, say: Any) -> None:
+    x = torch.tensor([3.0], requires_grad=True)
+    with torch.autograd.graph.save_on_cpu(pin_memory=False):
+        y = x.exp() * x
+    y.backward()
+    say(x.grad)

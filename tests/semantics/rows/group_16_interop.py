@@ -70,3 +70,14 @@ def row_192_state_dict(torch: Any, say: Any) -> None:
         [v.requires_grad for v in module.state_dict().values()],
         [v.requires_grad for v in module.state_dict(keep_vars=True).values()],
     )
+
+
+def row_191_processes(torch: Any, say: Any) -> None:
+    x = torch.ones(2)
+    say(x.share_memory_() is x, x.is_shared())
+    from multiprocessing.reduction import ForkingPickler
+
+    __import__(f"{torch.__name__}.multiprocessing")
+    y = torch.ones(1, requires_grad=True) * 2
+    with say.catch("Cowardly refusing to serialize non-leaf tensor which requires_grad"):
+        ForkingPickler.dumps(y)

@@ -154,3 +154,47 @@ def row_065_queue_callback(torch: Any, say: Any) -> None:
     say(order)
     with say.catch("Final callbacks can only be installed during backward pass."):
         variable._execution_engine.queue_callback(lambda: None)
+
+
+def row_063_module_backward_hooks(torch: Any, say: Any) -> None:
+    module = torch.nn.Linear(2, 1, bias=False)
+    seen: list[Any] = []
+    module.register_full_backward_hook(lambda m, gi, go: seen.append(("after", len(gi), tuple(go[0].shape))))
+    module.register_full_backward_pre_hook(lambda m, go: seen.append(("before", len(go))))
+    x = torch.ones(3, 2, requires_grad=True)
+    y = module(x)
+    y.sum().backward()
+    say(seen)
+    y = module(x)
+    with say.catch("is a view and is being modified inplace"):
+        y.mul_(2)
+    module = torch.nn.Linear(2, 1, bias=False)
+    module.register_full_backward_hook(lambda m, gi, go: (gi[0] * 10,))
+    x.grad = None
+    with torch.no_grad():
+        module.weight.fill_(1.0)
+    module(x).sum().backward()
+    say(x.grad)
+
+
+def row_064_module_forward_hooks(torch: Any, say: Any) -> None:
+    module = torch.nn.Identity()
+    order: list[str] = []
+    module.register_forward_pre_hook(lambda m, args: order.append("pre"))
+    handle = module.register_forward_hook(lambda m, args, out: out * 2)
+    say(module(torch.ones(1)), order)
+    handle.remove()
+    say(module(torch.ones(1)))
+    handle = torch.nn.modules.module.register_module_forward_hook(lambda m, a, o: order.append("global"))
+    module(torch.ones(1))
+    handle.remove()
+    say(order)
+
+
+def row_066_hooks_are_not_serialized(torch: Any, say: Any) -> None:
+    import pickle
+
+    x = torch.ones(1, requires_grad=True)
+    x.register_hook(lambda g: g)
+    with say.warned("will not be serialized"):
+        pickle.dumps(x)

@@ -132,3 +132,13 @@ def row_098_no_cycle(torch: Any, say: Any) -> None:
     y.backward()
     with say.catch("Trying to backward through the graph a second time"):
         y.backward()
+
+
+def row_099_stream_options(torch: Any, say: Any) -> None:
+    say(torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(True))
+    say(torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False))
+
+
+def row_100_memory_budget(torch: Any, say: Any) -> None:
+    with say.catch(""), torch.autograd.graph.region_activation_memory_budget(0.5):
+        pass

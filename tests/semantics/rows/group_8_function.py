@@ -365,3 +365,26 @@ def row_119_straight_through(torch: Any, say: Any) -> None:
     x.grad = None
     y.sum().backward()
     say(y.requires_grad, x.grad)
+
+
+def row_120_custom_op(torch: Any, say: Any) -> None:
+    tensor = torch.Tensor
+    name = f"rows_{id(say)}::scale"
+
+    def scale(x: tensor, k: float = 2.0) -> tensor:  # type: ignore[valid-type]
+        return x * k
+
+    scale.__annotations__ = {"x": tensor, "k": float, "return": tensor}
+    operator = torch.library.custom_op(name, scale, mutates_args=())
+    x = torch.ones(3, requires_grad=True)
+    y = operator(x)
+    say(y, y.requires_grad)
+    with say.catch("but no autograd formula was registered."):
+        y.sum().backward()
+
+    def setup(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.k = inputs[1]
+
+    operator.register_autograd(lambda ctx, grad: (grad * ctx.k, None), setup_context=setup)
+    operator(x, 3.0).sum().backward()
+    say(x.grad)

@@ -89,3 +89,11 @@ def row_073_forward_mode_and_no_grad(torch: Any, say: Any) -> None:
             say(fw.unpack_dual(dual * 2).tangent)
         with fw._set_fwd_grad_enabled(False):
             say(fw.unpack_dual(dual * 2).tangent)
+
+
+def row_126_missing_formula(torch: Any, say: Any) -> None:
+    fw = torch.autograd.forward_ad
+    with fw.dual_level():
+        dual = fw.make_dual(torch.ones(1), torch.ones(1))
+        with say.catch("that does not support it because it has not been implemented yet."):
+            torch.igamma(dual, torch.ones(1))

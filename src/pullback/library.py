@@ -1,0 +1,256 @@
+"""Operators of the user's own with a name: `custom_op`, and what can be registered for them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from pullback.autograd.function import Function
+from pullback.graph.history import bump_version
+from pullback.modes.grad_mode import set_grad_mode
+from pullback.tensor.tensor import Tensor
+
+__all__ = [
+    "CustomOpDef", "custom_op", "opcheck", "register_autocast", "register_autograd", "register_fake", "register_kernel",
+    "register_vmap", "triton_op", "wrap_triton",
+]  # fmt: skip
+
+_operators: dict[str, CustomOpDef] = {}
+
+
+class CustomOpDef:
+    """A custom operator: calling it runs its implementation and records one node.
+
+    >>> import pullback
+    >>> @custom_op("doc::double", mutates_args=())
+    ... def double(x: pullback.Tensor) -> pullback.Tensor:
+    ...     return x * 2
+    >>> double.register_autograd(lambda ctx, grad: grad * 2)
+    >>> x = pullback.ones(1, requires_grad=True)
+    >>> double(x).backward()
+    >>> x.grad
+    tensor([2.])
+    """
+
+    def __init__(self, name: str, function: Callable[..., Any], mutates_args: Iterable[str]) -> None:
+        namespace, separator, short = name.partition("::")
+        if not separator or not namespace or not short:
+            raise ValueError(f"custom_op: the name must be 'namespace::name', but got {name!r}")
+        self._namespace, self._name = namespace, short
+        self._implementation = function
+        self._signature = inspect.signature(function)
+        self._mutated = tuple(self._signature.parameters) if mutates_args == "unknown" else tuple(mutates_args)
+        self._backward: Callable[..., Any] | None = None
+        self._setup_context: Callable[..., Any] | None = None
+        self._fake: Callable[..., Any] | None = None
+        self._vmap: Callable[..., Any] | None = None
+        self._kernels: dict[str | None, Callable[..., Any]] = {}
+        self._function = _make_function(self)
+        _operators[name] = self
+
+    @property
+    def _qualname(self) -> str:
+        return f"{self._namespace}::{self._name}"
+
+    @property
+    def overload_name(self) -> str:
+        """The operator as messages call it."""
+        return f"{self._namespace}.{self._name}.default"
+
+    def __repr__(self) -> str:
+        return f"<CustomOpDef({self._qualname})>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        bound = self._signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return self._function.apply(*bound.args, *bound.kwargs.values())
+
+    def run(self, args: Sequence[Any]) -> Any:
+        """Call the implementation, and count the modification of what it says it mutates."""
+        names = list(self._signature.parameters)
+        kernel = self._kernels.get("cpu") or self._kernels.get(None) or self._implementation
+        positional, keywords = self._split(args)
+        result = kernel(*positional, **keywords)
+        for name, value in zip(names, args, strict=True):
+            if name in self._mutated and isinstance(value, Tensor):
+                bump_version(value)
+        for output in result if isinstance(result, tuple) else (result,):
+            if isinstance(output, Tensor) and any(output is a or _shares(output, a) for a in args):
+                raise RuntimeError(
+                    f"{self._qualname}: The output of this custom operator must not also be an input to this custom operator "
+                    "and may not alias any inputs to this custom operator or other returns. Return a clone() instead."
+                )
+        return result
+
+    def _split(self, args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        positional: list[Any] = []
+        keywords: dict[str, Any] = {}
+        for value, parameter in zip(args, self._signature.parameters.values(), strict=True):
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+                keywords[parameter.name] = value
+            else:
+                positional.append(value)
+        return positional, keywords
+
+    # What can be registered.
+
+    def register_autograd(self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None) -> None:
+        """Give the operator a backward, and a function that saves what it needs."""
+        self._backward, self._setup_context = backward, setup_context
+
+    def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
+        """Give the operator a function that only makes the outputs' shapes; kept for tools that ask."""
+        self._fake = fn
+        return fn
+
+    def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
+        """Give the operator a function that computes a batch at once."""
+        if func is None:
+            return self.register_vmap
+        self._vmap = func
+        return func
+
+    def register_kernel(self, device_types: Any, fn: Callable[..., Any] | None = None, /) -> Any:
+        """Give the operator an implementation for a device type."""
+        types = (device_types,) if isinstance(device_types, str) or device_types is None else tuple(device_types)
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            for device_type in types:
+                self._kernels[device_type] = function
+            return function
+
+        return register if fn is None else register(fn)
+
+    def register_autocast(self, device_type: str, cast_inputs: Any, /) -> None:
+        """Run the operator on inputs of a given dtype inside of autocast."""
+        from pullback.amp.autocast_mode import _cast, is_autocast_enabled
+
+        inner = self._implementation
+
+        def cast_first(*args: Any, **kwargs: Any) -> Any:
+            if not is_autocast_enabled(device_type):
+                return inner(*args, **kwargs)
+            return inner(*[_cast(a, cast_inputs) for a in args], **kwargs)
+
+        self._implementation = cast_first
+
+
+def _shares(output: Tensor, value: Any) -> bool:
+    return isinstance(value, Tensor) and output._array is value._array
+
+
+def _make_function(operator: CustomOpDef) -> Any:
+    """The Function that records the operator, under the name PyTorch shows."""
+
+    class Generated(Function):
+        """Runs the operator and calls what was registered for it."""
+
+        @staticmethod
+        def forward(*args: Any) -> Any:
+            return operator.run(args)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+            if operator._setup_context is not None:
+                former = set_grad_mode(True)
+                try:
+                    operator._setup_context(ctx, inputs, output)
+                finally:
+                    set_grad_mode(former)
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            if operator._backward is None:
+                raise RuntimeError(
+                    f"Trying to backward through {operator.overload_name} but no autograd formula was registered. Please use "
+                    "register_autograd to add one."
+                )
+            return operator._backward(ctx, *grads)
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+            if operator._vmap is None:
+                raise NotImplementedError(f"{operator._qualname} has no batching rule: use register_vmap to add one")
+            return operator._vmap(info, in_dims, *args)
+
+    name = f"GeneratedBackwardFor_{operator._namespace}_{operator._name}_default"
+    Generated.__name__ = Generated.__qualname__ = name
+    Generated._backward_cls.__name__ = Generated._backward_cls.__qualname__ = f"{name}Backward"
+    return Generated
+
+
+def custom_op(
+    name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any, device_types: Any = None,
+    schema: str | None = None, tags: Any = None,
+) -> Any:  # fmt: skip
+    """Make a function a named operator; also a decorator."""
+
+    def make(function: Callable[..., Any]) -> CustomOpDef:
+        return CustomOpDef(name, function, mutates_args)
+
+    return make if fn is None else make(fn)
+
+
+triton_op = custom_op
+
+
+def wrap_triton(kernel: Any, /) -> Any:
+    """Not available: there is no Triton here."""
+    raise NotImplementedError("wrap_triton needs Triton and a GPU")
+
+
+def _find(op: Any) -> CustomOpDef:
+    if isinstance(op, CustomOpDef):
+        return op
+    found = _operators.get(str(op))
+    if found is None:
+        raise ValueError(f"no custom operator is called {op!r}")
+    return found
+
+
+def register_autograd(op: Any, backward: Callable[..., Any], /, *, setup_context: Any = None, lib: Any = None) -> None:
+    """Give an operator, named or given, a backward."""
+    _find(op).register_autograd(backward, setup_context=setup_context)
+
+
+def register_fake(op: Any, func: Any = None, /, *, lib: Any = None, **options: Any) -> Any:
+    """Give an operator a function that only makes the outputs' shapes."""
+    return _find(op).register_fake if func is None else _find(op).register_fake(func)
+
+
+def register_kernel(op: Any, device_types: Any, func: Any = None, /, *, lib: Any = None) -> Any:
+    """Give an operator an implementation for a device type."""
+    return _find(op).register_kernel(device_types, func)
+
+
+def register_vmap(op: Any, func: Any = None, /, *, lib: Any = None) -> Any:
+    """Give an operator a batching rule."""
+    return _find(op).register_vmap(func)
+
+
+def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> None:
+    """Run an operator on inputs of a given dtype inside of autocast."""
+    _find(op).register_autocast(device_type, cast_inputs)
+
+
+def opcheck(
+    op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, *, test_utils: Any = None,
+    raise_exception: bool = True, atol: float | None = None, rtol: float | None = None,
+) -> dict[str, str]:  # fmt: skip
+    """Check that an operator leaves its inputs alone unless it says so, and that its gradient can be computed."""
+    from pullback.testing import assert_close
+
+    operator = _find(op)
+    results: dict[str, str] = {}
+    copies = [a.detach().clone() if isinstance(a, Tensor) else a for a in args]
+    output = operator(*args, **(kwargs or {}))
+    for parameter, before, after in zip(operator._signature.parameters, copies, args, strict=False):
+        if isinstance(after, Tensor) and parameter not in operator._mutated:
+            assert_close(after.detach(), before, msg=f"{operator._qualname} modified {parameter}, but mutates_args does not say so")
+    results["test_schema"] = "SUCCESS"
+    outputs = [o for o in (output if isinstance(output, tuple) else (output,)) if isinstance(o, Tensor) and o.requires_grad]
+    if outputs:
+        sum(o.sum() for o in outputs).backward()
+    results["test_autograd_registration"] = "SUCCESS"
+    return results
