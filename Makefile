@@ -50,10 +50,10 @@ conformance: $(VENV)/.conformance
 	$(BIN)/python -m pytest tests/parity
 
 bench: $(VENV)/.installed
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.overhead
 
 bench-quick: $(VENV)/.installed
-	$(BIN)/python -m benchmarks --quick
+	$(BIN)/python -m benchmarks.overhead --repeats 5
 
 size: $(VENV)/.developed
 	$(BIN)/python -m tools.size_report
