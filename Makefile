@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find src -name '*.py' 2>/dev/null)
 TYPED := src tools tests
 
-.PHONY: demo test check lint format types layers notes codegen conformance bench bench-quick size clean
+.PHONY: demo test check lint format types layers notes codegen conformance parity bench bench-quick size clean
 
 # Trains a small network on the data in examples/data and writes pictures to demo_output/.
 demo: $(if $(wildcard $(VENV)/.developed),,$(VENV)/.installed)
@@ -45,8 +45,12 @@ notes: $(VENV)/.developed
 codegen: $(VENV)/.developed
 	$(BIN)/python -m tools.codegen
 
-# Runs the same programs on PyTorch and on pullback; installs PyTorch, which is large.
+# Both install PyTorch, which is large. The first compares every operation with PyTorch's and writes docs/operations.md
+# (one operation or family: `.venv/bin/python -m tests.conformance --op add`); the second runs whole programs on both.
 conformance: $(VENV)/.conformance
+	$(BIN)/python -m tests.conformance
+
+parity: $(VENV)/.conformance
 	$(BIN)/python -m pytest tests/parity
 
 bench: $(VENV)/.installed

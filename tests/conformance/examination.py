@@ -1,0 +1,136 @@
+"""Examining one entry: all kinds over its chosen samples, counted, with the first failure of each in words."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import torch
+
+import pullback
+
+from . import checks
+from .comparison import Mismatch
+from .entries import Entry, Sample, choose
+
+# How many samples of each dtype a kind takes; the seconds after which an entry draws no more.
+COUNTS = {"forward": 16, "backward": 8, "double-backward": 4, "forward-AD": 5, "in-place": 5, "method": 3, "out": 3}
+SECONDS = 25.0
+
+
+@dataclass
+class Tally:
+    """How often one kind was tried and failed, by dtype, with failures in words."""
+
+    tried: int = 0
+    failed: int = 0
+    dtypes: dict[str, bool] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+
+    def add(self, dtype: str, failure: str | None) -> None:
+        """Count one trial."""
+        self.tried += 1
+        self.dtypes[dtype] = self.dtypes.get(dtype, True) and failure is None
+        if failure is not None:
+            self.failed += 1
+            if len(self.failures) < 12:
+                self.failures.append(failure)
+
+    def as_data(self) -> dict[str, Any]:
+        """Give it as JSON takes it."""
+        return vars(self)
+
+
+def examine(
+    entry: Entry, plant: Callable[[Any], Any] | None = None, kinds: Iterable[str] = checks.KINDS, factor: float = 1.0
+) -> dict[str, dict[str, Any]]:
+    """Run the kinds of check on one entry; `plant` puts a fault into our function first."""
+    warnings.simplefilter("ignore")
+    kinds = set(kinds)
+    tallies: dict[str, Tally] = {kind: Tally() for kind in checks.KINDS}
+    ours = _look_up(entry, tallies["exists"])
+    if ours is not None:
+        ours = plant(ours) if plant else ours
+        end = time.monotonic() + SECONDS * max(1.0, factor)
+        drawn = _Drawn(entry)
+        for kind, check, dtypes, requires_grad in _plan(entry):
+            if kind not in kinds:
+                continue
+            for dtype in dtypes:
+                for sample in choose(drawn(dtype, requires_grad), max(2, round(COUNTS[kind] * factor))):
+                    if time.monotonic() < end:
+                        _try(check, entry, ours, sample, _name(dtype), tallies[kind], sample)
+        if "errors" in kinds:
+            for given in entry.errors():
+                _try(checks.check_error, entry, ours, given, "", tallies["errors"], given.sample)
+    return {kind: tally.as_data() for kind, tally in tallies.items() if tally.tried}
+
+
+class _Drawn:
+    """The samples of an entry, drawn once: checks copy what they call with."""
+
+    def __init__(self, entry: Entry) -> None:
+        self._entry = entry
+        self._known: dict[tuple[Any, bool], list[Sample]] = {}
+
+    def __call__(self, dtype: Any, requires_grad: bool) -> list[Sample]:
+        key = (dtype, requires_grad)
+        if key not in self._known:
+            self._known[key] = list(islice(self._entry.samples(dtype, requires_grad), 120))
+        return self._known[key]
+
+
+def _name(dtype: Any) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _look_up(entry: Entry, tally: Tally) -> Any:
+    try:
+        ours = entry.ours()
+    except AttributeError as error:
+        tally.add("", str(error))
+        return None
+    tally.add("", None)
+    return ours
+
+
+def _plan(entry: Entry) -> list[tuple[str, Any, tuple[Any, ...], bool]]:
+    plan: list[tuple[str, Any, tuple[Any, ...], bool]] = [("forward", checks.check_forward, entry.dtypes, False)]
+    precise = tuple(dtype for dtype in entry.differentiable if dtype in (torch.float64, torch.complex128))
+    if entry.differentiable:
+        plan.append(("backward", checks.check_backward, entry.differentiable, True))
+    if precise:
+        plan.append(("double-backward", checks.check_double_backward, precise, True))
+        plan.append(("forward-AD", checks.check_forward_ad, precise, True))
+    if entry.in_place is not None:
+        plan.append(("in-place", checks.check_in_place, entry.dtypes, False))
+        if precise:
+            plan.append(("in-place", checks.check_in_place, precise, True))
+    if entry.method is not None:
+        plan.append(("method", checks.check_method, entry.dtypes, False))
+    if entry.has_out:
+        plan.append(("out", checks.check_out, entry.dtypes, False))
+    return plan
+
+
+def _try(check: Any, entry: Entry, ours: Any, given: Any, dtype: str, tally: Tally, sample: Any) -> None:
+    try:
+        check(entry, ours, given)
+    except checks.Inapplicable:
+        return
+    except Mismatch as difference:
+        tally.add(dtype, f"{difference} <- {checks.describe(sample)}")
+    except Exception as error:
+        words = (str(error).split("\n")[0])[:240]
+        tally.add(dtype, f"{type(error).__name__}: {words} <- {checks.describe(sample)}")
+    else:
+        tally.add(dtype, None)
+
+
+def versions() -> str:
+    """Name the two packages compared."""
+    return f"pullback {pullback.__version__}, torch {torch.__version__}"

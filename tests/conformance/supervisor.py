@@ -1,0 +1,83 @@
+"""Running the entries in a worker process, which is replaced when an operation crashes or hangs."""
+
+from __future__ import annotations
+
+import json
+import select
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import IO, Any
+
+HANG_SECONDS = 120.0
+START_SECONDS = 180.0
+
+
+class Lost(Exception):
+    """The worker ended or gave no answer in time."""
+
+
+class Worker:
+    """One worker process; `families` maps the names of all entries to their families."""
+
+    def __init__(self) -> None:
+        """Start the process and wait until it has read the database."""
+        command = [sys.executable, "-m", "tests.conformance.worker"]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self.families: dict[str, str] = self._answer(START_SECONDS)
+
+    def examine(self, name: str, factor: float) -> dict[str, Any]:
+        """Have one entry examined."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps({"name": name, "factor": factor}) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise Lost("the process ended") from None
+        answer: dict[str, Any] = self._answer(HANG_SECONDS * max(1.0, factor))
+        return answer
+
+    def _answer(self, seconds: float) -> Any:
+        output: IO[str] | None = self._process.stdout
+        assert output is not None
+        ready, _, _ = select.select([output], [], [], seconds)
+        if not ready:
+            self.stop()
+            raise Lost(f"hangs: no answer in {seconds:.0f} s")
+        line = output.readline()
+        if not line:
+            raise Lost(f"crashes: the process ended ({self._last_words()})")
+        return json.loads(line)
+
+    def _last_words(self) -> str:
+        assert self._process.stderr is not None
+        self._process.wait()
+        lines = self._process.stderr.read().strip().splitlines()
+        return lines[-1][:200] if lines else f"exit status {self._process.returncode}"
+
+    def stop(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.wait()
+
+
+def run(
+    wanted: Callable[[str, str], bool], factor: float, progress: Callable[[str, dict[str, Any]], None]
+) -> tuple[dict[str, str], dict[str, Any]]:
+    """Examine the wanted entries one after the other; give the families and the results by name."""
+    worker = Worker()
+    families = {name: family for name, family in worker.families.items() if wanted(name, family)}
+    results: dict[str, Any] = {}
+    for name in families:
+        try:
+            results[name] = worker.examine(name, factor)
+        except Lost as lost:
+            worker.stop()
+            failure = {"tried": 1, "failed": 1, "dtypes": {}, "failures": [str(lost)]}
+            results[name] = {"exists": {"tried": 1, "failed": 0, "dtypes": {}, "failures": []}, "forward": failure}
+            worker = Worker()
+        progress(name, results[name])
+    worker.stop()
+    return families, results
