@@ -229,6 +229,16 @@ def cholesky_back(grad: Any, L: Any, upper: bool) -> Any:
     return F.linalg_solve_triangular(L, inner, upper=False, left=False)
 
 
+def cholesky_forward(tangent: Any, L: Any, upper: bool) -> Any:
+    """L phi(L^-1 A' L^-H), where phi takes the lower triangle and half of the diagonal."""
+    if upper:
+        L = adjoint_of(L)
+    left = F.linalg_solve_triangular(L, tangent, upper=False)
+    product = F.linalg_solve_triangular(adjoint_of(L), left, upper=True, left=False)
+    result = F.matmul(L, (F.tril(product) + F.tril(product, -1)) * 0.5)
+    return adjoint_of(result) if upper else result
+
+
 def qr_back(grad_Q: Any, grad_R: Any, Q: Any, R: Any, mode: str) -> Any:
     """The gradient of QR; of a wide matrix only the square part on the left is decomposed."""
     if mode == "r":
@@ -283,13 +293,21 @@ def svd_back(grad_U: Any, grad_S: Any, grad_Vh: Any, U: Any, S: Any, Vh: Any) ->
 
 
 def eigh_back(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any) -> Any:
-    """V (diag(grad_L) + (V^H grad_V) / E) V^H with E_ij = L_j - L_i."""
+    """V (diag(grad_L) + the Hermitian part of (V^H grad_V) / E) V^H with E_ij = L_j - L_i."""
     if is_absent(grad_vectors):
         return F.matmul(vectors * as_row(grad_values), adjoint_of(vectors))
     product = F.matmul(adjoint_of(vectors), grad_vectors)
     check_phase(diagonal_of(product), "linalg_eigh_backward: The eigenvectors")
-    inner = off_diagonal_quotient(product, as_row(values) - as_column(values)) + diagonal_matrix(grad_values)
+    quotient = off_diagonal_quotient(product, as_row(values) - as_column(values))
+    inner = (quotient + adjoint_of(quotient)) * 0.5 + diagonal_matrix(grad_values)
     return F.matmul(F.matmul(vectors, inner), adjoint_of(vectors))
+
+
+def eigh_forward(tangent: Any, values: Any, vectors: Any) -> Any:
+    """The tangents of eigenvalues and eigenvectors: the diagonal of V^H A' V, and V (V^H A' V / E)."""
+    product = F.matmul(F.matmul(adjoint_of(vectors), tangent), vectors)
+    turned = F.matmul(vectors, off_diagonal_quotient(product, as_row(values) - as_column(values)))
+    return (F.real_part(diagonal_of(product)), turned)
 
 
 def eig_back(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any) -> Any:

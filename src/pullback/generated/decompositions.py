@@ -19,7 +19,7 @@ from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference, zero_grad_array, zero_grad_tensor
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, forward_not_implemented, tangents_flow
+from pullback.graph.tangents import carry_tangents, forward_not_implemented, tangents_flow, zeros_like_input
 from pullback.kernels.decompositions import cholesky as cholesky_kernel
 from pullback.kernels.decompositions import eigenvalues as eigenvalues_kernel
 from pullback.kernels.decompositions import geqrf as geqrf_kernel
@@ -129,9 +129,10 @@ def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = F
 
 def linalg_cholesky_ex_tangent(result: Any, A: Any, upper: Any, check_errors: Any, A_tangent: Any) -> Any:
     """Tangent of linalg_cholesky_ex."""
-    return double_pullback(
-        lambda xs: linalg_cholesky_ex(xs[0], upper=upper, check_errors=check_errors), (A,), (A_tangent,)
-    )
+    L = result[0]
+    if A_tangent is None:
+        A_tangent = zeros_like_input(A)
+    return (F.cholesky_forward(A_tangent, L, upper), None)
 
 
 class CholeskyBackward0(Node):
@@ -224,7 +225,9 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
 
 def cholesky_tangent(result: Any, input: Any, upper: Any, input_tangent: Any) -> Any:
     """Tangent of cholesky."""
-    return double_pullback(lambda xs: cholesky(xs[0], upper), (input,), (input_tangent,))
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return F.cholesky_forward(input_tangent, result, upper)
 
 
 class LinalgQrBackward0(Node):
@@ -648,7 +651,11 @@ def linalg_eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
 
 def linalg_eigh_tangent(result: Any, A: Any, UPLO: Any, A_tangent: Any) -> Any:
     """Tangent of linalg_eigh."""
-    return double_pullback(lambda xs: linalg_eigh(xs[0], UPLO), (A,), (A_tangent,))
+    eigenvalues = result[0]
+    eigenvectors = result[1]
+    if A_tangent is None:
+        A_tangent = zeros_like_input(A)
+    return F.eigh_forward(A_tangent, eigenvalues, eigenvectors)
 
 
 class LinalgEigBackward0(Node):

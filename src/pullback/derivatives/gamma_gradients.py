@@ -1,0 +1,32 @@
+"""Rules of kernels/gamma_gradients.py: samples that move with their parameters."""
+
+from __future__ import annotations
+
+from pullback.rules import F, Pullback, Tensor, general, not_implemented, wrt
+
+
+@general(node="StandardGammaBackward0", out=False)
+def standard_gamma(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(input=grad * F.standard_gamma_grad(input, result))
+
+
+@general(node="StandardGammaGradBackward0", out=False)
+def standard_gamma_grad(grad: Tensor, input: Tensor, output: Tensor) -> Pullback:
+    return wrt(
+        input=not_implemented("_standard_gamma_grad"),
+        output=not_implemented("_standard_gamma_grad"),
+    )
+
+
+@general(node="NotImplemented", out=False)
+def sample_dirichlet(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=not_implemented("aten::_sample_dirichlet"))
+
+
+@general(node="NotImplemented", out=False)
+def dirichlet_grad(grad: Tensor, input: Tensor, alpha: Tensor, total: Tensor) -> Pullback:
+    return wrt(
+        input=not_implemented("aten::_dirichlet_grad"),
+        alpha=not_implemented("aten::_dirichlet_grad"),
+        total=not_implemented("aten::_dirichlet_grad"),
+    )
