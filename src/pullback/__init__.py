@@ -90,6 +90,7 @@ _ELSEWHERE = {
     "vmap": "pullback.func",
     "compile": "pullback.compiler",
     "ops": "pullback._ops",
+    "derivative_coverage": "pullback.coverage",
     "autocast": "pullback.amp",
     "GradScaler": "pullback.amp",
     **dict.fromkeys(
