@@ -66,7 +66,7 @@ def update_tangents(input: Any, result: Any) -> None:
                 continue
             base_tangent = tangent_at(base, level)
             if base_tangent is None:
-                base_tangent = new.new_zeros(base._array.shape, dtype=base.dtype)
+                base_tangent = new.new_empty_strided(base.size(), base.stride(), dtype=base.dtype).zero_()
                 set_tangent(base, level, base_tangent)
             current = view_like(base_tangent, input)
             set_tangent(input, level, current)
