@@ -1,0 +1,38 @@
+"""Modules called with other parameters than their own."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["functional_call"]
+
+
+@contextmanager
+def _reparametrize_module(
+    module: Any, parameters_and_buffers: dict[str, Any], *, tie_weights: bool = False, strict: bool = False,
+    stack_weights: bool = False,
+) -> Iterator[None]:  # fmt: skip
+    """The module with other tensors in place of its own, inside of the block."""
+    from pullback.func.functional_call import _replaced  # lazy: func is beside nn
+
+    with _replaced(module, parameters_and_buffers, tie_weights, strict):
+        yield
+
+
+def functional_call(
+    module: Any, parameters_and_buffers: dict[str, Any], args: Any = None, kwargs: dict[str, Any] | None = None, *,
+    tie_weights: bool = True, strict: bool = False,
+) -> Any:  # fmt: skip
+    """Old place of `pullback.func.functional_call`."""
+    from pullback.func.functional_call import functional_call as call  # lazy: func is beside nn
+
+    warnings.warn(
+        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future "
+        "version of PyTorch. Please use `torch.func.functional_call` instead which is a drop-in replacement.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
