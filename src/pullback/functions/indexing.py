@@ -260,7 +260,8 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
     elif given._array.ndim == 0:
         G.refill_tensor_(part, given)
     else:
-        part.copy_(_without_leading_ones(given, part._array.ndim))
+        given, shape = _without_leading_ones(given, part._array.ndim), part._array.shape
+        part.copy_(given if given._array.shape == shape else G.expand(given, shape))
 
 
 def _write_where(input: Tensor, mask: Any, value: Tensor) -> None:

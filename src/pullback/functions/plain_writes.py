@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback.backend.array_module import has_internal_overlap
 from pullback.modes.interception import overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.tensor import Tensor
@@ -20,3 +21,8 @@ def writes_plainly(target: Tensor, source: Any = None) -> bool:
     if switches.interceptors or overrides.types or switches.inference_mode or switches.dual_level >= 0:
         return False
     return not (requires_grad and switches.grad_mode)
+
+
+def fills_plainly(target: Tensor) -> bool:
+    """As `writes_plainly`, for one value: that may be written to memory that is seen several times, too."""
+    return writes_plainly(target) or (not target._requires_grad and has_internal_overlap(target._array))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
-from pullback.functions.plain_writes import writes_plainly
+from pullback.functions.plain_writes import fills_plainly
 from pullback.graph.history import bump_version
 from pullback.graph.in_place import in_place, write_out
 from pullback.kernels.creation import checked_number
@@ -31,7 +31,7 @@ def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 def fill_(input: Tensor, value: Any) -> Tensor:
     """Overwrite every element with one value."""
-    if not isinstance(value, TensorBase) and writes_plainly(input):
+    if not isinstance(value, TensorBase) and fills_plainly(input):
         input._array[...] = checked_number(value, input._array.dtype)
         bump_version(input)
         return input
@@ -45,7 +45,7 @@ def fill(input: Tensor, value: Any) -> Tensor:
 
 def zero_(input: Tensor) -> Tensor:
     """Overwrite every element with zero."""
-    if writes_plainly(input):
+    if fills_plainly(input):
         input._array[...] = 0
         bump_version(input)
         return input

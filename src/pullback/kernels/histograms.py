@@ -74,4 +74,6 @@ def unravel(positions: Array, shape: Sequence[int]) -> tuple[Array, ...]:
 def xor_bits(input: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
     """The exclusive or of the bits of the elements, floating-point ones as double, integers as 64-bit numbers."""
     wide = input.astype(np.float64) if input.dtype.kind in "fV" else input.astype(np.int64)
+    if not input.ndim:
+        return wide.view(np.uint64)
     return np.asarray(np.bitwise_xor.reduce(wide.view(np.uint64), axis=dim or None, keepdims=keepdim))
