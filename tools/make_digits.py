@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 Points: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+Image: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
 Stroke: TypeAlias = list[tuple[float, float]]
 
 SIDE = 12
@@ -64,10 +65,11 @@ def distance_to_segment(pixels: Points, start: Points, end: Points) -> Points:
     length = max(float(along @ along), 1e-12)
     nearest = np.clip((pixels - start) @ along / length, 0.0, 1.0)
     offsets = pixels - (start + nearest[:, None] * along)
-    return np.asarray(np.hypot(offsets[:, 0], offsets[:, 1]))
+    distance: Points = np.hypot(offsets[:, 0], offsets[:, 1])
+    return distance
 
 
-def draw(digit: int, random: np.random.Generator) -> np.ndarray[Any, np.dtype[np.uint8]]:
+def draw(digit: int, random: np.random.Generator) -> Image:
     """Draw one image: SIDE x SIDE bytes, 0 for paper and 255 for ink."""
     axis = (np.arange(SIDE) + 0.5) / SIDE
     pixels = np.stack(np.meshgrid(axis, axis, indexing="xy"), axis=-1).reshape(-1, 2)
@@ -80,7 +82,8 @@ def draw(digit: int, random: np.random.Generator) -> np.ndarray[Any, np.dtype[np
     ink *= random.uniform(size=ink.shape) > 0.04
     specks = random.uniform(size=ink.shape) < 0.02
     ink = np.maximum(ink, specks * random.uniform(0.2, 0.7, size=ink.shape))
-    return (np.round(ink * GREY_LEVELS) * (255 // GREY_LEVELS)).astype(np.uint8).reshape(SIDE, SIDE)
+    levels: Image = (np.round(ink * GREY_LEVELS) * (255 // GREY_LEVELS)).astype(np.uint8)
+    return levels.reshape(SIDE, SIDE)
 
 
 def make_digits(seed: int, count: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
