@@ -132,13 +132,15 @@ def _second_gradients(side: Side) -> list[Any]:
     cotangents = [side.constant(root, seed).requires_grad_() for seed, root in enumerate(roots)]
     grad = side.package.autograd.grad
     first = grad(roots, side.differentiable, cotangents, create_graph=True, allow_unused=True)
-    gradients = [gradient for gradient in first if gradient is not None and gradient.requires_grad]
-    if not gradients:
-        if side.is_ours:
-            raise Mismatch("no gradient requires grad")
-        raise Inapplicable("no gradient requires grad")
-    again = [side.constant(gradient, 100 + seed) for seed, gradient in enumerate(gradients)]
-    return list(grad(gradients, side.differentiable + cotangents, again, allow_unused=True))
+    # A gradient that does not require grad is a constant: its derivative is zero, which None stands for.
+    varying = {seed: gradient for seed, gradient in enumerate(first) if gradient is not None and gradient.requires_grad}
+    inputs = side.differentiable + cotangents
+    if not varying:
+        if not side.is_ours:
+            raise Inapplicable("no gradient requires grad")
+        return [None] * len(inputs)
+    again = [side.constant(gradient, 100 + seed) for seed, gradient in varying.items()]
+    return list(grad(list(varying.values()), inputs, again, allow_unused=True))
 
 
 def compare_gradients(expected: list[Any], actual: list[Any], scaled: bool, what: str) -> None:

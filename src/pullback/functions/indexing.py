@@ -247,6 +247,10 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
     """Write `value`, broadcast and converted, to the part of `input` that `index` describes."""
     if writes_plainly(input) and _is_plain(index) and _written_plainly(input, index, value):
         return
+    if isinstance(index, bool):
+        if not index:
+            return
+        index = ...
     given = _as_value(input, value)
     if writes_plainly(input, given):
         _write_unrecorded(input, index, given._array)
