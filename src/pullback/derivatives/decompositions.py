@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.rules import F, Pullback, Tensor, general, non_differentiable, not_implemented, wrt
+from pullback.rules import F, Pullback, Tensor, general, non_differentiable, not_implemented, tangent, wrt
 
 
 @general(outputs=("L", "info"), differentiable=(True, False))
@@ -10,9 +10,19 @@ def linalg_cholesky_ex(grad: Tensor, A: Tensor, upper: bool, *, L: Tensor) -> Pu
     return wrt(A=F.cholesky_back(grad, L, upper))
 
 
+@tangent
+def linalg_cholesky_ex_tangent(A_tangent: Tensor, upper: bool, *, L: Tensor) -> Tensor:
+    return (F.cholesky_forward(A_tangent, L, upper), None)
+
+
 @general
 def cholesky(grad: Tensor, input: Tensor, upper: bool, *, result: Tensor) -> Pullback:
     return wrt(input=F.cholesky_back(grad, result, upper))
+
+
+@tangent
+def cholesky_tangent(input_tangent: Tensor, upper: bool, *, result: Tensor) -> Tensor:
+    return F.cholesky_forward(input_tangent, result, upper)
 
 
 @general(outputs=("Q", "R"))
@@ -37,6 +47,11 @@ def linalg_eigh(
     grad_eigenvalues: Tensor, grad_eigenvectors: Tensor, A: Tensor, *, eigenvalues: Tensor, eigenvectors: Tensor
 ) -> Pullback:
     return wrt(A=F.eigh_back(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors))
+
+
+@tangent
+def linalg_eigh_tangent(A_tangent: Tensor, *, eigenvalues: Tensor, eigenvectors: Tensor) -> Tensor:
+    return F.eigh_forward(A_tangent, eigenvalues, eigenvectors)
 
 
 @general(outputs=("eigenvalues", "eigenvectors"))

@@ -22,6 +22,11 @@ def diagonal_of(matrix: Any) -> Any:
     return F.diagonal(matrix, 0, matrix.ndim - 2, matrix.ndim - 1)
 
 
+def diagonal_matrix(vector: Any) -> Any:
+    """Matrices with vectors on their diagonals."""
+    return F.diag_embed(vector, 0, vector.ndim - 1, vector.ndim)
+
+
 def as_row(vector: Any) -> Any:
     """Vectors as matrices of one row."""
     return F.unsqueeze(vector, vector.ndim - 1)
@@ -49,7 +54,7 @@ def is_absent(grad: Any) -> bool:
 
 def off_diagonal_quotient(matrix: Any, differences: Any) -> Any:
     """The quotient off the diagonal, on which both are zero, and zero on it."""
-    without = matrix - F.diag_embed(diagonal_of(matrix))
+    without = matrix - diagonal_matrix(diagonal_of(matrix))
     return without / (differences + F.identity_like(matrix))
 
 
@@ -73,6 +78,16 @@ def cholesky_back(grad: Any, L: Any, upper: bool) -> Any:
     mirrored = (F.tril(product) + adjoint_of(F.tril(product, -1))) * 0.5
     inner = F.linalg_solve_triangular(adjoint_of(L), mirrored, upper=True)
     return F.linalg_solve_triangular(L, inner, upper=False, left=False)
+
+
+def cholesky_forward(tangent: Any, L: Any, upper: bool) -> Any:
+    """L phi(L^-1 A' L^-H), where phi takes the lower triangle and half of the diagonal."""
+    if upper:
+        L = adjoint_of(L)
+    left = F.linalg_solve_triangular(L, tangent, upper=False)
+    product = F.linalg_solve_triangular(adjoint_of(L), left, upper=True, left=False)
+    result = F.matmul(L, (F.tril(product) + F.tril(product, -1)) * 0.5)
+    return adjoint_of(result) if upper else result
 
 
 def qr_back(grad_Q: Any, grad_R: Any, Q: Any, R: Any, mode: str) -> Any:
@@ -100,7 +115,7 @@ def tall_qr_back(grad_Q: Any, grad_R: Any, Q: Any, R: Any) -> Any:
     """(grad_Q + Q s(triu(M))) R^-H with M = grad_R R^H - Q^H grad_Q; s mirrors the triangle, its diagonal made real."""
     product = F.matmul(grad_R, adjoint_of(R)) - F.matmul(adjoint_of(Q), grad_Q)
     triangle = F.triu(product)
-    mirrored = triangle + adjoint_of(triangle) - F.diag_embed(F.real_part(diagonal_of(product)))
+    mirrored = triangle + adjoint_of(triangle) - diagonal_matrix(F.real_part(diagonal_of(product)))
     return F.linalg_solve_triangular(adjoint_of(R), grad_Q + F.matmul(Q, mirrored), upper=False, left=False)
 
 
@@ -119,7 +134,7 @@ def svd_back(grad_U: Any, grad_S: Any, grad_Vh: Any, U: Any, S: Any, Vh: Any) ->
     differences = as_row(square) - as_column(square)
     left = off_diagonal_quotient(to_U, differences) * as_row(S)
     inner = left + off_diagonal_quotient(to_V, differences) * as_column(S)
-    inner = inner + F.diag_embed(diagonal_of(to_U) / (S * 2) + grad_S)
+    inner = inner + diagonal_matrix(diagonal_of(to_U) / (S * 2) + grad_S)
     result = F.matmul(F.matmul(U, inner), Vh)
     if rows > length:
         outside = grad_U - F.matmul(U, F.matmul(adjoint_of(U), grad_U))
@@ -131,13 +146,21 @@ def svd_back(grad_U: Any, grad_S: Any, grad_Vh: Any, U: Any, S: Any, Vh: Any) ->
 
 
 def eigh_back(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any) -> Any:
-    """V (diag(grad_L) + (V^H grad_V) / E) V^H with E_ij = L_j - L_i."""
+    """V (diag(grad_L) + the Hermitian part of (V^H grad_V) / E) V^H with E_ij = L_j - L_i."""
     if is_absent(grad_vectors):
         return F.matmul(vectors * as_row(grad_values), adjoint_of(vectors))
     product = F.matmul(adjoint_of(vectors), grad_vectors)
     check_phase(diagonal_of(product), "linalg_eigh_backward: The eigenvectors")
-    inner = off_diagonal_quotient(product, as_row(values) - as_column(values)) + F.diag_embed(grad_values)
+    quotient = off_diagonal_quotient(product, as_row(values) - as_column(values))
+    inner = (quotient + adjoint_of(quotient)) * 0.5 + diagonal_matrix(grad_values)
     return F.matmul(F.matmul(vectors, inner), adjoint_of(vectors))
+
+
+def eigh_forward(tangent: Any, values: Any, vectors: Any) -> Any:
+    """The tangents of eigenvalues and eigenvectors: the diagonal of V^H A' V, and V (V^H A' V / E)."""
+    product = F.matmul(F.matmul(adjoint_of(vectors), tangent), vectors)
+    turned = F.matmul(vectors, off_diagonal_quotient(product, as_row(values) - as_column(values)))
+    return F.real_part(diagonal_of(product)), turned
 
 
 def eig_back(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any) -> Any:
@@ -153,7 +176,7 @@ def eig_back(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any) -> 
     check_phase(diagonal, "linalg_eig_backward: The eigenvectors")
     product = product - F.matmul(flipped, vectors) * as_row(F.real_part(diagonal))
     differences = F.conj(as_row(values) - as_column(values))
-    inner = off_diagonal_quotient(product, differences) + F.diag_embed(grad_values)
+    inner = off_diagonal_quotient(product, differences) + diagonal_matrix(grad_values)
     return F.linalg_solve_ex(flipped, F.matmul(inner, flipped))[0]
 
 

@@ -71,8 +71,8 @@ def reflectors_back(grad: Any, input: Any, tau: Any, other: Any, transpose: bool
     gradient seen from behind it, grad_v = -conj(t) G S^H v - t S G^H v and grad_t = -v^H G S^H v.
     """
     count = tau.shape[-1]
-    if count == 0:
-        return F.zeros_in_shape_of(input), F.zeros_in_shape_of(tau)
+    if count == 0 or 0 in input.shape:
+        return None, None
     vectors = F.reflector_vectors(input, count)
     factors = F.conj(tau) if transpose else tau
     columns = [F.columns_of(vectors, i, i + 1) for i in range(count)]

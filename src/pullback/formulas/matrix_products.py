@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pullback.generated as F
@@ -12,10 +13,10 @@ def matmul_grad_input(grad: Any, input_shape: Shape, other: Any) -> Any:
     """The gradient of `input @ other` with respect to `input`."""
     other = F.conj(other)
     if other.ndim == 1:
-        return F.sum_to(F.mul(F.unsqueeze(grad, -1), other), input_shape)
+        return F.sum_to(F.mul(F.unsqueeze(grad, grad.ndim), other), input_shape)
     flipped = F.transpose(other, -1, -2)
     if len(input_shape) == 1:
-        return F.sum_to(F.squeeze_dims(F.matmul(F.unsqueeze(grad, -2), flipped), (-2,)), input_shape)
+        return F.sum_to(F.squeeze_dim(F.matmul(F.unsqueeze(grad, grad.ndim - 1), flipped), -2), input_shape)
     return F.sum_to(F.matmul(grad, flipped), input_shape)
 
 
@@ -23,9 +24,9 @@ def matmul_grad_other(grad: Any, input: Any, other_shape: Shape) -> Any:
     """The gradient of `input @ other` with respect to `other`."""
     input = F.conj(input)
     if len(other_shape) == 1:
-        return F.sum_to(F.mul(F.unsqueeze(grad, -1), input), other_shape)
+        return F.sum_to(F.mul(F.unsqueeze(grad, grad.ndim), input), other_shape)
     if input.ndim == 1:
-        return F.sum_to(F.mul(F.unsqueeze(input, -1), F.unsqueeze(grad, -2)), other_shape)
+        return F.sum_to(F.mul(F.unsqueeze(input, 1), F.unsqueeze(grad, grad.ndim - 1)), other_shape)
     return F.sum_to(F.matmul(F.transpose(input, -1, -2), grad), other_shape)
 
 
@@ -50,8 +51,9 @@ def linear_grad_weight(grad: Any, input: Any) -> Any:
     if grad.ndim == 1:
         return F.outer(grad, F.conj(input))
     if grad.ndim > 2:
-        grad = F.reshape(grad, (-1, grad.shape[-1]))
-        input = F.reshape(input, (-1, input.shape[-1]))
+        rows = math.prod(grad.shape[:-1])
+        grad = F.reshape(grad, (rows, grad.shape[-1]))
+        input = F.reshape(input, (rows, input.shape[-1]))
     return F.mm(F.transpose(grad, 0, 1), F.conj(input))
 
 

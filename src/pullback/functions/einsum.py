@@ -5,6 +5,7 @@ A label is a number: 0 to 51 for A-Z and a-z, from 52 on for the dimensions that
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -280,19 +281,12 @@ def _aligned(operand: Any, labels: Labels, wanted: Labels) -> Any:
 
 def _matrix_product(left: Any, right: Any, batch: int, rows: int, summed: int) -> Any:
     """The operands folded to (batches of) matrices and multiplied."""
-    count = _product(left.shape[batch + rows :])
-    height, width = _product(left.shape[batch : batch + rows]), _product(right.shape[batch + summed :])
+    count = math.prod(left.shape[batch + rows :])
+    height, width = math.prod(left.shape[batch : batch + rows]), math.prod(right.shape[batch + summed :])
     if batch == 0:
         return G.mm(left.reshape(height, count), right.reshape(count, width))
-    batches = _product(left.shape[:batch])
+    batches = math.prod(left.shape[:batch])
     return G.bmm(left.reshape(batches, height, count), right.reshape(batches, count, width))
-
-
-def _product(sizes: Sequence[int]) -> int:
-    result = 1
-    for size in sizes:
-        result *= size
-    return result
 
 
 def _permuted(operand: Any, dims: list[int]) -> Any:

@@ -11,6 +11,7 @@ from pullback.functions.matrix_products import matmul
 from pullback.graph.in_place import write_out
 from pullback.kernels.matrix_checks import _require_square
 from pullback.kernels.matrix_functions import check_inverse, check_logdet
+from pullback.modes.interception import interceptable
 from pullback.tensor.return_types import named_results
 from pullback.tensor.tensor import Tensor, TensorBase
 
@@ -35,6 +36,7 @@ def slogdet(input: Tensor) -> Any:
     return named_results("slogdet", G.linalg_slogdet, input)
 
 
+@interceptable
 def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant: nan if it is negative, -inf if it is zero."""
     check_logdet(input._array)
@@ -44,6 +46,7 @@ def logdet(input: Tensor) -> Tensor:
     return G.where(G.eq(sign, -1.0), math.nan, logarithm)
 
 
+@interceptable
 def linalg_inv(A: Tensor, *, out: Any = None) -> Tensor:
     """The inverse.
 
@@ -67,6 +70,7 @@ def linalg_inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> 
     return named_results("linalg_inv_ex", G.linalg_inv_ex, A, check_errors=check_errors, out=out)
 
 
+@interceptable
 def linalg_pinv(
     A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
 ) -> Tensor:
@@ -92,6 +96,7 @@ def _plain(value: Any) -> Any:
     return value._array if isinstance(value, TensorBase) else value
 
 
+@interceptable
 def linalg_matrix_rank(
     input: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None,
     A: Any = None,
@@ -159,15 +164,16 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     tensor([[1, 2, 4],
             [1, 3, 9]])
     """
-    shape = x._array.shape or (1,)
-    size = shape[-1] if N is None else N
+    if x._array.ndim == 0:
+        x = G.unsqueeze(x, 0)
+    size = x._array.shape[-1] if N is None else N
     if size <= 1:
         raise RuntimeError("N must be greater than 1.")
     promoted = x if is_float_or_complex(x._array.dtype) or x._array.dtype.kind in "iu" else G.to_dtype(x, "int64")
     wide = G.expand(G.unsqueeze(promoted, promoted._array.ndim), (*promoted._array.shape, size - 1))
     powers = G.cumprod(wide, -1)
     ones = G.ones_in_shape_of(G.slice_view(powers, powers._array.ndim - 1, 0, 1, 1))
-    return G.cat([ones, powers], -1)  # type: ignore[no-any-return]
+    return G.cat([ones, powers], powers._array.ndim - 1)  # type: ignore[no-any-return]
 
 
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:

@@ -44,8 +44,17 @@ def linalg_matrix_norm(
             first, second = second, first
         sums = G.linalg_vector_norm(A, 1, first, keepdim, dtype=dtype)
         at = second if keepdim or second < first else second - 1
-        result = G.amax(sums, at, keepdim) if order > 0 else G.amin(sums, at, keepdim)
+        result = _extreme(sums, order, at, keepdim)
     return result if out is None else write_out("linalg_matrix_norm", out, result)  # type: ignore[no-any-return]
+
+
+def _extreme(values: Tensor, order: Any, dim: int, keepdim: bool) -> Tensor:
+    """The largest value, which is 0 of none, or the smallest if `order` is negative."""
+    if order < 0:
+        return G.amin(values, dim, keepdim)  # type: ignore[no-any-return]
+    if values._array.shape[dim] == 0:
+        return G.sum(values, dim, keepdim)  # type: ignore[no-any-return]
+    return G.amax(values, dim, keepdim)  # type: ignore[no-any-return]
 
 
 def _matrix_order(order: Any) -> Any:
@@ -84,12 +93,12 @@ def _from_singular_values(A: Tensor, order: Any, first: int, second: int, keepdi
     if order == "nuc":
         result = G.sum(values, -1, keepdim)
     else:
-        result = G.amax(values, -1, keepdim) if order > 0 else G.amin(values, -1, keepdim)
+        result = _extreme(values, order, values._array.ndim - 1, keepdim)
     if not keepdim:
         return result  # type: ignore[no-any-return]
     whole = G.unsqueeze(result, ndim - 1)
     order_back = sorted(range(ndim), key=[*rest, first, second].__getitem__)
-    return whole if order_back == list(range(ndim)) else G.permute(whole, tuple(order_back))
+    return G.permute(whole, tuple(order_back))  # type: ignore[no-any-return]
 
 
 def linalg_norm(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pullback.generated as G
@@ -31,7 +32,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     elif dims == (2, 1):
         result = G.mv(input, other)
     elif dims == (1, 2):
-        result = G.squeeze_dims(G.mm(G.unsqueeze(input, 0), other), (0,))
+        result = G.mm(G.unsqueeze(input, 0), other).squeeze_(0)
     else:
         result = G.matmul_batched(input, other)
     return result if out is None else write_out("matmul", out, result)  # type: ignore[no-any-return]
@@ -73,19 +74,23 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     """The sum of products over pairs of dimensions."""
     left, right = _contracted(a, b, dims)
     for i, j in zip(left, right, strict=True):
-        if a._array.shape[i] != b._array.shape[j]:
+        first_size, second_size = a._array.shape[i], b._array.shape[j]
+        # A size of 1 broadcasts: the other operand is summed over that dimension.
+        if first_size == 1 and second_size != 1:
+            b = G.sum(b, (j,), True)
+        elif second_size == 1 and first_size != 1:
+            a = G.sum(a, (i,), True)
+        elif first_size != second_size:
             raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {a._array.shape[i]} in dim {i} and second has "
-                f"size {b._array.shape[j]} in dim {j}"
+                f"contracted dimensions need to match, but first has size {first_size} in dim {i} and second has size "
+                f"{second_size} in dim {j}"
             )
     keep_a = [i for i in range(a._array.ndim) if i not in left]
     keep_b = [j for j in range(b._array.ndim) if j not in right]
     shape = [a._array.shape[i] for i in keep_a] + [b._array.shape[j] for j in keep_b]
-    count = 1
-    for i in left:
-        count *= a._array.shape[i]
-    first = a.permute([*keep_a, *left]).reshape(-1, count)  # type: ignore[attr-defined]
-    second = b.permute([*right, *keep_b]).reshape(count, -1)  # type: ignore[attr-defined]
+    count = math.prod([a._array.shape[i] for i in left])
+    first = a.permute([*keep_a, *left]).reshape(math.prod(shape[: len(keep_a)]), count)  # type: ignore[attr-defined]
+    second = b.permute([*right, *keep_b]).reshape(count, math.prod(shape[len(keep_a) :]))  # type: ignore[attr-defined]
     result = G.mm(first, second).reshape(shape)
     return result if out is None else write_out("tensordot", out, result)  # type: ignore[no-any-return]
 
@@ -242,7 +247,9 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Te
     >>> pullback.linalg.vecdot(pullback.ones(2, 3), pullback.ones(3))
     tensor([3., 3.])
     """
-    if is_float_or_complex(x._array.dtype):
+    if x._array.ndim == 1 and y._array.ndim == 1 and x._array.shape == y._array.shape and x._array.dtype == y._array.dtype:
+        result = G.vdot(x, y)
+    elif is_float_or_complex(x._array.dtype):
         first: Any = G.conj_physical(x) if x._array.dtype.kind == "c" else x
         result = G.sum(first * y, dim)
     else:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pullback.generated as G
 from pullback.backend.dtype import promote_dtypes
 from pullback.graph.in_place import write_out
 from pullback.kernels.solvers import check_solution
+from pullback.modes.interception import interceptable
 from pullback.tensor.return_types import named_results
 from pullback.tensor.tensor import Tensor
 
 
+@interceptable
 def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor:
     """X of AX = B, or of XA = B.
 
@@ -89,7 +92,7 @@ def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = Non
         wrapped = [dim % ndim for dim in dims]
         moved = G.permute(A, (*[d for d in range(ndim) if d not in wrapped], *wrapped))
     shape, split = moved._array.shape, B._array.ndim
-    unknown, known = _product(shape[split:]), _product(shape[:split])
+    unknown, known = math.prod(shape[split:]), math.prod(shape[:split])
     if unknown != known:
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but "
@@ -106,20 +109,13 @@ def linalg_tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
     shape = A._array.shape
     start, rest = shape[:ind], shape[ind:]
-    if _product(rest) != _product(start):
+    if math.prod(rest) != math.prod(start):
         raise RuntimeError(
             f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
-            f"{_product(rest)} != {_product(start)}"
+            f"{math.prod(rest)} != {math.prod(start)}"
         )
     from pullback.functions.matrix_functions import linalg_inv
 
-    square = G.reshape(A, (_product(start), _product(rest)))
+    square = G.reshape(A, (math.prod(start), math.prod(rest)))
     result = G.reshape(linalg_inv(square), (*rest, *start))
     return result if out is None else write_out("linalg_tensorinv", out, result)  # type: ignore[no-any-return]
-
-
-def _product(sizes: tuple[int, ...]) -> int:
-    result = 1
-    for size in sizes:
-        result *= size
-    return result

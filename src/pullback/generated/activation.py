@@ -1950,12 +1950,12 @@ def threshold(input: Tensor, threshold: Scalar, value: Scalar, *, out: Any = Non
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
-            taken = intercept(threshold, (input, threshold, value), {"out": out})
+            taken = intercept(F.threshold, (input, threshold, value), {"out": out})
             if taken is not NotImplemented:
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("threshold", out, threshold(input, threshold, value))
+        return write_out("threshold", out, F.threshold(input, threshold, value))
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("threshold", "input", 1, input)
     input_array = input._array

@@ -36,12 +36,11 @@ def linalg_ldl_factor_ex(
         name = "hetrf" if hermitian and A.dtype.kind == "c" else "sytrf"
         (factorize,) = _lapack().get_lapack_funcs((name,), (matrices,))
         for position, matrix in enumerate(matrices):
-            factors[position], pivot, infos[position] = factorize(matrix, lower=1)
-            pivots[position] = np.where(pivot >= 0, pivot + 1, pivot) if (pivot == 0).any() else pivot
+            factors[position], pivots[position], infos[position] = factorize(matrix, lower=1)
     info = infos.reshape(A.shape[:-2])
     if check_errors:
         _raise_for_info("torch.linalg.ldl_factor_ex", info, "The diagonal element {info} of D is zero.")
-    return factors.reshape(A.shape), pivots.reshape(A.shape[:-1]), info
+    return np.tril(factors).reshape(A.shape), pivots.reshape(A.shape[:-1]), info
 
 
 def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian: bool = False) -> Array:

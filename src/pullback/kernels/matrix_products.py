@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
@@ -18,6 +20,11 @@ def _same_dtype(a: Array, b: Array, *, batched: bool = False) -> None:
             if batched
             else f"expected m1 and m2 to have the same dtype, but got: {_c_name(first)} != {_c_name(second)}"
         )
+
+
+def _rows(array: Array) -> Array:
+    """All dimensions but the last as one: the number is given since -1 is ambiguous where there are no elements."""
+    return array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
 
 
 def _c_name(name: str) -> str:
@@ -114,7 +121,7 @@ def matmul_batched(input: Array, other: Array) -> Array:
     _same_dtype(input, other, batched=input.ndim > 2 and other.ndim > 2)
     _refuse_kinds(input, "b", "bmm")
     if input.ndim > 2 and other.ndim == 2:
-        return _multiply(input.reshape(-1, inner), other).reshape(*input.shape[:-1], other.shape[-1])
+        return _multiply(_rows(input), other).reshape(*input.shape[:-1], other.shape[-1])
     try:
         return _multiply(input, other)
     except ValueError:
@@ -156,7 +163,7 @@ def matmul_grad_input(grad: Array, input_shape: Shape, other: Array) -> Array:
     if len(input_shape) == 1:
         return sum_to(_multiply(grad[..., None, :], np.swapaxes(other.conj(), -1, -2))[..., 0, :], input_shape)  # type: ignore[no-any-return]
     if other.ndim == 2 and grad.ndim > 2:
-        flat = _multiply(grad.reshape(-1, grad.shape[-1]), other.conj().T)
+        flat = _multiply(_rows(grad), other.conj().T)
         return flat.reshape(input_shape)
     return sum_to(_multiply(grad, np.swapaxes(other.conj(), -1, -2)), input_shape)  # type: ignore[no-any-return]
 
@@ -169,7 +176,7 @@ def matmul_grad_other(grad: Array, input: Array, other_shape: Shape) -> Array:
     if input.ndim == 1:
         return sum_to(input.conj()[:, None] * grad[..., None, :], other_shape)  # type: ignore[no-any-return]
     if len(other_shape) == 2 and grad.ndim > 2:
-        return _multiply(input.reshape(-1, input.shape[-1]).conj().T, grad.reshape(-1, grad.shape[-1]))
+        return _multiply(_rows(input).conj().T, _rows(grad))
     return sum_to(_multiply(np.swapaxes(input.conj(), -1, -2), grad), other_shape)  # type: ignore[no-any-return]
 
 
@@ -293,7 +300,7 @@ def linear_product(input: Array, weight: Array) -> Array:
         )
     _same_dtype(input, weight)
     if input.ndim > 2:
-        return _multiply(input.reshape(-1, input.shape[-1]), weight.T).reshape(*input.shape[:-1], weight.shape[0])
+        return _multiply(_rows(input), weight.T).reshape(*input.shape[:-1], weight.shape[0])
     return _multiply(input, weight.T)
 
 
@@ -305,7 +312,7 @@ def linear_product_folded(input: Array, weight: Array) -> Array:
 def linear_grad_input(grad: Array, weight: Array) -> Array:
     """The gradient of a linear layer with respect to its input."""
     if grad.ndim > 2:
-        return _multiply(grad.reshape(-1, grad.shape[-1]), weight.conj()).reshape(*grad.shape[:-1], weight.shape[1])
+        return _multiply(_rows(grad), weight.conj()).reshape(*grad.shape[:-1], weight.shape[1])
     return _multiply(grad, weight.conj())
 
 
@@ -314,7 +321,7 @@ def linear_grad_weight(grad: Array, input: Array) -> Array:
     if grad.ndim == 1:
         return np.multiply(grad[:, None], input.conj())  # type: ignore[no-any-return]
     if grad.ndim > 2:
-        grad, input = grad.reshape(-1, grad.shape[-1]), input.reshape(-1, input.shape[-1])
+        grad, input = _rows(grad), _rows(input)
     return _multiply(grad.T, input.conj())
 
 
@@ -322,7 +329,7 @@ def linear_grad_bias(grad: Array) -> Array:
     """The gradient of a linear layer with respect to its bias."""
     if grad.ndim == 1:
         return grad
-    rows = grad.reshape(-1, grad.shape[-1])
+    rows = _rows(grad)
     # One BLAS call is several times as fast as a sum over the slow axis.
     if rows.dtype.kind == "f" and rows.dtype.itemsize >= 4:
         return np.ones(rows.shape[0], rows.dtype) @ rows

@@ -143,9 +143,9 @@ def _thin_svd(A: Array) -> tuple[Array, Array, Array]:
 
 
 def _residuals(A: Array, B: Array, X: Array, rank: Array, driver: str, batch: Shape) -> Array:
-    """Squared distances: only of overdetermined systems, and only if every matrix has full rank."""
+    """Squared distances of overdetermined systems of full rank, which the driver "gelsy" does not give."""
     rows, columns = A.shape[-2:]
-    if rows <= columns or (driver != "gels" and not np.all(rank == columns)):
+    if rows <= columns or driver == "gelsy" or (driver != "gels" and not np.all(rank == columns)):
         return np.zeros(0, real_of(A.dtype))
     distance = A @ X - B
     return np.sum((distance * distance.conj()).real, axis=-2)  # type: ignore[no-any-return]
