@@ -51,7 +51,6 @@ def trilinear_back_first(grad: Any, input2: Any, weight: Any) -> Any:
 
 def trilinear_back_weight(grad: Any, input1: Any, input2: Any) -> Any:
     """The gradient of a bilinear form with respect to its weight."""
-    outputs, columns = grad.shape[1], input2.shape[1]
-    pairs = F.reshape(F.mul(F.unsqueeze(grad, 2), F.unsqueeze(input2, 1)), (-1, outputs * columns))
-    product = F.mm(F.transpose(pairs, 0, 1), input1)
-    return F.transpose(F.reshape(product, (outputs, columns, input1.shape[1])), 1, 2)
+    outputs, rows = grad.shape[1], input1.shape[1]
+    pairs = F.reshape(F.mul(F.unsqueeze(grad, 2), F.unsqueeze(input1, 1)), (-1, outputs * rows))
+    return F.reshape(F.mm(F.transpose(pairs, 0, 1), input2), (outputs, rows, input2.shape[1]))

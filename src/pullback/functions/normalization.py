@@ -7,6 +7,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
+from pullback.modes.interception import interceptable
 from pullback.tensor.arguments import as_shape
 from pullback.tensor.tensor import Tensor
 from pullback.typing import Shape
@@ -108,15 +109,16 @@ def native_batch_norm(
     result, mean, rstd, variance = G.batch_norm_training(input, weight, bias, eps)
     count = input._array.size // max(1, input._array.shape[1])
     if running_mean is not None:
-        _blend(running_mean, mean._array, momentum)
+        _blend(running_mean, mean, 1.0, momentum)
     if running_var is not None:
-        _blend(running_var, variance._array * (count / max(1, count - 1)), momentum)
+        _blend(running_var, variance, count / max(1, count - 1), momentum)
     return result, mean, rstd
 
 
-def _blend(running: Tensor, observed: Any, momentum: float) -> None:
+@interceptable
+def _blend(running: Tensor, observed: Tensor, factor: float, momentum: float) -> None:
     """Move running statistics towards the observed ones; as in PyTorch this is no recorded in-place operation."""
-    running._array[...] = running._array * (1 - momentum) + observed * momentum
+    running._array[...] = running._array * (1 - momentum) + observed._array * factor * momentum
 
 
 def _check_channels(input: Tensor, **vectors: Tensor | None) -> None:

@@ -35,7 +35,10 @@ def attention_fused(
         result[part] /= total
         normalizer[part] = (np.log(total) + top)[..., 0]
     shape = (batch, heads, length)
-    return result.reshape(*shape, value.shape[-1]).astype(query.dtype, copy=False), normalizer.reshape(shape)
+    output = result.reshape(*shape, value.shape[-1]).astype(query.dtype, copy=False)
+    if query.strides[1] < query.strides[2]:  # (N, L, H, E) seen as (N, H, L, E): so is the output
+        output = np.ascontiguousarray(output.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3)
+    return output, normalizer.reshape(shape)
 
 
 def _flattened(

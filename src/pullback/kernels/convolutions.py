@@ -107,7 +107,7 @@ def _transposed(
     if not result.size or not x.size:
         return result
     if channels == groups == out_channels:
-        return _depthwise_transposed(x, w, stride, dilation, sizes)[crop]
+        return np.ascontiguousarray(_depthwise_transposed(x, w, stride, dilation, sizes)[crop])
     matrix = w.reshape(groups, channels // groups, -1).transpose(0, 2, 1)
     places = math.prod(counts)
     step = _samples_per_chunk(math.prod(kernel) * out_channels * places)

@@ -75,7 +75,9 @@ def _pixels(input: Array) -> Array:
 
 def _images(rows: Array, shape: Shape) -> Array:
     """Rows of channels, one per place of (N, *out), as (N, C, *out)."""
-    return rows.reshape(shape[0], -1, rows.shape[1]).transpose(0, 2, 1).reshape(shape[0], rows.shape[1], *shape[1:])
+    channels = rows.shape[1]
+    planes = np.ascontiguousarray(rows.reshape(shape[0], -1, channels).transpose(0, 2, 1))
+    return planes.reshape(shape[0], channels, *shape[1:])
 
 
 def _rows(positions: Array, sizes: Shape) -> Array:

@@ -107,7 +107,7 @@ def batch_norm_training(
     x = widened(input)
     count = x.dtype.type(max(1, input.size // max(1, input.shape[1])))
     mean = _channel_sums(x) / count
-    centered = x - _as_channels(mean, input)
+    centered = np.subtract(x, _as_channels(mean, input), order="C")
     variance = _channel_products(centered, centered) / count
     rstd = 1 / np.sqrt(variance + x.dtype.type(eps))
     factor = rstd if weight is None else rstd * weight

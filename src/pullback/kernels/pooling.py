@@ -225,4 +225,4 @@ def _spread_along(array: Array, axis: int, size: int, padding: int, kernel: int,
     total = np.zeros((*array.shape[:axis], length, *array.shape[axis + 1 :]), array.dtype)
     for offset in range(kernel):
         total[(*lead, slice(offset, offset + stride * (count - 1) + 1, stride))] += array
-    return total[(*lead, slice(padding, padding + size))]
+    return np.ascontiguousarray(total[(*lead, slice(padding, padding + size))])
