@@ -31,7 +31,12 @@ SAMPLES = [
     Sample("matmul-batch-matrix", F.matmul, (normal(2, 2, 3), normal(3, 2)), complex=True),
     Sample("matmul-broadcast", F.matmul, (normal(2, 1, 2, 3), normal(3, 3, 2)), complex=True),
     Sample("linear", F.nn.functional.linear, (normal(2, 2, 3), normal(4, 3), normal(4))),
-    Sample("addmm", lambda a, b, c: F.addmm(a, b, c, beta=0.5, alpha=2), (normal(4), normal(2, 3), normal(3, 4)), complex=True),
+    Sample(
+        "addmm",
+        lambda a, b, c: F.addmm(a, b, c, beta=0.5, alpha=2),
+        (normal(4), normal(2, 3), normal(3, 4)),
+        complex=True,
+    ),
     Sample("addmv", lambda a, b, c: F.addmv(a, b, c, beta=0.5), (normal(1), normal(2, 3), normal(3)), complex=True),
     Sample("addr", lambda a, b, c: F.addr(a, b, c, alpha=2), (normal(2, 1), normal(2), normal(3)), complex=True),
     Sample("baddbmm", F.baddbmm, (normal(2, 2), normal(3, 2, 2), normal(3, 2, 2)), complex=True),

@@ -35,7 +35,9 @@ SAMPLES = [
         "triangular_solve-transpose", lambda b, a: F.triangular_solve(b, dominant(a), False, True)[0],
         (normal(3, 2), normal(3, 3)), complex=True,
     ),
-    Sample("cholesky_solve", lambda b, a: F.cholesky_solve(b, dominant(a).tril()), (normal(3, 2), normal(3, 3)), complex=True),
+    Sample(
+        "cholesky_solve", lambda b, a: F.cholesky_solve(b, dominant(a).tril()), (normal(3, 2), normal(3, 3)), complex=True,
+    ),
     Sample(
         "cholesky_solve-upper", lambda b, a: F.cholesky_solve(b, dominant(a).triu(), True), (normal(3, 2), normal(3, 3)),
         complex=True,

@@ -7,16 +7,12 @@ from pullback.rules import Dim, F, Pullback, Scalar, Tensor, general, linear, mu
 
 @multilinear
 def mm(grad: Tensor, input: Tensor, mat2: Tensor) -> Pullback:
-    return wrt(
-        input=F.mm(grad, F.conj(F.transpose(mat2, 0, 1))), mat2=F.mm(F.conj(F.transpose(input, 0, 1)), grad)
-    )
+    return wrt(input=F.mm(grad, F.conj(F.transpose(mat2, 0, 1))), mat2=F.mm(F.conj(F.transpose(input, 0, 1)), grad))
 
 
 @multilinear
 def bmm(grad: Tensor, input: Tensor, mat2: Tensor) -> Pullback:
-    return wrt(
-        input=F.bmm(grad, F.conj(F.transpose(mat2, 1, 2))), mat2=F.bmm(F.conj(F.transpose(input, 1, 2)), grad)
-    )
+    return wrt(input=F.bmm(grad, F.conj(F.transpose(mat2, 1, 2))), mat2=F.bmm(F.conj(F.transpose(input, 1, 2)), grad))
 
 
 @multilinear
@@ -44,9 +40,7 @@ def outer(grad: Tensor, input: Tensor, vec2: Tensor) -> Pullback:
 
 @multilinear(node="UnsafeViewBackward0")
 def matmul_batched(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
-    return wrt(
-        input=F.matmul_grad_input(grad, input.shape, other), other=F.matmul_grad_other(grad, input, other.shape)
-    )
+    return wrt(input=F.matmul_grad_input(grad, input.shape, other), other=F.matmul_grad_other(grad, input, other.shape))
 
 
 @linear

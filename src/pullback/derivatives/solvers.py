@@ -27,9 +27,7 @@ def cholesky_inverse(grad: Tensor, input: Tensor, upper: bool, *, result: Tensor
 @general(
     outputs=("solution", "residuals", "rank", "singular_values"), differentiable=(True, True, False, False),
 )  # fmt: skip
-def linalg_lstsq(
-    grad_solution: Tensor, grad_residuals: Tensor, A: Tensor, B: Tensor, *, solution: Tensor
-) -> Pullback:
+def linalg_lstsq(grad_solution: Tensor, grad_residuals: Tensor, A: Tensor, B: Tensor, *, solution: Tensor) -> Pullback:
     return wrt(
         A=F.sum_to(F.lstsq_matrix_back(grad_solution, grad_residuals, A, B, solution), A.shape),
         B=F.sum_to(F.lstsq_right_back(grad_solution, grad_residuals, A, B, solution), B.shape),

@@ -9,11 +9,10 @@ from pullback.rules import F, Pullback, Tensor, general, wrt
 def linalg_solve_triangular(
     grad: Tensor, A: Tensor, B: Tensor, upper: bool, left: bool, unitriangular: bool, *, result: Tensor
 ) -> Pullback:
-    to_B = F.linalg_solve_triangular(
-        F.adjoint_of(A), grad, upper=not upper, left=left, unitriangular=unitriangular
-    )
+    to_B = F.linalg_solve_triangular(F.adjoint_of(A), grad, upper=not upper, left=left, unitriangular=unitriangular)
     return wrt(
-        A=F.sum_to(F.solve_triangular_back(to_B, result, upper, left, unitriangular), A.shape), B=F.sum_to(to_B, B.shape)
+        A=F.sum_to(F.solve_triangular_back(to_B, result, upper, left, unitriangular), A.shape),
+        B=F.sum_to(to_B, B.shape),
     )
 
 

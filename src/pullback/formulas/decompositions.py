@@ -205,9 +205,7 @@ def lu_back(grad_L: Any, grad_U: Any, L: Any, U: Any) -> Any:
         return F.cat([left, below], left.ndim - 1)
     if rows > columns:
         bottom = rows_of(L, length, rows)
-        to_bottom = F.linalg_solve_triangular(
-            adjoint_of(U), rows_of(grad_L, length, rows), upper=False, left=False
-        )
+        to_bottom = F.linalg_solve_triangular(adjoint_of(U), rows_of(grad_L, length, rows), upper=False, left=False)
         to_U = grad_U - F.matmul(adjoint_of(bottom), to_bottom)
         top = square_lu_back(rows_of(grad_L, 0, length), to_U, rows_of(L, 0, length), U)
         return F.cat([top, to_bottom], top.ndim - 2)
@@ -224,7 +222,9 @@ def square_lu_back(grad_L: Any, grad_U: Any, L: Any, U: Any) -> Any:
 def lu_factor_back(grad: Any, LU: Any, pivots: Any) -> Any:
     """The gradient of a packed LU factorization."""
     length = min(LU.shape[-2:])
-    inner = lu_back(columns_of(grad, 0, length), rows_of(F.triu(grad), 0, length), F.lower_factor(LU), F.upper_factor(LU))
+    inner = lu_back(
+        columns_of(grad, 0, length), rows_of(F.triu(grad), 0, length), F.lower_factor(LU), F.upper_factor(LU)
+    )
     return F.permute_rows(inner, pivots, True)
 
 

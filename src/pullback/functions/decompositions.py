@@ -29,9 +29,7 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tenso
 
 def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
     """As `cholesky`, with the order of the first minor that is not positive instead of an error."""
-    return named_results(
-        "linalg_cholesky_ex", G.linalg_cholesky_ex, A, upper=upper, check_errors=check_errors, out=out
-    )
+    return named_results("linalg_cholesky_ex", G.linalg_cholesky_ex, A, upper=upper, check_errors=check_errors, out=out)
 
 
 def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
@@ -192,5 +190,3 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
 def orgqr(input: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
     """As `linalg.householder_product`, under the older name."""
     return G.linalg_householder_product(input, tau, out=out)  # type: ignore[no-any-return]
-
-

@@ -41,8 +41,8 @@ def einsum(*args: Any) -> Tensor:
         labels = [*[labels[at] for at in kept], contracted[1]]
     result, have = _sum_out(operands[0], labels[0], set(wanted))
     if len(inputs) == 1 and result is operands[0]:
-        return G.permute(result, tuple([have.index(label) for label in wanted]))
-    return _permuted(result, [have.index(label) for label in wanted])
+        return G.permute(result, tuple([have.index(label) for label in wanted]))  # type: ignore[no-any-return]
+    return _permuted(result, [have.index(label) for label in wanted])  # type: ignore[no-any-return]
 
 
 def _parse_arguments(args: tuple[Any, ...]) -> tuple[list[Any], list[Labels], Labels | None]:
@@ -62,9 +62,7 @@ def _parse_arguments(args: tuple[Any, ...]) -> tuple[list[Any], list[Labels], La
         subscripts, output = _from_equation(args[0])
     for position, operand in enumerate(operands):
         if not isinstance(operand, TensorBase):
-            raise TypeError(
-                f"expected Tensor as element {position} in argument 1, but got {type(operand).__name__}"
-            )
+            raise TypeError(f"expected Tensor as element {position} in argument 1, but got {type(operand).__name__}")
     if len(operands) != len(subscripts):
         count = "fewer" if len(operands) < len(subscripts) else "more"
         raise RuntimeError(f"einsum(): {count} operands were provided than specified in the equation")
@@ -156,9 +154,7 @@ def _output_labels(output: Labels | None, labels: list[Labels], covered: int) ->
         if label == _ELLIPSIS:
             continue
         if output.count(label) > 1:
-            raise RuntimeError(
-                f"einsum(): output subscript {_LETTERS[label]} appears more than once in the output"
-            )
+            raise RuntimeError(f"einsum(): output subscript {_LETTERS[label]} appears more than once in the output")
         if label not in every:
             raise RuntimeError(
                 f"einsum(): output subscript {_LETTERS[label]} does not appear in the equation for any input operand"
@@ -267,7 +263,7 @@ def _contract(a: Any, a_labels: Labels, b: Any, b_labels: Labels, needed: set[in
 
 
 def _multiply_aligned(a: Any, a_labels: Labels, b: Any, b_labels: Labels, labels: Labels) -> Tensor:
-    return G.mul(_aligned(a, a_labels, labels), _aligned(b, b_labels, labels))
+    return G.mul(_aligned(a, a_labels, labels), _aligned(b, b_labels, labels))  # type: ignore[no-any-return]
 
 
 def _aligned(operand: Any, labels: Labels, wanted: Labels) -> Any:

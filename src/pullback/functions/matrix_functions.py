@@ -42,8 +42,8 @@ def logdet(input: Tensor) -> Tensor:
     check_logdet(input._array)
     sign, logarithm = G.linalg_slogdet(input)
     if input._array.dtype.kind == "c":
-        return G.add(G.log(sign), logarithm)
-    return G.where(G.eq(sign, -1.0), math.nan, logarithm)
+        return G.add(G.log(sign), logarithm)  # type: ignore[no-any-return]
+    return G.where(G.eq(sign, -1.0), math.nan, logarithm)  # type: ignore[no-any-return]
 
 
 @interceptable
@@ -127,7 +127,7 @@ def linalg_matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
         raise TypeError(f"linalg_matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}")
     _require_square("linalg.matrix_power", A._array)
     result = _power(A, n)
-    return result if out is None else write_out("linalg_matrix_power", out, result)  # type: ignore[no-any-return]
+    return result if out is None else write_out("linalg_matrix_power", out, result)
 
 
 def matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
@@ -137,13 +137,13 @@ def matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
 
 def _power(A: Tensor, n: int) -> Tensor:
     if n == 0:
-        return G.copy(A, G.identity_like(A))
+        return G.copy(A, G.identity_like(A))  # type: ignore[no-any-return]
     if n < 0:
         A, n = linalg_inv(A), -n
         if n == 1:
             return A
     elif n == 1:
-        return G.clone(A)
+        return G.clone(A)  # type: ignore[no-any-return]
     result: Tensor | None = None
     square = A
     while True:

@@ -70,9 +70,7 @@ def _matrix_order(order: Any) -> Any:
 def _matrix_dims(A: Tensor, dim: Any) -> tuple[int, int]:
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
     if len(dims) != 2:
-        raise RuntimeError(
-            f"linalg.matrix_norm: dim must be a 2-tuple. Got {', '.join(str(d) for d in dims)}"
-        )
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {', '.join(str(d) for d in dims)}")
     ndim = A._array.ndim
     first, second = wrap_dim(dims[0], ndim), wrap_dim(dims[1], ndim)
     if first == second:
@@ -115,12 +113,10 @@ def linalg_norm(
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
     ndim = A._array.ndim
     if ord is not None and dims is None and ndim not in (1, 2):
-        raise RuntimeError(
-            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {ndim}D."
-        )
+        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {ndim}D.")
     if isinstance(ord, str):
         return linalg_matrix_norm(A, ord, (-2, -1) if dims is None else dims, keepdim, dtype=dtype, out=out)
-    if ord is not None and (dims is not None and len(dims) == 2 or dims is None and ndim == 2):
+    if ord is not None and ((dims is not None and len(dims) == 2) or (dims is None and ndim == 2)):
         return linalg_matrix_norm(A, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype, out=out)
     return linalg_vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype, out=out)
 
@@ -135,30 +131,30 @@ def linalg_cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
     if A._array.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
     order = 2 if p is None else p
-    if isinstance(order, str) and order not in ("fro", "nuc") or (
+    if (isinstance(order, str) and order not in ("fro", "nuc")) or (
         not isinstance(order, str) and abs(order) not in (1, 2, math.inf)
     ):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {order}")
     result = _condition(A, order)
-    return result if out is None else write_out("linalg_cond", out, result)  # type: ignore[no-any-return]
+    return result if out is None else write_out("linalg_cond", out, result)
 
 
 def _condition(A: Tensor, order: Any) -> Tensor:
     if A._array.size == 0 and A._array.shape[-1] == A._array.shape[-2]:
-        return G.zeros_in_shape(linalg_vector_norm(A, 2, (-2, -1)), A._array.shape[:-2])
+        return G.zeros_in_shape(linalg_vector_norm(A, 2, (-2, -1)), A._array.shape[:-2])  # type: ignore[no-any-return]
     if not isinstance(order, str) and abs(order) == 2:
         values = linalg_svdvals(A)
         last = values._array.ndim - 1
         size = values._array.shape[-1]
         largest, smallest = G.slice_view(values, last, 0, 1, 1), G.slice_view(values, last, size - 1, size, 1)
         quotient = G.div(largest, smallest) if order > 0 else G.div(smallest, largest)
-        return G.squeeze_dim(quotient, last)
+        return G.squeeze_dim(quotient, last)  # type: ignore[no-any-return]
     shown = f"'{order}'" if isinstance(order, str) else order
     _require_square(f"linalg.cond(ord={shown if isinstance(order, str) else _short(order)})", A._array)
     if order == "nuc":
         from pullback.functions.matrix_functions import linalg_inv
 
-        return G.mul(linalg_matrix_norm(A, "nuc"), linalg_matrix_norm(linalg_inv(A), "nuc"))
+        return G.mul(linalg_matrix_norm(A, "nuc"), linalg_matrix_norm(linalg_inv(A), "nuc"))  # type: ignore[no-any-return]
     inverse, _ = G.linalg_inv_ex(A)
     product = G.mul(linalg_matrix_norm(A, order), linalg_matrix_norm(inverse, order))
     return G.nan_to_num(product, math.inf, math.inf, -math.inf)  # type: ignore[no-any-return]

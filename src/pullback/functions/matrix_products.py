@@ -89,8 +89,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     keep_b = [j for j in range(b._array.ndim) if j not in right]
     shape = [a._array.shape[i] for i in keep_a] + [b._array.shape[j] for j in keep_b]
     count = math.prod([a._array.shape[i] for i in left])
-    first = a.permute([*keep_a, *left]).reshape(math.prod(shape[: len(keep_a)]), count)  # type: ignore[attr-defined]
-    second = b.permute([*right, *keep_b]).reshape(count, math.prod(shape[len(keep_a) :]))  # type: ignore[attr-defined]
+    first = a.permute([*keep_a, *left]).reshape(math.prod(shape[: len(keep_a)]), count)
+    second = b.permute([*right, *keep_b]).reshape(count, math.prod(shape[len(keep_a) :]))
     result = G.mm(first, second).reshape(shape)
     return result if out is None else write_out("tensordot", out, result)  # type: ignore[no-any-return]
 
@@ -110,7 +110,7 @@ def _contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
     return [i % a._array.ndim for i in left], [j % b._array.ndim for j in right]
 
 
-def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
+def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
     """The product of several matrices, in the order that needs the fewest multiplications."""
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
         matrices = tuple(matrices[0])
@@ -120,7 +120,7 @@ def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
         if matrix._array.ndim != 2:
             raise RuntimeError(f"Tensor dimension is {matrix._array.ndim}, expected 2 instead.")
     result = matrices[0] if len(matrices) == 1 else linalg_multi_dot(matrices)
-    return result if out is None else write_out("chain_matmul", out, result)  # type: ignore[no-any-return]
+    return result if out is None else write_out("chain_matmul", out, result)
 
 
 def linalg_multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
@@ -247,7 +247,12 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Te
     >>> pullback.linalg.vecdot(pullback.ones(2, 3), pullback.ones(3))
     tensor([3., 3.])
     """
-    if x._array.ndim == 1 and y._array.ndim == 1 and x._array.shape == y._array.shape and x._array.dtype == y._array.dtype:
+    if (
+        x._array.ndim == 1
+        and y._array.ndim == 1
+        and x._array.shape == y._array.shape
+        and x._array.dtype == y._array.dtype
+    ):
         result = G.vdot(x, y)
     elif is_float_or_complex(x._array.dtype):
         first: Any = G.conj_physical(x) if x._array.dtype.kind == "c" else x

@@ -27,13 +27,9 @@ def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) ->
     return result if out is None else write_out("linalg_solve", out, result)  # type: ignore[no-any-return]
 
 
-def linalg_solve_ex(
-    A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None
-) -> Any:
+def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
     """As `solve`, with the position of the zero pivot of a singular matrix instead of an error."""
-    return named_results(
-        "linalg_solve_ex", G.linalg_solve_ex, A, B, left=left, check_errors=check_errors, out=out
-    )
+    return named_results("linalg_solve_ex", G.linalg_solve_ex, A, B, left=left, check_errors=check_errors, out=out)
 
 
 def linalg_solve_triangular(
@@ -56,7 +52,13 @@ def linalg_solve_triangular(
 
 
 def triangular_solve(
-    input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None
+    input: Tensor,
+    A: Tensor,
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+    *,
+    out: Any = None,
 ) -> Any:
     """X of AX = b for a triangular A, or its adjoint."""
     return named_results("triangular_solve", G.triangular_solve, input, A, upper, transpose, unitriangular, out=out)

@@ -163,7 +163,7 @@ def linalg_eigh(A: Array, UPLO: str = "L") -> tuple[Array, Array]:
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     _refuse_half(A, "linalg_eigh_cpu")
     try:
-        L, V = np.linalg.eigh(A, UPLO.upper())
+        L, V = np.linalg.eigh(A, "L" if UPLO in "Ll" else "U")
     except np.linalg.LinAlgError:
         return np.full(A.shape[:-1], np.nan, real_of(A.dtype)), np.full(A.shape, np.nan, A.dtype)
     return L, V
@@ -176,7 +176,7 @@ def hermitian_eigenvalues(A: Array, UPLO: str = "L") -> Array:
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     _refuse_half(A, "linalg_eigh_cpu")
     try:
-        return np.linalg.eigvalsh(A, UPLO.upper())
+        return np.linalg.eigvalsh(A, "L" if UPLO in "Ll" else "U")
     except np.linalg.LinAlgError:
         return np.full(A.shape[:-1], np.nan, real_of(A.dtype))
 
@@ -218,5 +218,5 @@ def depends_on_phase(diagonal: Array) -> bool:
 
 def identity_like(input: Array) -> Array:
     """The identity (of a wide or tall matrix: ones on the diagonal) in the shape and dtype of `input`."""
-    identity = np.eye(*input.shape[-2:], dtype=input.dtype)
+    identity: Array = np.eye(*input.shape[-2:], dtype=input.dtype)
     return np.broadcast_to(identity, input.shape).copy()

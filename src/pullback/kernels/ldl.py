@@ -31,7 +31,7 @@ def linalg_ldl_factor_ex(
     matrices = A.reshape(math.prod(A.shape[:-2]), size, size)
     factors = np.array(matrices)
     pivots = np.zeros(matrices.shape[:2], np.int32)
-    infos = np.zeros(len(matrices), np.int32)
+    infos: Array = np.zeros(len(matrices), np.int32)
     if size:
         name = "hetrf" if hermitian and A.dtype.kind == "c" else "sytrf"
         (factorize,) = _lapack().get_lapack_funcs((name,), (matrices,))

@@ -161,9 +161,7 @@ def _check_lu_solve(LU: Array, pivots: Array, B: Array, left: bool) -> None:
     _require_same_dtype("linalg.lu_solve", LU, B)
     _require_fitting("linalg.lu_solve", LU, B, left=left)
     if pivots.shape[-1] != LU.shape[-1]:
-        raise RuntimeError(
-            "linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix"
-        )
+        raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
     if pivots.shape[:-1] != LU.shape[:-2]:
         raise RuntimeError(
             f"linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape "

@@ -36,7 +36,7 @@ def _require_floating(function: str, A: Array, *, low_precision: bool = True) ->
 def _refuse_half(A: Array, function: str) -> None:
     """Refuse what the LAPACK routine has no version of: integers and 16-bit floats."""
     if A.dtype.itemsize == 2 or A.dtype.kind not in "fc":
-        raise NotImplementedError(f'"{function}" not implemented for \'{scalar_type_name(A.dtype)}\'')
+        raise NotImplementedError(f"\"{function}\" not implemented for '{scalar_type_name(A.dtype)}'")
 
 
 def _require_same_dtype(function: str, A: Array, B: Array) -> None:
@@ -61,7 +61,7 @@ def _require_fitting(function: str, A: Array, B: Array, *, left: bool, columns: 
 def _broadcast_batches(A: Array, B: Array) -> Shape:
     """The common batch shape of two batches of matrices."""
     try:
-        return np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
+        return np.broadcast_shapes(A.shape[:-2], B.shape[:-2])  # type: ignore[no-any-return]
     except ValueError:
         first, second = A.shape[:-2], B.shape[:-2]
         for offset in range(1, min(len(first), len(second)) + 1):

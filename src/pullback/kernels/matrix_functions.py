@@ -27,7 +27,7 @@ def linalg_det(A: Array) -> Array:
     _require_square("linalg.det", A)
     _require_floating("linalg.det", A)
     _refuse_half(A, "lu_cpu")
-    return np.linalg.det(A)  # type: ignore[no-any-return]
+    return np.linalg.det(A)
 
 
 def linalg_slogdet(A: Array) -> tuple[Array, Array]:
@@ -95,10 +95,10 @@ def linalg_pinv(A: Array, atol: Any, rtol: Any, hermitian: bool = False) -> Arra
         _require_square("linalg.eigh", A)
         values, vectors = np.linalg.eigh(A)
         inverted = _inverted(values, _tolerance(np.abs(values).max(-1, keepdims=True), A, atol, rtol))
-        return (vectors * inverted[..., None, :]) @ vectors.swapaxes(-1, -2).conj()  # type: ignore[no-any-return]
+        return (vectors * inverted[..., None, :]) @ vectors.swapaxes(-1, -2).conj()
     U, S, Vh = np.linalg.svd(A, full_matrices=False)
     inverted = _inverted(S, _tolerance(S.max(-1, keepdims=True), A, atol, rtol))
-    return (Vh.swapaxes(-1, -2).conj() * inverted[..., None, :]) @ U.swapaxes(-1, -2).conj()  # type: ignore[no-any-return]
+    return (Vh.swapaxes(-1, -2).conj() * inverted[..., None, :]) @ U.swapaxes(-1, -2).conj()
 
 
 def _inverted(values: Array, tolerance: Array) -> Array:
@@ -130,7 +130,7 @@ def linalg_matrix_rank(input: Array, atol: Any, rtol: Any, hermitian: bool = Fal
     else:
         values = np.linalg.svd(input, compute_uv=False)
     tolerance = _tolerance(values.max(-1, keepdims=True), input, atol, rtol)
-    return np.sum(values > tolerance, axis=-1, dtype=np.int64)  # type: ignore[no-any-return]
+    return np.sum(values > tolerance, axis=-1, dtype=np.int64)
 
 
 # Coefficients of the numerators of the Padé approximations of exp; the denominators have alternating signs.
@@ -161,7 +161,9 @@ def linalg_matrix_exp(A: Array) -> Array:
     with np.errstate(divide="ignore"):
         steps = np.where(finite & (norms > bound), np.ceil(np.log2(np.where(finite, norms, 1) / bound)), 0).astype(int)
     scaled = A * np.exp2(-steps.astype(norms.dtype))[..., None, None].astype(norms.dtype)
-    result = np.where(finite[..., None, None], _pade(np.where(finite[..., None, None], scaled, 0), coefficients), np.nan)
+    result = np.where(
+        finite[..., None, None], _pade(np.where(finite[..., None, None], scaled, 0), coefficients), np.nan
+    )
     result = result.astype(A.dtype, copy=False)
     for step in range(int(np.max(steps))):
         result = np.where((steps > step)[..., None, None], result @ result, result)

@@ -110,7 +110,7 @@ def outer(input: Array, vec2: Array) -> Array:
     if input.ndim != 1 or vec2.ndim != 1:
         raise RuntimeError(f"outer: Expected 1-D argument {'self' if input.ndim != 1 else 'vec2'}, but got "
                            f"{(input if input.ndim != 1 else vec2).ndim}-D")  # fmt: skip
-    return input[:, None] * vec2  # type: ignore[no-any-return]
+    return input[:, None] * vec2
 
 
 def matmul_batched(input: Array, other: Array) -> Array:
@@ -159,25 +159,25 @@ def _folded(array: Array) -> str:
 def matmul_grad_input(grad: Array, input_shape: Shape, other: Array) -> Array:
     """The gradient of `input @ other` with respect to `input`."""
     if other.ndim == 1:
-        return sum_to(np.multiply(grad[..., None], other.conj()), input_shape)  # type: ignore[no-any-return]
+        return sum_to(np.multiply(grad[..., None], other.conj()), input_shape)
     if len(input_shape) == 1:
-        return sum_to(_multiply(grad[..., None, :], np.swapaxes(other.conj(), -1, -2))[..., 0, :], input_shape)  # type: ignore[no-any-return]
+        return sum_to(_multiply(grad[..., None, :], np.swapaxes(other.conj(), -1, -2))[..., 0, :], input_shape)
     if other.ndim == 2 and grad.ndim > 2:
         flat = _multiply(_rows(grad), other.conj().T)
         return flat.reshape(input_shape)
-    return sum_to(_multiply(grad, np.swapaxes(other.conj(), -1, -2)), input_shape)  # type: ignore[no-any-return]
+    return sum_to(_multiply(grad, np.swapaxes(other.conj(), -1, -2)), input_shape)
 
 
 def matmul_grad_other(grad: Array, input: Array, other_shape: Shape) -> Array:
     """The gradient of `input @ other` with respect to `other`."""
     if len(other_shape) == 1:
         product = np.multiply(grad[..., None], input.conj())
-        return sum_to(product, other_shape)  # type: ignore[no-any-return]
+        return sum_to(product, other_shape)
     if input.ndim == 1:
-        return sum_to(input.conj()[:, None] * grad[..., None, :], other_shape)  # type: ignore[no-any-return]
+        return sum_to(input.conj()[:, None] * grad[..., None, :], other_shape)
     if len(other_shape) == 2 and grad.ndim > 2:
         return _multiply(_rows(input).conj().T, _rows(grad))
-    return sum_to(_multiply(np.swapaxes(input.conj(), -1, -2), grad), other_shape)  # type: ignore[no-any-return]
+    return sum_to(_multiply(np.swapaxes(input.conj(), -1, -2), grad), other_shape)
 
 
 def trace(input: Array) -> Array:
@@ -186,9 +186,9 @@ def trace(input: Array) -> Array:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
     _refuse_kinds(input, "b", "trace")
     if input.dtype.kind in "iu":
-        return np.trace(input, dtype=np.int64)  # type: ignore[no-any-return]
+        return np.trace(input, dtype=np.int64)
     wide = np.float32 if input.dtype.itemsize == 2 else input.dtype
-    return np.trace(input, dtype=wide).astype(input.dtype)  # type: ignore[no-any-return]
+    return np.trace(input, dtype=wide).astype(input.dtype)
 
 
 def linalg_cross(input: Array, other: Array, *, dim: Dim = -1) -> Array:
@@ -279,7 +279,7 @@ def linear_bias(input: Array, weight: Array, bias: Array) -> Array:
     result = linear_product(input, weight)
     _check_expandable(bias.shape, result.shape)
     if result.dtype != bias.dtype or not result.flags.writeable:
-        return result + bias  # type: ignore[no-any-return]
+        return result + bias
     result += bias
     return result
 
@@ -319,7 +319,7 @@ def linear_grad_input(grad: Array, weight: Array) -> Array:
 def linear_grad_weight(grad: Array, input: Array) -> Array:
     """The gradient of a linear layer with respect to its weight."""
     if grad.ndim == 1:
-        return np.multiply(grad[:, None], input.conj())  # type: ignore[no-any-return]
+        return np.multiply(grad[:, None], input.conj())
     if grad.ndim > 2:
         grad, input = _rows(grad), _rows(input)
     return _multiply(grad.T, input.conj())
@@ -333,4 +333,4 @@ def linear_grad_bias(grad: Array) -> Array:
     # One BLAS call is several times as fast as a sum over the slow axis.
     if rows.dtype.kind == "f" and rows.dtype.itemsize >= 4:
         return np.ones(rows.shape[0], rows.dtype) @ rows
-    return rows.sum(0, dtype=rows.dtype)  # type: ignore[no-any-return]
+    return rows.sum(0, dtype=rows.dtype)

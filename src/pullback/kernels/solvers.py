@@ -120,7 +120,7 @@ def linalg_lstsq(
     U, S, Vh = _thin_svd(A)
     cutoff = (max(A.shape[-2:]) * float(np.finfo(S.dtype).eps)) if rcond is None else rcond
     largest = S.max(-1, keepdims=True) if S.shape[-1] else np.zeros((*S.shape[:-1], 1), S.dtype)
-    kept = S > cutoff * largest
+    kept = np.greater(S, cutoff * largest)
     inverted = np.where(kept, 1 / np.where(kept, S, 1), 0).astype(S.dtype)
     rank = np.sum(kept, axis=-1, dtype=np.int64)
     coefficients = inverted[..., None] * (U.swapaxes(-1, -2).conj() @ right)
@@ -148,7 +148,7 @@ def _residuals(A: Array, B: Array, X: Array, rank: Array, driver: str, batch: Sh
     if rows <= columns or driver == "gelsy" or (driver != "gels" and not np.all(rank == columns)):
         return np.zeros(0, real_of(A.dtype))
     distance = A @ X - B
-    return np.sum((distance * distance.conj()).real, axis=-2)  # type: ignore[no-any-return]
+    return np.sum((distance * distance.conj()).real, axis=-2)
 
 
 def _check_lstsq(A: Array, B: Array, driver: str | None) -> None:
