@@ -40,7 +40,7 @@ def emit_function(operation: Operation) -> list[str]:
         arguments = ", ".join(_forwarded(p) for p in operation.kernel.parameters)
         out += [
             "    if out is not None:",
-            f"        return write_out({_public_name(operation)!r}, out, {operation.name}({arguments}))",
+            f"        return write_out({_public_name(operation)!r}, out, {_itself(operation)}({arguments}))",
         ]
     out += _checks(operation)
     out += _arrays(operation)
@@ -111,6 +111,12 @@ def _plain_type(annotation: str) -> str:
     return annotation if annotation in ("int", "float", "bool", "str", "Scalar") else "Any"
 
 
+def _itself(operation: Operation) -> str:
+    """The function inside of its own body, where a parameter may have its name."""
+    names = {p.name for p in operation.kernel.parameters}
+    return f"F.{operation.name}" if operation.name in names else operation.name
+
+
 def _interception(operation: Operation, takes_out: bool) -> list[str]:
     positional = [p.name for p in operation.kernel.parameters if not p.keyword_only]
     keywords = [f'"{p.name}": {p.name}' for p in operation.kernel.parameters if p.keyword_only]
@@ -121,7 +127,7 @@ def _interception(operation: Operation, takes_out: bool) -> list[str]:
     out += [
         "    if process.changed:",
         "        if switches.interceptors or overrides.types:",
-        f"            taken = intercept({operation.name}, {args}, {{{', '.join(keywords)}}})",
+        f"            taken = intercept({_itself(operation)}, {args}, {{{', '.join(keywords)}}})",
         "            if taken is not NotImplemented:",
         "                return taken",
     ]

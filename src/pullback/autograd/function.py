@@ -193,9 +193,12 @@ def _apply(cls: type[Function], args: tuple[Any, ...]) -> Any:
             set_switch("dual_level", former_level)
         set_grad_mode(former)
     outputs = output if isinstance(output, tuple) else (output,)
+    if dual:
+        ctx.to_save, ctx.saved_for_forward = (_with_tangents(s, inputs, args) for s in (ctx.to_save, ctx.saved_for_forward))
+    saved = ctx.to_save if ctx.saved_for_forward is None else ctx.saved_for_forward
     wrapped = _wrap_outputs(ctx, outputs, inputs, args, records)
     if dual:
-        _carry_tangents(cls, ctx, args, wrapped)
+        _carry_tangents(cls, ctx, args, wrapped, saved)
     return tuple(wrapped) if isinstance(output, tuple) else wrapped[0]
 
 
@@ -268,15 +271,26 @@ def _rebase_dirty(ctx: FunctionContext, original: Tensor, number: int) -> Tensor
     return original
 
 
-def _carry_tangents(cls: type[Function], ctx: FunctionContext, args: Sequence[Any], outputs: Sequence[Any]) -> None:
+def _with_tangents(saved: Any, inputs: Sequence[Any], args: Sequence[Any]) -> Any:
+    """What forward saved, with the inputs it saw without tangents replaced by those that the caller gave."""
+    if saved is None:
+        return None
+    return tuple([next((a for i, a in zip(inputs, args, strict=True) if i is t), t) for t in saved])
+
+
+def _carry_tangents(
+    cls: type[Function], ctx: FunctionContext, args: Sequence[Any], outputs: Sequence[Any], saved: Any
+) -> None:
     """Call the user's jvp at every level that an input has a tangent at."""
     outer = switches.dual_level
     for level in sorted({level for a in args if isinstance(a, Tensor) for level in levels_of(a)}):
         tangents = [tangent_at(a, level) if isinstance(a, Tensor) else None for a in args]
         set_switch("dual_level", level - 1)
+        ctx.saved_for_jvp = tuple([without_tangents(t, level) for t in saved or ()])
         try:
             computed = cls.jvp(ctx, *tangents)
         finally:
+            ctx.saved_for_jvp = None
             set_switch("dual_level", outer)
         for output, tangent in zip(outputs, computed if isinstance(computed, tuple) else (computed,), strict=False):
             if isinstance(output, Tensor) and tangent is not None:

@@ -47,7 +47,7 @@ def double_pullback(function: Callable[[list[Any]], Any], inputs: Sequence[Any],
         results = [next(found) if o._requires_grad else None for o in wanted]
         results = [_zeros_like(o) if r is None else r for o, r in zip(wanted, results, strict=True)]
         if not former or not any(isinstance(t, Tensor) and t._requires_grad for t in (*flat, *flat_tangents)):
-            results = [without_history(r) for r in results]
+            results = [None if r is None else without_history(r) for r in results]
         return tuple(results) if many else results[0]
     finally:
         set_grad_mode(former)

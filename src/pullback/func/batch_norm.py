@@ -7,8 +7,10 @@ from typing import Any
 
 def replace_all_batch_norm_modules_(root: Any) -> Any:
     """Make every batch norm module in `root` use the statistics of its batch alone, in place."""
+    kind = _batch_norm_class()
+    module: Any
     for module in root.modules():
-        if isinstance(module, _batch_norm_class()):
+        if isinstance(module, kind):
             module.running_mean = None
             module.running_var = None
             module.num_batches_tracked = None
@@ -16,7 +18,7 @@ def replace_all_batch_norm_modules_(root: Any) -> Any:
     return root
 
 
-def _batch_norm_class() -> type:
+def _batch_norm_class() -> Any:
     from pullback.nn.modules import batchnorm  # lazy: func is beside nn
 
-    return batchnorm._BatchNorm  # type: ignore[no-any-return, unused-ignore]
+    return batchnorm._BatchNorm

@@ -51,7 +51,10 @@ def _merged(dicts: Any) -> dict[str, Any]:
 @contextmanager
 def _replaced(module: Any, given: dict[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
     """The module with other tensors inside of the block; what forward assigns goes back to `given`."""
-    tensors = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
+    tensors = {
+        **dict(module.named_parameters(remove_duplicate=False)),
+        **dict(module.named_buffers(remove_duplicate=False)),
+    }
     values = _with_tied(tensors, given) if tie_weights else dict(given)
     if strict:
         _check_strict(tensors, values)

@@ -9,8 +9,8 @@ from typing import Any
 from pullback.backend.dtype import from_numpy_dtype
 from pullback.creation import ones_like, zeros_like
 from pullback.func.arguments import Argnums, checked_argnums, chosen, replaced, split_aux
-from pullback.func.transform_level import leads_outside, pull_back, release, track, transform_running
 from pullback.func.batched_tensor import innermost_physical
+from pullback.func.transform_level import leads_outside, pull_back, release, track, transform_running
 from pullback.modes.switches import switches
 from pullback.tensor.tensor import Tensor
 from pullback.utils._pytree import tree_flatten, tree_map, tree_unflatten

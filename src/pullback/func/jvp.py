@@ -21,9 +21,7 @@ from pullback.utils._pytree import tree_flatten, tree_unflatten
 _WHERE = "jvp(f, primals, tangents)"
 
 
-def jvp(
-    func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
-) -> Any:
+def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
     """`(output, tangent of the output)`, or these with `aux`, by forward mode.
 
     >>> import pullback
@@ -36,8 +34,9 @@ def jvp(
     flat_tangents, tangent_spec = tree_flatten(tangents)
     if spec != tangent_spec:
         raise RuntimeError(
-            f"{_WHERE}: Expected primals and tangents to have the same python structure. For example, if primals is a tuple of "
-            f"3 tensors, tangents also must be. Got primals with structure {spec} and tangents with structure {tangent_spec}"
+            f"{_WHERE}: Expected primals and tangents to have the same python structure. For example, if primals is a tuple "
+            f"of 3 tensors, tangents also must be. Got primals with structure {spec} and tangents with structure "
+            f"{tangent_spec}"
         )
     _check_tensors(flat_primals, "primals")
     _check_tensors(flat_tangents, "tangents")
@@ -142,19 +141,17 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     def jvp_fn(*tangents: Any) -> Any:
         given, tangent_spec = tree_flatten(tangents)
         if tangent_spec != spec:
-            raise RuntimeError(
-                f"Expected the tangents {tangent_spec} to have the same argspec as the primals {spec}"
-            )
+            raise RuntimeError(f"Expected the tangents {tangent_spec} to have the same argspec as the primals {spec}")
         for index, (primal, tangent) in enumerate(zip(flat, given, strict=True)):
             if primal.shape != tangent.shape:
                 raise RuntimeError(
-                    f"tangent:{index} with shape {tangent.shape} in flattened pytree doesn't match the shape {primal.shape} of "
-                    "the corresponding primal."
+                    f"tangent:{index} with shape {tangent.shape} in flattened pytree doesn't match the shape "
+                    f"{primal.shape} of the corresponding primal."
                 )
             if primal.dtype is not tangent.dtype:
                 raise RuntimeError(
-                    f"tangent:{index} with dtype {tangent.dtype} in flattened pytree doesn't match the dtype {primal.dtype} of "
-                    "the corresponding primal."
+                    f"tangent:{index} with dtype {tangent.dtype} in flattened pytree doesn't match the dtype "
+                    f"{primal.dtype} of the corresponding primal."
                 )
         return jvp(func, primals, tangents)[1]
 

@@ -80,7 +80,7 @@ def track(value: Any, transform: Transform) -> Any:
     else:
         alias = without_history(bottom)
         alias._requires_grad = True
-        alias._transform = transform
+        alias._transform = transform  # type: ignore[attr-defined]  # who the leaf belongs to
     return above_levels(alias, levels)
 
 
@@ -123,7 +123,12 @@ def release(tree: Any, transform: Transform | None) -> Any:
 
 
 def pull_back(
-    outputs: Sequence[Any], inputs: Sequence[Any], cotangents: Sequence[Any], *, create_graph: bool, keep_graph: bool = True
+    outputs: Sequence[Any],
+    inputs: Sequence[Any],
+    cotangents: Sequence[Any],
+    *,
+    create_graph: bool,
+    keep_graph: bool = True,
 ) -> list[Any]:
     """Vector-Jacobian products, None where an input is not reached; any of the tensors may be batched.
 
@@ -131,9 +136,7 @@ def pull_back(
     and the rules of backward run as operations on them.
     """
     levels = active_levels()
-    recorded = [
-        level for level in levels if any(level in levels_of_batch(t) for t in (*outputs, *inputs))
-    ]
+    recorded = [level for level in levels if any(level in levels_of_batch(t) for t in (*outputs, *inputs))]
     pairs = [
         (below_levels(o, recorded), below_levels(c, recorded))
         for o, c in zip(outputs, cotangents, strict=True)

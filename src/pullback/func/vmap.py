@@ -49,9 +49,7 @@ def vmap(
 
 def _check_randomness(randomness: str) -> None:
     if randomness not in ("error", "different", "same"):
-        raise RuntimeError(
-            f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"
-        )
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
 
 
 def _name(func: Callable[..., Any]) -> str:
@@ -97,7 +95,9 @@ def _in_chunks(
     return tree_unflatten(joined, out_spec)
 
 
-def _flat_arguments(in_dims: InDims, args: tuple[Any, ...], func: Callable[..., Any]) -> tuple[int, list[Any], Any, Any]:
+def _flat_arguments(
+    in_dims: InDims, args: tuple[Any, ...], func: Callable[..., Any]
+) -> tuple[int, list[Any], Any, Any]:
     """The batch size, and the arguments and their mapped dimensions, flat; errors where these do not fit together."""
     name = _name(func)
     if not isinstance(in_dims, (int, tuple, list, dict)):
@@ -124,7 +124,9 @@ def _flat_arguments(in_dims: InDims, args: tuple[Any, ...], func: Callable[..., 
 def _checked_dim(name: str, in_dims: InDims, arg: Any, dim: Any) -> int | None:
     where = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): "
     if dim is not None and (not isinstance(dim, int) or isinstance(dim, bool)):
-        raise ValueError(f"{where}Got in_dim={dim} for an input but in_dim must be either an integer dimension or None.")
+        raise ValueError(
+            f"{where}Got in_dim={dim} for an input but in_dim must be either an integer dimension or None."
+        )
     if dim is None:
         return None
     if not isinstance(arg, Tensor):
@@ -135,8 +137,8 @@ def _checked_dim(name: str, in_dims: InDims, arg: Any, dim: Any) -> int | None:
     ndim = arg._array.ndim
     if not -ndim <= dim < ndim:
         raise ValueError(
-            f"{where}Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {ndim} so expected in_dim "
-            f"to satisfy -{ndim} <= in_dim < {ndim}."
+            f"{where}Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {ndim} so expected "
+            f"in_dim to satisfy -{ndim} <= in_dim < {ndim}."
         )
     return dim + ndim if dim < 0 else dim
 
@@ -154,7 +156,9 @@ def _batch_size(name: str, in_dims: InDims, flat_args: list[Any], flat_dims: lis
     return int(sizes[0])
 
 
-def _unwrap_outputs(outputs: Any, out_dims: OutDims, level: VmapLevel, func: Callable[..., Any], none_passes: bool) -> Any:
+def _unwrap_outputs(
+    outputs: Any, out_dims: OutDims, level: VmapLevel, func: Callable[..., Any], none_passes: bool
+) -> Any:
     """Whole batches with their examples along `out_dims`."""
     flat, spec = tree_flatten(outputs)
     for value in flat:

@@ -25,6 +25,7 @@ class FunctionContext(Node):
     materialize_grads: bool = True
     to_save: tuple[Any, ...] | None = None
     saved_for_forward: tuple[Any, ...] | None = None
+    saved_for_jvp: tuple[Any, ...] | None = None
     dirty_tensors: tuple[Any, ...] = ()
     non_differentiable: tuple[Any, ...] = ()
     is_tensor_input: tuple[bool, ...] = ()
@@ -74,6 +75,8 @@ class FunctionContext(Node):
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors given to save_for_backward."""
+        if self.saved_for_jvp is not None:
+            return self.saved_for_jvp
         if self.stored is None and self.to_save is not None and not self.released:
             return self.to_save if self.saved_for_forward is None else self.saved_for_forward
         if self.stored is None and self.saved_for_forward is not None:

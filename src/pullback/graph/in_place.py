@@ -133,6 +133,8 @@ def adopt_result(input: Any, alias: Tensor, result: Tensor) -> None:
     aliased = [name for name in node.saved_names if getattr(node, f"saved_{name}", None) is alias]
     if aliased:
         alias._array = copy_array(alias._array)
+        for level in levels_of(alias) if process.changed else ():
+            set_tangent(alias, level, tangent_at(alias, level).clone())  # that of `input` is written to
     input._array[...] = result._array
     bump_version(input)
     counter = input._counter

@@ -16,6 +16,7 @@ from pullback.func.batching_rules import (  # noqa: F401  (each registers its ru
     indexing,
     joining,
     losses,
+    matrices,
     matrix_products,
     normalization,
     planes,

@@ -81,7 +81,9 @@ def reduce_whole(level: VmapLevel, function: Callable[..., Any], args: tuple[Any
     if function.__name__ in ("max_all", "min_all"):
         return level.wrap(operation(physical, dims, False))
     dtype = rest[0] if rest else kwargs.get("dtype")
-    return level.wrap(operation(physical, dims, False, dtype=dtype) if dtype is not None else operation(physical, dims, False))
+    return level.wrap(
+        operation(physical, dims, False, dtype=dtype) if dtype is not None else operation(physical, dims, False)
+    )
 
 
 @rule("prod_all")
@@ -93,7 +95,9 @@ def prod_all(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ..
 
 
 @rule("median_all nanmedian_all shares_or_nans")
-def example_by_example(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def example_by_example(
+    level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """Equal elements share the gradient: this is left to the operation itself."""
     return quiet_loop(level, function, args, kwargs)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from pullback.func.batching_rules.table import expanded, ndim_of, rule
+import pullback.generated as G
+from pullback.func.batching_rules.loop import quiet_loop
+from pullback.func.batching_rules.table import aligned, expanded, ndim_of, rule
 from pullback.func.vmap_level import VmapLevel
-from pullback.tensor.tensor import wrap_dim
+from pullback.tensor.tensor import Tensor, wrap_dim
 
 Arguments = tuple[Any, ...]
 Options = dict[str, Any]
@@ -52,6 +54,70 @@ def truth(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwarg
     """One truth value for all examples."""
     name = function.__name__
     raise RuntimeError(
-        f"vmap over torch.{name} isn't supported yet. Batching rule not implemented for aten::{name}. We could not generate a "
-        "fallback: it gives one answer, and each example has its own. Use eq(...).all() instead."
+        f"vmap over torch.{name} isn't supported yet. Batching rule not implemented for aten::{name}. We could not generate "
+        "a fallback: it gives one answer, and each example has its own. Use eq(...).all() instead."
     )
+
+
+@rule("_quantile cov")
+def checking_an_argument(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Composed functions that read the values of an argument other than the first, to check them."""
+    position = 1 if function.__name__ == "cov" else 2
+    others = (*args[position:], *[v for k, v in kwargs.items() if k != "input"])
+    if level.concerns(others):
+        return quiet_loop(level, function, args, kwargs)
+    return level.again(function.__wrapped__, *args, **kwargs)  # type: ignore[attr-defined]  # made by interceptable
+
+
+@rule("searchsorted")
+def searchsorted(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Insertion points: one sequence serves any values; sequences of the examples' own go with values of their rank."""
+    sequence = args[0]
+    values = args[1] if len(args) > 1 else kwargs.get("input")
+    if kwargs.get("sorter") is not None or kwargs.get("values") is not None or not isinstance(values, Tensor):
+        return quiet_loop(level, function, args, kwargs)
+    if not level.owns(sequence) and ndim_of(sequence) == 1:
+        return level.wrap(function(sequence, values._physical, **kwargs))
+    if ndim_of(sequence) != ndim_of(values):
+        return quiet_loop(level, function, args, kwargs)
+    return level.wrap(function(expanded(level, sequence), expanded(level, values), **kwargs))
+
+
+@rule("_blend")
+def running_statistics(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> None:
+    """Running statistics of batch norm: each example must have its own."""
+    running, observed, *rest = args
+    if not level.owns(running):
+        raise RuntimeError(
+            "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in "
+            "place, were not batched. Use track_running_stats=False, or replace_all_batch_norm_modules_, or stack the "
+            "buffers of the modules too."
+        )
+    function(running._physical, expanded(level, observed), *rest)
+
+
+@rule("trace")
+def trace(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Sums of diagonals."""
+    if ndim_of(args[0]) != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {ndim_of(args[0])}")
+    return level.wrap(G.sum(G.diagonal(args[0]._physical, 0, 1, 2), (1,), False))
+
+
+@rule("linalg_cross")
+def cross(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Vector products along a dimension."""
+    first, second = args[0], args[1]
+    dim = args[2] if len(args) > 2 else kwargs.get("dim", -1)
+    rank = max(ndim_of(first), ndim_of(second))
+    whole = [aligned(level, level.wrap(expanded(level, t)), rank) for t in (first, second)]
+    at = wrap_dim(dim, rank) + 1
+    return level.wrap(G.linalg_cross(*whole, dim=at) if "dim" in kwargs else G.linalg_cross(*whole, at))
+
+
+@rule(
+    "take_rows largest_share pair_rows distinct_positions multi_margin_weights multilabel_margin_weights ctc_loss_grad"
+)
+def part_of_a_rule(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """What formulas of gradients use."""
+    return quiet_loop(level, function, args, kwargs)

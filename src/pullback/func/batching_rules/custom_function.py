@@ -35,7 +35,8 @@ def _apply_function(level: VmapLevel, call: Callable[..., Any], args: tuple[Any,
     if cls.generate_vmap_rule and has_own:
         raise RuntimeError(
             f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap "
-            "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity."
+            "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid "
+            "ambiguity."
         )
     if not cls.generate_vmap_rule and not has_own:
         raise RuntimeError(
@@ -169,9 +170,7 @@ def _make_function(
         def backward(ctx: Any, *grads: Any) -> Any:
             here = fresh()
             with here.running():
-                results = cls._backward_function()(
-                    _BatchedContext(ctx, here), *wrap(here, grads, shape["outputs"])
-                )
+                results = cls._backward_function()(_BatchedContext(ctx, here), *wrap(here, grads, shape["outputs"]))
             flat = results if isinstance(results, tuple) else (results,)
             return tuple([_fit(here, g, flag) for g, flag in zip(flat, batched_inputs, strict=False)])
 

@@ -14,7 +14,11 @@ from pullback.tensor.tensor import Tensor
 
 
 def in_place_rule(
-    level: VmapLevel, function: Callable[..., Any], base: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    level: VmapLevel,
+    function: Callable[..., Any],
+    base: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
 ) -> Any:
     """Elementwise operations run in place on the batch; others are computed out of place, then copied."""
     target = args[0]
@@ -35,8 +39,8 @@ def in_place_rule(
 
 
 _COMPOSED = set(
-    "clamp clamp_min clamp_max clip div pow square float_power remainder fmod floor_divide lerp round copysign heaviside xlogy "
-    "masked_fill elu selu celu leaky_relu threshold hardtanh relu6 silu mish hardswish hardsigmoid".split()
+    "clamp clamp_min clamp_max clip div pow square float_power remainder fmod floor_divide lerp round copysign heaviside "
+    "xlogy masked_fill elu selu celu leaky_relu threshold hardtanh relu6 silu mish hardswish hardsigmoid".split()
 )
 
 

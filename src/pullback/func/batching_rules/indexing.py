@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from itertools import pairwise
+from typing import Any
 
 import pullback.functions as F
 import pullback.generated as G
 from pullback import creation
 from pullback.func.batching_rules.loop import loop, quiet_loop
-from pullback.func.batching_rules.table import aligned, expanded, ndim_of, physical_of, rule, shape_of
+from pullback.func.batching_rules.table import aligned, expanded, ndim_of, rule, shape_of
 from pullback.func.vmap_level import VmapLevel
 from pullback.tensor.tensor import wrap_dim
 
@@ -19,7 +20,7 @@ Options = dict[str, Any]
 
 def is_adjacent(dims: Sequence[int]) -> bool:
     """Whether the indexed dimensions stand side by side, so that the positions' dimensions take their place."""
-    return all(b == a + 1 for a, b in zip(dims, dims[1:], strict=False))
+    return all(b == a + 1 for a, b in pairwise(dims))
 
 
 def index_rank(indices: Sequence[Any]) -> int:
@@ -45,9 +46,7 @@ def index(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwarg
     if not moving:
         result = G.index(input._physical, places, tuple([d + 1 for d in dims]))
         return level.wrap(result if adjacent else F.movedim(result, rank, 0))
-    result = G.index(
-        input._physical, [example_numbers(level, rank), *places], (0, *[d + 1 for d in dims])
-    )
+    result = G.index(input._physical, [example_numbers(level, rank), *places], (0, *[d + 1 for d in dims]))
     if adjacent and first:
         before = range(rank + 1, rank + 1 + first)
         after = range(rank + 1 + first, result._array.ndim)
@@ -138,10 +137,6 @@ def dynamic_shape(level: VmapLevel, function: Callable[..., Any], args: Argument
         )
     if name == "bincount":
         return loop(level, function, args, kwargs)
-    _refuse_dynamic(name)
-
-
-def _refuse_dynamic(name: str) -> NoReturn:
     raise RuntimeError(
         "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
         f"aten::{name}: the shape of its result depends on the values of each example."
@@ -152,17 +147,3 @@ def _masked_select(input: Any, mask: Any) -> Any:
     shape = F.broadcast_shapes(shape_of(input), shape_of(mask))
     places = G.nonzero(G.reshape(F.expand(mask, shape), (-1,)))
     return G.index(G.reshape(F.expand(input, shape), (-1,)), [G.select(places, 1, 0)], (0,))
-
-
-@rule("positions_of_mask")
-def positions_of_mask(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
-    """A mask as an index."""
-    raise RuntimeError(
-        "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a "
-        "boolean mask. Use where(mask, input, value) instead."
-    )
-
-
-def plain(level: VmapLevel, value: Any) -> Any:
-    """The batch or the tensor itself."""
-    return physical_of(level, value)

@@ -34,7 +34,7 @@ def quiet_loop(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, 
 
 
 def _example(level: VmapLevel, value: Any, position: int) -> Any:
-    if isinstance(value, (list, tuple)) and not isinstance(value, Tensor):
+    if isinstance(value, (list, tuple)):
         items = [_example(level, item, position) for item in value]
         return type(value)(items) if type(value) in (list, tuple) else value
     return G.select(value._physical, 0, position) if level.owns(value) else value
@@ -56,17 +56,19 @@ def stacked(level: VmapLevel, function: Callable[..., Any], results: list[Any]) 
         return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
     if any(r != first for r in results):
         raise RuntimeError(
-            f"vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow: {function.__name__} "
-            "gives different values for different examples."
+            f"vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow: "
+            f"{function.__name__} gives different values for different examples."
         )
     return first
 
 
-def _without_examples(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _without_examples(
+    level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """No examples: the shapes of the results are found by running the function on one made up of zeros."""
 
     def made_up(value: Any) -> Any:
-        if isinstance(value, (list, tuple)) and not isinstance(value, Tensor):
+        if isinstance(value, (list, tuple)):
             return type(value)([made_up(item) for item in value]) if type(value) in (list, tuple) else value
         return G.zeros_in_shape(value._physical, value._array.shape) if level.owns(value) else value
 

@@ -20,9 +20,9 @@ Options = dict[str, Any]
     "replication_pad2d replication_pad3d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool2d adaptive_max_pool3d "
     "avg_pool2d avg_pool3d avg_pool_back max_pool2d_with_indices max_pool3d_with_indices put_in_planes take_from_planes "
     "max_unpool2d max_unpool3d resample resample_back upsample_bicubic2d upsample_bicubic2d_aa upsample_bilinear2d "
-    "upsample_bilinear2d_aa upsample_lanczos2d_aa upsample_linear1d upsample_nearest1d upsample_nearest2d upsample_nearest3d "
-    "upsample_nearest_exact1d upsample_nearest_exact2d upsample_nearest_exact3d upsample_trilinear3d pixel_shuffle "
-    "pixel_unshuffle cdist_forward euclidean_dist"
+    "upsample_bilinear2d_aa upsample_lanczos2d_aa upsample_linear1d upsample_nearest1d upsample_nearest2d "
+    "upsample_nearest3d upsample_nearest_exact1d upsample_nearest_exact2d upsample_nearest_exact3d upsample_trilinear3d "
+    "pixel_shuffle pixel_unshuffle cdist_forward euclidean_dist"
 )
 def more_leading(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """The operation does not look at leading dimensions: the examples are one more."""
@@ -30,7 +30,9 @@ def more_leading(level: VmapLevel, function: Callable[..., Any], args: Arguments
     return level.wrap(function(*given, **{k: expanded(level, v) for k, v in kwargs.items()}))
 
 
-@rule("channel_shuffle im2col col2im grid_sampler_2d grid_sampler_3d take_points fractional_max_pool2d fractional_max_pool3d")
+@rule(
+    "channel_shuffle im2col col2im grid_sampler_2d grid_sampler_3d take_points fractional_max_pool2d fractional_max_pool3d"
+)
 def among_samples(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """The first dimension counts samples: those of all examples together are one batch."""
     folded = [fold(expanded(level, a)) if isinstance(a, Tensor) else a for a in args]

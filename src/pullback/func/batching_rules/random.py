@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import pullback.functions as F
 import pullback.generated as G
@@ -18,7 +18,7 @@ _LIKE = {"rand_like", "randn_like", "randint_like"}
 _FILLING = {
     "normal_", "uniform_", "random_", "bernoulli_", "exponential_", "cauchy_", "log_normal_", "geometric_",
 }  # fmt: skip
-_DRAWING = {"normal", "bernoulli", "multinomial", "poisson", "binomial"}
+_DRAWING = {"normal", "bernoulli", "multinomial", "poisson", "binomial", "standard_gamma", "sample_dirichlet", "rrelu"}
 _DROPPING = {
     "dropout", "dropout_", "feature_dropout", "feature_dropout_", "alpha_dropout", "alpha_dropout_",
     "feature_alpha_dropout", "feature_alpha_dropout_", "native_dropout",
@@ -34,6 +34,8 @@ def random_rule(level: VmapLevel, function: Callable[..., Any], args: Arguments,
     name = function.__name__
     if name in _DROPPING and not _drops(args, kwargs):
         return _undropped(level, function, args, kwargs)
+    if name == "rrelu" and not (args[3] if len(args) > 3 else kwargs.get("training", False)):
+        return quiet_loop(level, function, args, kwargs) if level.concerns(args) else NotImplemented
     if level.randomness == "error":
         raise RuntimeError(
             "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
@@ -78,10 +80,6 @@ def _same(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwarg
             return level.wrap(product)
         F.copy_(first._physical, product)
         return first
-    _refuse_same()
-
-
-def _refuse_same() -> NoReturn:
     raise RuntimeError(
         "Vmap does not currently support same randomness with a batched tensor input. Draw from tensors that are the same "
         "for all examples, or use randomness='different'."
@@ -109,7 +107,9 @@ def _different(level: VmapLevel, function: Callable[..., Any], args: Arguments, 
             )
         function(*[aligned(level, a, ndim_of(first)) for a in args], **kwargs)
         return first
-    if name in ("normal", "binomial") or name in _LIKE or name in ("bernoulli", "poisson"):
+    if name == "rrelu":
+        return quiet_loop(level, function, (level.wrap(level.to_physical(first)), *args[1:]), kwargs)
+    if name in _LIKE or (name in _DRAWING and name != "multinomial"):
         return _elementwise(level, function, args, kwargs)
     if name == "multinomial" and ndim_of(first) == 1:
         return level.wrap(function(level.to_physical(first), *args[1:], **kwargs))
@@ -137,7 +137,7 @@ def _shaped(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwa
 
 def _elementwise(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     if "size" in kwargs or len(args) > 2:
-        size = kwargs.get("size", args[2] if len(args) > 2 else ())
+        size: Any = kwargs.get("size", args[2] if len(args) > 2 else ())
         options = {k: v for k, v in kwargs.items() if k != "size"}
         return level.wrap(function(*args[:2], (level.batch_size, *size), **options))
     tensors = [v for v in (*args, *kwargs.values()) if isinstance(v, Tensor)]

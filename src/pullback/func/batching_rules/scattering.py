@@ -29,11 +29,15 @@ def index_put(level: VmapLevel, function: Callable[..., Any], args: Arguments, k
     rank = index_rank(indices)
     places = [example_numbers(level, rank), *[aligned(level, i, rank) for i in indices]]
     given = _in_index_order(level, input, indices, dims, values, rank)
-    result = function(expanded(level, input), places, (0, *[d + 1 for d in dims]), given, bound.get("accumulate", False))
+    result = function(
+        expanded(level, input), places, (0, *[d + 1 for d in dims]), given, bound.get("accumulate", False)
+    )
     return input if writes else level.wrap(result)
 
 
-def _in_index_order(level: VmapLevel, input: Any, indices: list[Any], dims: tuple[int, ...], values: Any, rank: int) -> Any:
+def _in_index_order(
+    level: VmapLevel, input: Any, indices: list[Any], dims: tuple[int, ...], values: Any, rank: int
+) -> Any:
     """The values of every example, with the positions' dimensions right after the examples."""
     shape = shape_of(input)
     positions = tuple(F.broadcast_shapes(*[shape_of(i) for i in indices]))

@@ -201,4 +201,4 @@ def scatter_into_view(level: VmapLevel, function: Callable[..., Any], args: Argu
         if value is not None:
             bound[parameter] = wrap_dim(value, ndim) + 1
     bound["input"], bound["src"] = expanded(level, bound["input"]), expanded(level, bound["src"])
-    return level.wrap(function(**{k: v for k, v in bound.items()}))
+    return level.wrap(function(**bound))
