@@ -139,3 +139,27 @@ def test_a_kernel_larger_than_the_input_is_refused() -> None:
 def test_what_is_no_tensor_is_refused() -> None:
     with pytest.raises(TypeError, match=r"conv2d\(\)"):
         F.conv2d([[1.0]], pullback.ones(1, 1, 1, 1))
+
+
+EMPTY = [
+    (lambda x: F.max_pool2d(x, 2), (0, 4, 2, 2)),
+    (lambda x: F.adaptive_max_pool2d(x, 3), (0, 4, 3, 3)),
+    (lambda x: F.adaptive_avg_pool2d(x, 3), (0, 4, 3, 3)),
+    (lambda x: F.fractional_max_pool2d(x, 2, 3), (0, 4, 3, 3)),
+    (lambda x: F.group_norm(x, 2), (0, 4, 4, 4)),
+    (lambda x: F.interpolate(x, size=8, mode="bilinear"), (0, 4, 8, 8)),
+    (lambda x: F.grid_sample(x, pullback.zeros(0, 2, 2, 2), align_corners=False), (0, 4, 2, 2)),
+    (lambda x: F.pixel_shuffle(x, 2), (0, 1, 8, 8)),
+    (lambda x: F.channel_shuffle(x, 2), (0, 4, 4, 4)),
+    (lambda x: F.unfold(x, 2), (0, 16, 9)),
+    (lambda x: F.pad(x, (1, 1, 0, 0), "replicate"), (0, 4, 4, 6)),
+]
+
+
+@pytest.mark.parametrize(("call", "shape"), EMPTY)
+def test_nothing_in_gives_nothing_out_and_a_gradient_of_nothing(call: Any, shape: Any) -> None:
+    x = pullback.zeros(0, 4, 4, 4, requires_grad=True)
+    result = call(x)
+    result.sum().backward()
+    assert result.shape == shape
+    assert x.grad.shape == x.shape

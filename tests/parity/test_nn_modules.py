@@ -32,7 +32,7 @@ def integers(high: int, *shape: int) -> Any:
 X2, X3, X4, X5 = normal(4, 6), normal(3, 4, 8), normal(2, 4, 6, 6), normal(2, 4, 5, 5, 5)
 
 ACTIVATIONS = (
-    "Threshold(0.1, 2.0) ReLU() RReLU() Hardtanh(-0.5,0.7) ReLU6() Sigmoid() Hardsigmoid() Tanh() SiLU() Mish() "
+    "Threshold(0.1,2.0) ReLU() RReLU() Hardtanh(-0.5,0.7) ReLU6() Sigmoid() Hardsigmoid() Tanh() SiLU() Mish() "
     "Hardswish() ELU(0.7) CELU(0.7) SELU() GLU() GELU() GELU('tanh') Hardshrink() LeakyReLU(0.2) LogSigmoid() Softplus(2.0) "
     "Softshrink() PReLU() PReLU(6) Softsign() Tanhshrink() Softmin(1) Softmax(0) LogSoftmax(1) ReLU(inplace=False) "
     "LayerNorm(6) LayerNorm((4,6),bias=False) RMSNorm(6) Dropout(0.3) AlphaDropout(0.3) Linear(6,3) Linear(6,3,bias=False) "
@@ -54,8 +54,8 @@ IMAGES = (
     "BatchNorm2d(4) InstanceNorm2d(4) GroupNorm(4,4) Dropout2d(0.4) Softmax2d() ConstantPad2d(1,0.5) ZeroPad2d((1,0,2,1)) "
     "ReflectionPad2d(2) ReplicationPad2d(1) CircularPad2d(1) PixelShuffle(2) PixelUnshuffle(2) ChannelShuffle(2) "
     "Upsample(scale_factor=2,mode='bilinear') UpsamplingNearest2d(scale_factor=2) UpsamplingBilinear2d(size=(4,5)) "
-    "Unfold(2) LazyConv2d(3,3) LazyBatchNorm2d() Flatten() SyncBatchNorm(4) CosineSimilarity()"
-).split()[:-1]  # fmt: skip
+    "Unfold(2) LazyConv2d(3,3) LazyBatchNorm2d() Flatten() SyncBatchNorm(4)"
+).split()
 VOLUMES = (
     "Conv3d(4,6,2) ConvTranspose3d(4,3,2,2) MaxPool3d(2) AvgPool3d(2) AdaptiveAvgPool3d(2) AdaptiveMaxPool3d((1,2,3)) "
     "BatchNorm3d(4) InstanceNorm3d(4) Dropout3d(0.5) ConstantPad3d(1,1.) ZeroPad3d(1) ReflectionPad3d(1) ReplicationPad3d(1) "
@@ -79,7 +79,7 @@ LOSSES: list[tuple[str, tuple[Any, ...]]] = [
     ("MultiLabelMarginLoss()", (X2, np.array([[1, 2, -1, 0, 0, 0]] * 4))),
     ("SmoothL1Loss(beta=0.5)", (X2, normal(6, 4).T.copy())),
     ("HuberLoss(delta=0.5)", (X2, normal(6, 4).T.copy())),
-    ("SoftMarginLoss()", (X2, SIGNS)),
+    ("SoftMarginLoss()", (X2, SIGNS.astype(np.int64))),
     ("MultiLabelSoftMarginLoss()", (X2, (SIGNS > 0).astype(np.float32))),
     ("CosineEmbeddingLoss(0.2)", (X2, normal(6, 4).T.copy(), SIGNS[:, 0].copy())),
     ("MarginRankingLoss(0.2)", (X2, normal(6, 4).T.copy(), SIGNS)),
@@ -154,6 +154,7 @@ def check_equal(actual: dict[str, Any], expected: dict[str, Any]) -> None:
         np.testing.assert_allclose(actual[name], value, rtol=2e-4, atol=3e-5, err_msg=name)
 
 
+@pytest.mark.filterwarnings("ignore:LSTM with projections is not supported with oneDNN")
 @pytest.mark.parametrize(("text", "arrays"), TABLE, ids=[text for text, _ in TABLE])
 def test_a_layer_computes_what_pytorch_computes(text: str, arrays: tuple[Any, ...]) -> None:
     expected = run(torch, text, arrays)

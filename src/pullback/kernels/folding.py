@@ -46,7 +46,7 @@ def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
             "upscale_factor, but "
             f"input.size(-3)={channels} is not divisible by {r * r}"
         )
-    blocks = input.reshape(-1, channels // (r * r), r, r, height, width)
+    blocks = input.reshape(math.prod(lead), channels // (r * r), r, r, height, width)
     return blocks.transpose(0, 1, 4, 2, 5, 3).reshape(*lead, channels // (r * r), height * r, width * r)
 
 
@@ -67,7 +67,7 @@ def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
                 f"input.size({dim})={size} is not "
                 f"divisible by {r}"
             )
-    blocks = input.reshape(-1, channels, height // r, r, width // r, r)
+    blocks = input.reshape(math.prod(lead), channels, height // r, r, width // r, r)
     return blocks.transpose(0, 1, 3, 5, 2, 4).reshape(*lead, channels * r * r, height // r, width // r)
 
 
@@ -82,5 +82,5 @@ def channel_shuffle(input: Array, groups: int) -> Array:
         raise RuntimeError(
             f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
         )
-    grouped = input.reshape(input.shape[0], groups, channels // groups, -1)
+    grouped = input.reshape(input.shape[0], groups, channels // groups, math.prod(input.shape[2:]))
     return grouped.transpose(0, 2, 1, 3).reshape(input.shape)

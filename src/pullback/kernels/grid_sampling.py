@@ -69,21 +69,23 @@ def _sample(input: Array, grid: Array, mode: int, padding_mode: int, align_corne
 
 def _pixels(input: Array) -> Array:
     """(N, C, *sizes) as one row of channels per pixel: a point then reads whole rows."""
-    flat = input.reshape(*input.shape[:2], -1)
+    flat = input.reshape(*input.shape[:2], math.prod(input.shape[2:]))
     return flat.transpose(0, 2, 1).reshape(-1, input.shape[1])
 
 
 def _images(rows: Array, shape: Shape) -> Array:
     """Rows of channels, one per place of (N, *out), as (N, C, *out)."""
     channels = rows.shape[1]
-    planes = np.ascontiguousarray(rows.reshape(shape[0], -1, channels).transpose(0, 2, 1))
+    planes = np.ascontiguousarray(rows.reshape(shape[0], math.prod(shape[1:]), channels).transpose(0, 2, 1))
     return planes.reshape(shape[0], channels, *shape[1:])
 
 
 def _rows(positions: Array, sizes: Shape) -> Array:
     """Positions in each sample's plane as rows of `_pixels`; those outside name some row."""
     starts: Array = np.arange(len(positions)) * math.prod(sizes)
-    return (np.maximum(positions.reshape(len(positions), -1), 0) + starts[:, None]).reshape(-1)
+    return (np.maximum(positions.reshape(len(positions), math.prod(positions.shape[1:])), 0) + starts[:, None]).reshape(
+        -1
+    )
 
 
 def _whole(points: Array, mode: int) -> Array:
@@ -193,7 +195,7 @@ def affine_grid_generator(theta: Array, size: Shape, align_corners: bool) -> Arr
 def affine_grid_back(input: Array, size: Shape, align_corners: bool) -> Array:
     """The adjoint of `affine_grid_generator`."""
     base = _base_grid(size, align_corners, widened(input).dtype)
-    rows = widened(input).reshape(size[0], -1, len(size) - 2)
+    rows = widened(input).reshape(size[0], math.prod(size[2:]), len(size) - 2)
     return (rows.transpose(0, 2, 1) @ base).astype(input.dtype, copy=False)
 
 

@@ -68,7 +68,7 @@ def layer_norm_back(
 ) -> tuple[Array, Array | None]:
     """The gradients of a layer norm with respect to its input and its weight."""
     count = math.prod(normalized_shape)
-    rows, g = widened(input).reshape(-1, count), widened(grad).reshape(-1, count)
+    rows, g = widened(input).reshape(mean.size, count), widened(grad).reshape(mean.size, count)
     factor = None if weight is None else widened(weight).reshape(-1)
     to_input, to_weight = _normalization_back(g, rows, mean.reshape(-1, 1), rstd.reshape(-1, 1), factor)
     to_input = to_input.reshape(input.shape).astype(input.dtype, copy=False)
@@ -168,7 +168,7 @@ def native_group_norm(
 ) -> tuple[Array, Array, Array]:
     """Normalize groups of channels; the result, and the means and reciprocal deviations of (N, group)."""
     require_floating("GroupNormKernelImpl", input)
-    rows = widened(input).reshape(N * group, -1)
+    rows = widened(input).reshape(N * group, C // group * HxW)
     normalized, mean, rstd = _normalize_rows(rows, eps)
     result = normalized.reshape(input.shape)
     if weight is not None:
@@ -184,14 +184,13 @@ def group_norm_back(
     """The gradients of a group norm with respect to its input and its weight."""
     x, g = widened(input), widened(grad)
     scale = rstd.reshape(-1, 1)
-    normalized = ((x.reshape(mean.size, -1) - mean.reshape(-1, 1)) * scale).reshape(input.shape)
+    rows = (mean.size, math.prod(input.shape[1:]) // group)
+    normalized = ((x.reshape(rows) - mean.reshape(-1, 1)) * scale).reshape(input.shape)
     to_weight = _channel_products(g, normalized)
     if weight is not None:
         g = g * _as_channels(widened(weight), input)
         to_weight = to_weight.astype(weight.dtype, copy=False)
-    to_input, _ = _normalization_back(
-        g.reshape(mean.size, -1), x.reshape(mean.size, -1), mean.reshape(-1, 1), scale, None
-    )
+    to_input, _ = _normalization_back(g.reshape(rows), x.reshape(rows), mean.reshape(-1, 1), scale, None)
     return to_input.reshape(input.shape).astype(input.dtype, copy=False), to_weight
 
 

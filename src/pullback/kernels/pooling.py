@@ -137,8 +137,9 @@ def put_in_planes(input: Array, indices: Array, sizes: Shape) -> Array:
 def take_from_planes(input: Array, indices: Array, dims: int) -> Array:
     """The elements at flat positions in the planes that the last `dims` dimensions make."""
     lead = input.shape[: input.ndim - dims]
-    flat = input.reshape(*lead, -1)
-    chosen = np.take_along_axis(flat, indices.reshape(*lead, -1), -1)
+    flat = input.reshape(*lead, math.prod(input.shape[input.ndim - dims :]))
+    places = indices.reshape(*lead, math.prod(indices.shape[indices.ndim - dims :]))
+    chosen = np.take_along_axis(flat, places, -1)
     return chosen.reshape(indices.shape)
 
 

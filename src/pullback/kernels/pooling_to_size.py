@@ -38,7 +38,7 @@ def _adaptive(input: Array, counts: Shape) -> tuple[Array, Array]:
     flat = _flat_windows(places, sizes).reshape(-1)
     lead = input.shape[:-dims]
     window = math.prod([p.shape[1] for p in places])
-    values = np.take(input.reshape(*lead, -1), flat, -1).reshape(*lead, *counts, window)
+    values = np.take(input.reshape(*lead, math.prod(sizes)), flat, -1).reshape(*lead, *counts, window)
     return _largest(values, np.broadcast_to(flat.reshape(*counts, window), values.shape))
 
 
@@ -92,8 +92,8 @@ def _fractional(input: Array, kernel: Shape, counts: Shape, samples: Array) -> t
         shape = [rows] + [1] * (2 * dims)
         shape[1 + axis], shape[1 + dims + axis] = counts[axis], kernel[axis]
         flat = flat + places.reshape(shape) * math.prod(sizes[axis + 1 :])
-    flat = flat.reshape(rows, -1)
-    values = np.take_along_axis(input.reshape(rows, -1), flat, 1)
+    flat = flat.reshape(rows, math.prod(counts) * math.prod(kernel))
+    values = np.take_along_axis(input.reshape(rows, math.prod(sizes)), flat, 1)
     window = (*lead, *counts, math.prod(kernel))
     return _largest(values.reshape(window), flat.reshape(window))
 
@@ -127,5 +127,6 @@ def _unpool(input: Array, indices: Array, sizes: Shape) -> Array:
         )
     lead = input.shape[: input.ndim - len(sizes)]
     result = np.zeros((*lead, plane), input.dtype)
-    np.put_along_axis(result, indices.reshape(*lead, -1), input.reshape(*lead, -1), -1)
+    flat = (*lead, math.prod(input.shape[len(lead) :]))
+    np.put_along_axis(result, indices.reshape(flat), input.reshape(flat), -1)
     return result.reshape(*lead, *sizes)
