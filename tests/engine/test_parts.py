@@ -1,0 +1,81 @@
+"""The engine's parts on their own: the ready queue, the input buffer, the graph task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import pullback
+from pullback.engine.graph_task import GraphTask
+from pullback.engine.input_buffer import InputBuffer
+from pullback.engine.ready_queue import ReadyQueue
+from pullback.graph.node import FIRST, Node
+
+
+def node(sequence_nr: int) -> Node:
+    made = Node()
+    made.sequence_nr = sequence_nr
+    return made
+
+
+def test_the_queue_gives_the_latest_recorded_node_first() -> None:
+    queue = ReadyQueue()
+    for number in (3, FIRST, 7, 1):
+        queue.push(node(number), [None], [False])
+    assert [queue.pop().node.sequence_nr for _ in range(4)] == [FIRST, 7, 3, 1]
+
+
+def test_equal_numbers_leave_in_the_order_they_came() -> None:
+    queue = ReadyQueue()
+    first, second = node(5), node(5)
+    queue.push(first, [None], [False])
+    queue.push(second, [None], [False])
+    assert queue.pop().node is first
+    assert queue.pop().node is second
+
+
+def test_a_borrowed_gradient_is_not_added_to_in_place() -> None:
+    buffer = InputBuffer(1)
+    borrowed = np.ones(2)
+    buffer.add(0, borrowed, False)
+    buffer.add(0, np.ones(2), False)
+    assert borrowed.tolist() == [1.0, 1.0]
+    assert buffer.grads[0].tolist() == [2.0, 2.0]
+
+
+def test_an_owned_gradient_is_added_to_in_place() -> None:
+    buffer = InputBuffer(1)
+    owned = np.ones(2)
+    buffer.add(0, owned, True)
+    buffer.add(0, np.ones(2), False)
+    assert buffer.grads[0] is owned
+    assert owned.tolist() == [2.0, 2.0]
+
+
+def test_dependencies_count_every_edge() -> None:
+    x: Any = pullback.ones(1, requires_grad=True)
+    y: Any = x * 2
+    z: Any = y * y + y
+    task = GraphTask(keep_graph=False, create_graph=False, depth=0)
+    task.count_dependencies([z.grad_fn])
+    assert task.dependencies[y.grad_fn] == 3
+
+
+def test_only_what_leads_to_a_capture_is_needed() -> None:
+    x, w = pullback.ones(1, requires_grad=True), pullback.ones(1, requires_grad=True)
+    left: Any = x * 2
+    right: Any = w * 3
+    total: Any = left + right
+    task = GraphTask(keep_graph=False, create_graph=False, depth=0)
+    task.mark_needed(total.grad_fn, [(left.grad_fn, 0)], ())
+    assert task.exec_info is not None
+    assert task.exec_info[total.grad_fn].needed
+    assert not task.exec_info[left.grad_fn].needed
+    assert right.grad_fn not in task.exec_info
+
+
+def test_topological_number_is_the_longest_path() -> None:
+    x = pullback.ones(1, requires_grad=True)
+    y: Any = (x * 2).exp() + x
+    assert y.grad_fn.topological_nr == 3
