@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
+from pullback import functions
 from pullback.modes.interception import overrides, pop_interceptor, push_interceptor, set_override_handler
 from pullback.modes.switches import switches
 from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl, attach_methods
@@ -41,6 +43,7 @@ def _ask(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if not types:
         return NotImplemented
     given = {k: v for k, v in kwargs.items() if v is not None}
+    function = public_function(function)
     for cls in types:
         result = cls.__torch_function__(function, tuple(types), args, given)  # type: ignore[attr-defined]
         if result is not NotImplemented:
@@ -49,6 +52,18 @@ def _ask(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         f"no implementation found for 'torch.{getattr(function, '__name__', function)}' on types that implement "
         f"__torch_function__: {types}"
     )
+
+
+@cache
+def public_function(function: Any) -> Any:
+    """The function users know an operation by: `torch.sum` for the operation `sum_all` that one of its forms became."""
+    name = getattr(function, "__name__", "")
+    public = functions.public_names()
+    while name and name not in public:
+        name = name.rpartition("_")[0]
+    if not name or name == getattr(function, "__name__", ""):
+        return function
+    return getattr(functions, name) if functions.module_of(name) is not None else function
 
 
 class DisableTorchFunctionSubclass:
@@ -120,6 +135,7 @@ class TorchFunctionMode:
     def __enter__(self) -> Any:
         def interceptor(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             given = {k: v for k, v in kwargs.items() if v is not None}
+            function = public_function(function)
             return self.__torch_function__(function, tuple(_overriding_types(args)), args, given)
 
         push_interceptor(interceptor)
