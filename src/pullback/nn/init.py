@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pullback.functions as F
+from pullback import creation
 from pullback.autograd.grad_mode import no_grad
 from pullback.backend.random import Generator
 from pullback.tensor.tensor import Tensor
@@ -59,7 +60,7 @@ def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:  # fmt: skip
-    """Fill with normal numbers, cut off to [a, b], by the inverse of the distribution function."""
+    """Fill with normal numbers from [a, b]: others are drawn again."""
 
     def distribution(x: float) -> float:
         return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
@@ -69,14 +70,32 @@ def trunc_normal_(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
             stacklevel=2,
         )
-    low, high = distribution((a - mean) / std), distribution((b - mean) / std)
+    inside = distribution((b - mean) / std) - distribution((a - mean) / std)
+    draw = _draw_normal if inside > 0.3 else _draw_by_density
+    target: Any = tensor
     with no_grad():
-        values: Any = F.uniform_(tensor, 2 * low - 1, 2 * high - 1, generator=generator)
-        values.erfinv_()
-        values.mul_(std * math.sqrt(2.0))
-        values.add_(mean)
-        values.clamp_(min=a, max=b)
+        values, rejected = draw(target, mean, std, a, b, generator)
+        while bool(rejected.any()):
+            redrawn, still = draw(target, mean, std, a, b, generator)
+            values = F.where(rejected, redrawn, values)
+            rejected = rejected & still
+        target.copy_(values)
     return tensor
+
+
+def _draw_normal(like: Any, mean: float, std: float, a: float, b: float, generator: Any) -> tuple[Any, Any]:
+    """Normal numbers, and which lie outside of [a, b]: where most lie inside."""
+    values = F.normal_(creation.empty_like(like.detach()), mean, std, generator=generator)
+    low, high = (like.new_full((), bound).item() for bound in (a, b))
+    return values, (values < low) | (values > high)
+
+
+def _draw_by_density(like: Any, mean: float, std: float, a: float, b: float, generator: Any) -> tuple[Any, Any]:
+    """Uniform numbers from [a, b], and which to reject so that the others are normal: where few would lie inside."""
+    peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+    values = F.uniform_(creation.empty_like(like.detach()), a, b, generator=generator)
+    log_density = ((values - mean) / std) ** 2 * -0.5 - peak
+    return values, F.log(F.uniform_(creation.empty_like(like.detach()), generator=generator)) > log_density
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:

@@ -275,8 +275,8 @@ class RandomStructured(BasePruningMethod):
         count = count_to_prune(self.amount, size)
         if not count:
             return default_mask
-        threshold_order = F.topk(F.rand(size), k=count)[1]
-        return default_mask * _channel_mask(t, self.dim, threshold_order).to(default_mask.dtype)
+        pruned = F.topk(F.rand(size), count, largest=False)[1]
+        return default_mask * _channel_mask(t, self.dim, pruned).to(default_mask.dtype)
 
     @classmethod
     def apply(cls, module: Any, name: str, amount: Any, dim: int = -1) -> Any:  # type: ignore[override]
