@@ -25,6 +25,7 @@ FILES = {
     "embeddings": "embedding embedding_renorm_ embedding_bag",
     "exponential": "pow pow_ reflected_pow square square_ float_power float_power_",
     "extrema": "max min aminmax",
+    "fft": "fft_fft fft_ifft fft_rfft fft_ihfft fft_irfft fft_hfft fft_fftn fft_ifftn fft_rfftn fft_ihfftn fft_irfftn fft_hfftn fft_fft2 fft_ifft2 fft_rfft2 fft_irfft2 fft_hfft2 fft_ihfft2 fft_fftshift fft_ifftshift",
     "finite_differences": "diff trapezoid trapz cumulative_trapezoid gradient",
     "folding": "native_channel_shuffle",
     "gamma_samples": "",
@@ -55,6 +56,7 @@ FILES = {
     "searching": "nonzero argwhere searchsorted bucketize unique unique_consecutive take_along_dim isin bincount histogram histogramdd",
     "segments": "segment_reduce",
     "shape": "sizes reshape view view_as reshape_as flatten ravel unflatten permute expand expand_as broadcast_to squeeze unsqueeze wrap_new_dim swapaxes swapdims movedim moveaxis tensor_T tensor_mT tensor_H tensor_mH adjoint contiguous format_name check_channels_last clone is_contiguous copy_ detach detach_copy as_strided numel is_tensor sum_to_size",
+    "short_time_fourier": "fft_fftfreq fft_rfftfreq stft istft",
     "softmaxes": "softmax log_softmax functional_softmax functional_log_softmax softmin logsumexp",
     "solvers": "linalg_solve linalg_solve_ex linalg_solve_triangular triangular_solve linalg_lstsq lu_solve linalg_tensorsolve linalg_tensorinv",
     "sorting": "sort argsort msort topk kthvalue median nanmedian mode",
@@ -63,5 +65,6 @@ FILES = {
     "type_promotion": "result_type promote_types can_cast",
     "view_copies": "copy_of_view view_copy expand_copy permute_copy alias_copy slice_copy unfold_copy select_copy as_strided_copy diagonal_copy transpose_copy t_copy squeeze_copy unsqueeze_copy view_as_real_copy view_as_complex_copy narrow_copy unbind_copy split_copy split_with_sizes_copy unsafe_split unsafe_split_with_sizes unsafe_chunk t_ transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ as_strided_",
     "windowed_arguments": "each_dim",
+    "windows": "hann_window hamming_window blackman_window bartlett_window kaiser_window",
 }
 # fmt: on

@@ -455,6 +455,23 @@ _FAMILIES = {
         shares
         shares_or_nans
     """,
+    "fft": """
+        fft_c2c
+        FftC2cNode
+        fft_c2c_tangent
+        fft_r2c
+        FftR2cNode
+        fft_r2c_tangent
+        fft_c2r
+        FftC2rNode
+        fft_c2r_tangent
+        doubled_inside
+        DoubledInsideBackward0
+        doubled_inside_tangent
+        overlap_add
+        OverlapAddBackward0
+        overlap_add_tangent
+    """,
     "folding": """
         im2col
         Im2colNode
@@ -1514,6 +1531,8 @@ _FORMULAS = {
     "pow_base_grad": "exponential",
     "logarithm": "exponential",
     "aminmax_grad": "extrema",
+    "fft_r2c_back": "fft",
+    "fft_c2r_back": "fft",
     "grid_sample_back_input": "grid_sampling",
     "grid_sample_back_grid": "grid_sampling",
     "parts_of_points": "grid_sampling",

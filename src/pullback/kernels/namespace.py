@@ -24,6 +24,7 @@ FILES = {
     "exchange": "bytes_of_storage export_dlpack import_dlpack array_over_buffer map_elements",
     "exponential": "pow pow_scalar pow_base sqrt rsqrt exp expm1 log log2 log10 log1p logaddexp logaddexp2",
     "extrema": "max_all min_all max_dim min_dim amax amin aminmax argmax argmin shares shares_or_nans",
+    "fft": "fft_c2c fft_r2c fft_c2r doubled_inside fft_frequencies overlap_add",
     "folding": "im2col col2im pixel_shuffle pixel_unshuffle channel_shuffle",
     "gamma_gradients": "standard_gamma standard_gamma_grad sample_dirichlet dirichlet_grad",
     "grid_sampling": "polynomials_of grid_sampler_2d grid_sampler_3d grid_points grid_slopes point_positions take_points put_points affine_grid_generator affine_grid_back",
@@ -71,5 +72,6 @@ FILES = {
     "triangular": "linalg_solve_triangular triangular_solve",
     "trigonometric": "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh atan2 hypot deg2rad rad2deg",
     "windows": "pad_with window_view offset_slices add_windows window_counts",
+    "windows_signal": "general_cosine_window bartlett_window_values cosine_window_values exponential_window_values gaussian_window_values kaiser_window_values",
 }
 # fmt: on

@@ -51,21 +51,22 @@ def lstm_layer(
     if bias_hh is not None:
         gates += bias_hh
     size = weight_hh.shape[1]
-    hidden, cell, recurrent = widened(h0).copy(), widened(c0).copy(), np.ascontiguousarray(widened(weight_hh).T)
+    # sigmoid(x) = tanh(x / 2) / 2 + 1 / 2: with i, f and o halved beforehand one tanh serves all four gates.
+    halves = np.repeat(np.array([0.5, 0.5, 1, 0.5], gates.dtype), size)
+    gates *= halves
+    hidden, cell, recurrent = widened(h0).copy(), widened(c0).copy(), widened(weight_hh).T * halves
     output = np.empty((len(gates), size), gates.dtype)
     hidden_before, cell_before = np.empty_like(output), np.empty_like(output)
     for rows, count in _steps(input, batch_sizes, reverse):
-        gate = gates[rows]
-        hidden_before[rows], cell_before[rows] = hidden[:count], cell[:count]
+        gate, state = gates[rows], cell[:count]
+        hidden_before[rows], cell_before[rows] = hidden[:count], state
         gate += hidden[:count] @ recurrent
-        i_and_f, g, o = gate[:, : 2 * size], gate[:, 2 * size : 3 * size], gate[:, 3 * size :]
-        _sigmoid(i_and_f)
-        np.tanh(g, out=g)
-        _sigmoid(o)
-        state = cell[:count]
+        np.tanh(gate, out=gate)
+        gate *= halves
+        gate += 1 - halves
         state *= gate[:, size : 2 * size]
-        state += gate[:, :size] * g
-        np.multiply(np.tanh(state), o, out=output[rows])
+        state += gate[:, :size] * gate[:, 2 * size : 3 * size]
+        np.multiply(np.tanh(state), gate[:, 3 * size :], out=output[rows])
         hidden[:count] = output[rows]
     return (*_results(input, weight_hh, output, hidden, cell), gates, hidden_before, cell_before)
 
