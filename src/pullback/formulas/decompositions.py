@@ -49,7 +49,10 @@ def rows_of(matrix: Any, start: int, end: int) -> Any:
 
 def is_absent(grad: Any) -> bool:
     """Whether a gradient is that of a result which nothing used: zeros, and not recorded."""
-    return not getattr(grad, "_requires_grad", False) and not getattr(grad, "_array", grad).any()
+    from pullback.backend.logical_array import has_values
+
+    array = getattr(grad, "_array", grad)
+    return has_values(array) and not getattr(grad, "_requires_grad", False) and not array.any()
 
 
 def off_diagonal_quotient(matrix: Any, differences: Any) -> Any:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from pullback.backend.dtype import complex_of, real_of
+from pullback.backend.logical_array import has_values
 from pullback.errors import LinAlgError
 from pullback.kernels.matrix_checks import (
     _as_info,
@@ -211,7 +212,7 @@ def _check_eig(function: str, A: Array) -> None:
 
 def depends_on_phase(diagonal: Array) -> bool:
     """Whether the diagonal of V^H grad_V says that a loss depends on the phases of the vectors, which are arbitrary."""
-    if diagonal.dtype.kind != "c":
+    if diagonal.dtype.kind != "c" or not has_values(diagonal):
         return False
     return not np.allclose(diagonal.imag, 0, rtol=1e-2, atol=1e-2)
 

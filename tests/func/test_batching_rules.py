@@ -1,0 +1,111 @@
+"""Every sample of the derivatives' tests under vmap, compared with a loop over the examples."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback
+from pullback.func import jvp, vmap
+from tests.derivatives.sampling import Sample
+from tests.func.batches import as_tensor, assert_same, batch_of, check_gradients, check_values, tensors_of
+
+_FOLDER = Path(__file__).parents[1] / "derivatives"
+SAMPLES: list[Sample] = []
+for _path in sorted(_FOLDER.glob("samples_*.py")):
+    SAMPLES += importlib.import_module(f"tests.derivatives.{_path.stem}").SAMPLES
+
+# Positions in the storage mean the first example's memory to each of the examples of a loop.
+_OTHER_MEANING = ("as_strided",)
+pytestmark = pytest.mark.filterwarnings("ignore:There is a performance drop")
+
+all_samples = pytest.mark.parametrize("sample", [pytest.param(s, id=s.name) for s in SAMPLES])
+
+
+def _skip_storage(sample: Sample) -> None:
+    if sample.name in _OTHER_MEANING:
+        pytest.skip("positions in the storage have another meaning")
+
+
+@all_samples
+def test_vmap_gives_what_a_loop_gives(sample: Sample) -> None:
+    _skip_storage(sample)
+    inputs = [as_tensor(batch_of(a)) for a in sample.arrays()]
+    check_values(sample.call, inputs, [0] * len(inputs))
+
+
+@all_samples
+def test_vmap_of_the_gradient_gives_gradients_of_examples(sample: Sample) -> None:
+    _skip_storage(sample)
+    inputs = [as_tensor(batch_of(a)) for a in sample.arrays()]
+    check_gradients(sample.call, inputs, [0] * len(inputs))
+
+
+@pytest.mark.parametrize("sample", [pytest.param(s, id=s.name) for s in SAMPLES if len(s.inputs) > 1])
+def test_inputs_that_all_examples_share(sample: Sample) -> None:
+    arrays = sample.arrays()
+    in_dims = [0] + [None] * (len(arrays) - 1)
+    inputs = [as_tensor(a if dim is None else batch_of(a)) for a, dim in zip(arrays, in_dims, strict=True)]
+    check_values(sample.call, inputs, in_dims)
+    check_gradients(sample.call, inputs, in_dims)
+
+
+@all_samples
+def test_batched_cotangents_give_what_single_ones_give(sample: Sample) -> None:
+    inputs = [as_tensor(a) for a in sample.arrays()]
+    wanted = [x.requires_grad_() for x in inputs if x.is_floating_point() or x.is_complex()]
+    outputs = [o for o in tensors_of(sample.call(*inputs)) if o.requires_grad]
+    rng = np.random.default_rng(1)
+    vectors = [as_tensor(rng.normal(size=(2, *o.shape)).astype(o.detach().numpy().dtype)) for o in outputs]
+    actual = pullback.autograd.grad(
+        outputs, wanted, vectors, is_grads_batched=True, retain_graph=True, allow_unused=True
+    )
+    for position in range(2):
+        single = [v[position] for v in vectors]
+        expected = pullback.autograd.grad(outputs, wanted, single, retain_graph=True, allow_unused=True)
+        for a, e in zip(actual, expected, strict=True):
+            assert (a is None) == (e is None)
+            if a is not None:
+                assert_same(a[position], e)
+
+
+@pytest.mark.parametrize("sample", [pytest.param(s, id=s.name) for s in SAMPLES if s.forward])
+def test_batched_tangents_give_what_single_ones_give(sample: Sample) -> None:
+    inputs = [as_tensor(a) for a in sample.arrays()]
+    numbers = [i for i, x in enumerate(inputs) if x.is_floating_point() or x.is_complex()]
+
+    def along(*tangents: Any) -> Any:
+        def call(*values: Any) -> Any:
+            given = list(inputs)
+            for number, value in zip(numbers, values, strict=True):
+                given[number] = value
+            outputs = tensors_of(sample.call(*given))
+            return tuple(o for o in outputs if o.is_floating_point() or o.is_complex())
+
+        return jvp(call, tuple(inputs[n] for n in numbers), tangents)[1]
+
+    rng = np.random.default_rng(2)
+    tangents = [as_tensor(rng.normal(size=(2, *inputs[n].shape)).astype(inputs[n].numpy().dtype)) for n in numbers]
+    actual = vmap(along)(*tangents)
+    for position in range(2):
+        for a, e in zip(actual, along(*[t[position] for t in tangents]), strict=True):
+            assert_same(a[position], e)
+
+
+@all_samples
+def test_vmap_of_vmap(sample: Sample) -> None:
+    _skip_storage(sample)
+    inputs = [as_tensor(np.stack([batch_of(a), batch_of(a) * 1.001])) for a in map(np.asarray, sample.arrays())
+              if a.dtype.kind in "fc"]  # fmt: skip
+    if len(inputs) != len(sample.inputs):
+        pytest.skip("positions cannot be scaled")
+    outputs = vmap(vmap(lambda *xs: tensors_of(sample.call(*xs))))(*inputs)
+    for i in range(2):
+        for j in range(3):
+            expected = tensors_of(sample.call(*[x[i][j] for x in inputs]))
+            for actual, e in zip(outputs, expected, strict=True):
+                assert_same(actual[i][j], e)
