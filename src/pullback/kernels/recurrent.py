@@ -52,7 +52,7 @@ def lstm_layer(
         gates += bias_hh
     size = weight_hh.shape[1]
     # sigmoid(x) = tanh(x / 2) / 2 + 1 / 2: with i, f and o halved beforehand one tanh serves all four gates.
-    halves = np.repeat(np.array([0.5, 0.5, 1, 0.5], gates.dtype), size)
+    halves: Array = np.repeat(np.array([0.5, 0.5, 1, 0.5], gates.dtype), size)
     gates *= halves
     hidden, cell, recurrent = widened(h0).copy(), widened(c0).copy(), widened(weight_hh).T * halves
     output = np.empty((len(gates), size), gates.dtype)

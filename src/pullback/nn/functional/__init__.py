@@ -16,6 +16,7 @@ _FILES = {
     "embeddings": "embedding one_hot embedding_bag",
     "folding": "unfold fold",
     "interpolation": "interpolate upsample upsample_nearest upsample_bilinear grid_sample affine_grid",
+    "linear_losses": "linear_cross_entropy",
     "multi_head_attention": "multi_head_attention_forward",
     "normalization": "batch_norm instance_norm layer_norm rms_norm group_norm local_response_norm normalize",
     "padding": "pad",
