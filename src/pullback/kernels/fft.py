@@ -1,0 +1,66 @@
+"""Discrete Fourier transforms over several dimensions: complex to complex, real to complex and complex to real.
+
+`scale` says what the sum is divided by: "none", "sqrt" (the root of the number of points) or "count".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pullback.typing import Array, DType, Shape
+
+_FORWARD = {"none": "backward", "sqrt": "ortho", "count": "forward"}
+_INVERSE = {"none": "forward", "sqrt": "ortho", "count": "backward"}
+
+
+def fft_c2c(input: Array, dim: Shape, scale: str, forward: bool) -> Array:
+    """The transform of complex numbers, or its inverse."""
+    if not dim or input.size == 0:
+        return input.copy()
+    if forward:
+        return np.fft.fftn(input, axes=dim, norm=_FORWARD[scale])  # type: ignore[arg-type]
+    return np.fft.ifftn(input, axes=dim, norm=_INVERSE[scale])  # type: ignore[arg-type]
+
+
+def fft_r2c(input: Array, dim: Shape, scale: str, onesided: bool) -> Array:
+    """The transform of real numbers; one-sided without the conjugate half of the last of the dimensions."""
+    if onesided:
+        return np.fft.rfftn(input, axes=dim, norm=_FORWARD[scale])  # type: ignore[arg-type]
+    return np.fft.fftn(input, axes=dim, norm=_FORWARD[scale])  # type: ignore[arg-type]
+
+
+def fft_c2r(input: Array, dim: Shape, scale: str, last_size: int) -> Array:
+    """The inverse of the one-sided transform of `last_size` real numbers along the last of the dimensions."""
+    sizes = [*[input.shape[d] for d in dim[:-1]], last_size]
+    return np.fft.irfftn(input, sizes, axes=dim, norm=_INVERSE[scale])  # type: ignore[arg-type]
+
+
+def doubled_inside(input: Array, dim: int, count: int) -> Array:
+    """Twice the `count` elements after the first along `dim`: those that stand for their conjugates too."""
+    result = np.array(input)
+    result[(*[slice(None)] * dim, slice(1, 1 + count))] *= 2
+    return result
+
+
+def fft_frequencies(n: int, d: float, dtype: DType, onesided: bool) -> Array:
+    """The frequencies of a transform of `n` points at distance `d`, the negative ones last or left out."""
+    half = (n - 1) // 2 + 1
+    if onesided:
+        counts: Array = np.arange(n // 2 + 1)
+    else:
+        counts = np.concatenate([np.arange(half), np.arange(-(n // 2), 0)])
+    return (counts.astype(dtype) * dtype.type(1.0 / (n * d))).astype(dtype)
+
+
+def overlap_add(input: Array, step: int) -> Array:
+    """Sum frames (..., frame, position) where they overlap, each `step` after the one before."""
+    *batch, frames, size = input.shape
+    chunks = -(-size // step)
+    padded = np.zeros((*batch, frames, chunks * step), input.dtype)
+    padded[..., :size] = input
+    blocks = padded.reshape(*batch, frames, chunks, step)
+    result = np.zeros((*batch, frames + chunks - 1, step), input.dtype)
+    for chunk in range(chunks):
+        result[..., chunk : chunk + frames, :] += blocks[..., chunk, :]
+    flat = result.reshape(*batch, (frames + chunks - 1) * step)
+    return flat[..., : (frames - 1) * step + size]
