@@ -1,0 +1,94 @@
+"""Gradients of convolutions as functions of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.generated as G
+from pullback.functions.windowed_arguments import each_dim
+from pullback.tensor.arguments import as_shape
+from pullback.tensor.tensor import Tensor
+
+__all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]
+
+
+def _input(
+    dims: int,
+    input_size: Any,
+    weight: Tensor,
+    grad_output: Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+) -> Tensor:
+    name = f"conv{dims}d_input"
+    steps, pads, spread = (each_dim(name, "stride", v, dims) for v in (stride, padding, dilation))
+    return G.convolution_back(  # type: ignore[no-any-return]
+        grad_output, weight, as_shape(input_size), steps, pads, spread, False, groups
+    )
+
+
+def _weight(
+    dims: int,
+    input: Tensor,
+    weight_size: Any,
+    grad_output: Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+) -> Tensor:
+    name = f"conv{dims}d_weight"
+    steps, pads, spread = (each_dim(name, "stride", v, dims) for v in (stride, padding, dilation))
+    return G.convolution_grad_weight(  # type: ignore[no-any-return]
+        input, grad_output, as_shape(weight_size), steps, pads, spread, groups
+    )
+
+
+def conv1d_input(
+    input_size: Any, weight: Tensor, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """The gradient of `conv1d` with respect to an input of `input_size`."""
+    return _input(1, input_size, weight, grad_output, stride, padding, dilation, groups)
+
+
+def conv1d_weight(
+    input: Tensor, weight_size: Any, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """The gradient of `conv1d` with respect to a weight of `weight_size`."""
+    return _weight(1, input, weight_size, grad_output, stride, padding, dilation, groups)
+
+
+def conv2d_input(
+    input_size: Any, weight: Tensor, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """The gradient of `conv2d` with respect to an input of `input_size`."""
+    return _input(2, input_size, weight, grad_output, stride, padding, dilation, groups)
+
+
+def conv2d_weight(
+    input: Tensor, weight_size: Any, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """The gradient of `conv2d` with respect to a weight of `weight_size`."""
+    return _weight(2, input, weight_size, grad_output, stride, padding, dilation, groups)
+
+
+def conv3d_input(
+    input_size: Any, weight: Tensor, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """The gradient of `conv3d` with respect to an input of `input_size`."""
+    return _input(3, input_size, weight, grad_output, stride, padding, dilation, groups)
+
+
+def conv3d_weight(
+    input: Tensor, weight_size: Any, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """The gradient of `conv3d` with respect to a weight of `weight_size`."""
+    return _weight(3, input, weight_size, grad_output, stride, padding, dilation, groups)
