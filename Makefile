@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src -name '*.py' 2>/dev/null)
-TYPED := src tools tests
+TYPED := src tools tests benchmarks
 
 .PHONY: demo test check lint format types layers notes codegen conformance parity bench bench-quick size clean
 
@@ -53,11 +53,13 @@ conformance: $(VENV)/.conformance
 parity: $(VENV)/.conformance
 	$(BIN)/python -m pytest tests/parity
 
-bench: $(VENV)/.installed
-	$(BIN)/python -m benchmarks.overhead
+# Both compare with PyTorch, which they install. The first takes a quarter of an hour and writes docs/performance.md; the
+# second takes under three minutes. One workload: `.venv/bin/python -m benchmarks --only LeNet`.
+bench: $(VENV)/.conformance
+	$(BIN)/python -m benchmarks --threads 1 2 --json docs/performance.json --write
 
-bench-quick: $(VENV)/.installed
-	$(BIN)/python -m benchmarks.overhead --repeats 5
+bench-quick: $(VENV)/.conformance
+	$(BIN)/python -m benchmarks --quick
 
 size: $(VENV)/.developed
 	$(BIN)/python -m tools.size_report

@@ -1,0 +1,123 @@
+"""What was measured, as a table for the terminal and as `docs/performance.md` with its plot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Row = dict[str, Any]
+
+UNITS: dict[str, Callable[[float], str]] = {
+    "time": lambda value: f"{value * 1e6:.0f} us" if value < 1e-3 else f"{value * 1e3:.3g} ms",
+    "memory": lambda value: f"{value / 1e6:.0f} MB",
+    "size": lambda value: f"{value / 1e6:.0f} MB",
+}
+
+
+def geometric_mean(rows: list[Row]) -> float:
+    """Of the ratios of the rows that measure time."""
+    logarithms = [math.log(row["ratio"]) for row in rows if row["measures"] == "time" and row["workload"] != "import"]
+    return math.exp(sum(logarithms) / len(logarithms)) if logarithms else math.nan
+
+
+def line(row: Row) -> str:
+    """One row for the terminal."""
+    show = UNITS[row["measures"]]
+    low, high = row["spread"]
+    return (
+        f"{row['workload']:44} {row['threads']:>2} {show(row['torch']):>9} {show(row['pullback']):>9} "
+        f"{row['ratio']:6.2f} ({low:.2f}-{high:.2f})"
+    )
+
+
+def table(rows: list[Row]) -> list[str]:
+    """The rows of one number of threads as a table in Markdown."""
+    lines = ["| workload | PyTorch | pullback | ratio | spread | goal |", "|---|--:|--:|--:|--:|--:|"]
+    for row in rows:
+        show = UNITS[row["measures"]]
+        low, high = row["spread"]
+        ratio = f"**{row['ratio']:.2f}**" if row["ratio"] > 1 else f"{row['ratio']:.2f}"
+        lines.append(
+            f"| {row['workload']} | {show(row['torch'])} | {show(row['pullback'])} | {ratio} "
+            f"| {low:.2f} to {high:.2f} | {row['goal']:.2g} |"
+        )
+    return lines
+
+
+def load_sentence(load: dict[str, Any]) -> str:
+    """How busy the machine was, in words."""
+    before, after = load["load_average_before"][0], load["load_average_after"][0]
+    foreign = load["foreign_cores"]
+    others = "an unknown number of cores" if foreign is None else f"{foreign:.1f} cores on average"
+    verdict = (
+        "The machine was quiet."
+        if foreign is not None and foreign < 0.1
+        else "Foreign load was present: trust the minima on one thread, not the spread, and two threads least."
+    )
+    return (
+        f"Other processes used {others} during the {load['seconds']:.0f} s of measuring; the load average over a minute "
+        f"was {before:.1f} before and {after:.1f} after. {verdict}"
+    )
+
+
+def plot(rows: list[Row]) -> str:
+    """The ratios as bars on a logarithmic axis, as an SVG picture; the thin line across a bar is its goal."""
+    left, width, height = 330, 420, 20
+    low, high = math.log(0.05), math.log(4)
+
+    def place(ratio: float) -> float:
+        return left + width * (min(max(math.log(ratio), low), high) - low) / (high - low)
+
+    bottom = 30 + height * len(rows)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 60}" height="{bottom + 30}" '
+        'font-family="sans-serif" font-size="12">',
+        '<rect width="100%" height="100%" fill="white"/>',
+        f'<text x="{left}" y="14">time (or memory, size) relative to PyTorch eager; shorter is better</text>',
+    ]
+    for tick in (0.05, 0.1, 0.2, 0.5, 1, 2, 4):
+        x, colour = place(tick), "#333" if tick == 1 else "#ddd"
+        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="22" y2="{bottom}" stroke="{colour}"/>')
+        parts.append(f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{tick:g}</text>')
+    for nr, row in enumerate(rows):
+        y = 26 + height * nr
+        end, goal = place(row["ratio"]), place(row["goal"])
+        colour = "#c0504d" if row["ratio"] > 1 else "#4f81bd"
+        parts += [
+            f'<text x="{left - 6}" y="{y + 12}" text-anchor="end">{row["workload"]}</text>',
+            f'<rect x="{left}" y="{y}" width="{end - left:.1f}" height="{height - 5}" fill="{colour}"/>',
+            f'<line x1="{goal:.1f}" x2="{goal:.1f}" y1="{y - 2}" y2="{y + height - 3}" stroke="#000" stroke-width="2"/>',
+            f'<text x="{end + 4:.1f}" y="{y + 12}">{row["ratio"]:.2f}</text>',
+        ]
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def document(results: dict[str, Any], template: Path) -> str:
+    """The page: the hand-written text with the measured part put between its two marks."""
+    text = template.read_text()
+    start, end = "<!-- measured -->", "<!-- end of measured -->"
+    before, _, rest = text.partition(start)
+    after = rest.partition(end)[2]
+    return f"{before}{start}\n{_measured(results)}\n{end}{after}"
+
+
+def _measured(results: dict[str, Any]) -> str:
+    machine, versions = results["machine"], results["machine"]["versions"]
+    lines = [
+        f"Measured on {machine['processor']}, {machine['cores']} cores, {machine['system']}, Python {machine['python']}, "
+        f"PyTorch {versions['torch']}, NumPy {versions['numpy']}. {load_sentence(results['load'])}",
+    ]
+    for threads in sorted({row["threads"] for row in results["rows"]}):
+        rows = [row for row in results["rows"] if row["threads"] == threads]
+        above = sum(row["ratio"] > 1 for row in rows)
+        lines += [
+            "",
+            f"### {threads} thread{'s' if threads > 1 else ''}",
+            "",
+            f"Geometric mean of the timed workloads: **{geometric_mean(rows):.2f}**; {above} of {len(rows)} rows above 1.",
+            "",
+            *table(rows),
+        ]
+    return "\n".join(lines)
