@@ -767,9 +767,7 @@ def nansum_tangent(result: Any, input: Any, dim: Any, keepdim: Any, dtype: Any, 
     """Tangent of nansum."""
     if input_tangent is None:
         input_tangent = zeros_like_input(input)
-    return F.sum(
-        F.to_dtype(input_tangent * F.not_nan(input), dtype if dtype is not None else input.dtype), dim, keepdim
-    )
+    return F.sum(F.to_dtype(input_tangent * F.not_nan(input), result.dtype), dim, keepdim)
 
 
 def not_nan(input: Tensor, *, out: Any = None) -> Tensor:
