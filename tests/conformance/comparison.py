@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,25 +42,35 @@ def tensors_in(value: Any) -> list[Any]:
     return []
 
 
-def compare(expected: Any, actual: Any, scaled: bool = False, values: bool = True, where: str = "result") -> None:
-    """Raise Mismatch unless `actual` (ours) is what `expected` (PyTorch's) is.
+@dataclass(frozen=True)
+class Measure:
+    """How results are compared.
 
     With `scaled` the tolerance is relative to the largest expected value: for sums of products, not for elementwise
-    functions. Without `values` only dtypes and shapes count (uninitialised memory).
+    functions. Without `values` only dtypes and shapes count (uninitialised memory). `slack` widens the absolute
+    tolerance where PyTorch itself is inexact.
     """
+
+    scaled: bool = False
+    values: bool = True
+    slack: float = 1.0
+
+
+def compare(expected: Any, actual: Any, measure: Measure = Measure(), where: str = "result") -> None:  # noqa: B008
+    """Raise Mismatch unless `actual` (ours) is what `expected` (PyTorch's) is."""
     if isinstance(expected, torch.Tensor):
-        _compare_tensors(expected, actual, scaled, values, where)
+        _compare_tensors(expected, actual, measure, where)
     elif isinstance(expected, (list, tuple)):
         if not isinstance(actual, (list, tuple)) or len(expected) != len(actual):
             raise Mismatch(f"{where}: expected {_kind(expected)}, got {_kind(actual)}")
         if getattr(expected, "_fields", None) != getattr(actual, "_fields", None):
             raise Mismatch(f"{where}: expected fields {_kind(expected)}, got {_kind(actual)}")
         for position, (left, right) in enumerate(zip(expected, actual, strict=True)):
-            compare(left, right, scaled, values, f"{where}[{position}]")
+            compare(left, right, measure, f"{where}[{position}]")
     elif isinstance(expected, (bool, int, float, complex)):
         if type(expected) is not type(actual):
             raise Mismatch(f"{where}: expected {_kind(expected)}, got {_kind(actual)}")
-        _compare_arrays(np.asarray(expected), np.asarray(actual), scaled, where)
+        _compare_arrays(np.asarray(expected), np.asarray(actual), measure, where)
     elif isinstance(expected, torch.dtype):
         if str(expected).split(".")[-1] != str(actual).split(".")[-1]:
             raise Mismatch(f"{where}: expected {expected}, got {actual}")
@@ -73,7 +84,7 @@ def _kind(value: Any) -> str:
     return type(value).__name__
 
 
-def _compare_tensors(expected: Any, actual: Any, scaled: bool, values: bool, where: str) -> None:
+def _compare_tensors(expected: Any, actual: Any, measure: Measure, where: str) -> None:
     if not isinstance(actual, pullback.Tensor):
         raise Mismatch(f"{where}: expected a tensor, got {_kind(actual)}")
     expected_dtype, actual_dtype = (str(tensor.dtype).split(".")[-1] for tensor in (expected, actual))
@@ -81,11 +92,11 @@ def _compare_tensors(expected: Any, actual: Any, scaled: bool, values: bool, whe
         raise Mismatch(f"{where}: expected dtype {expected_dtype}, got {actual_dtype}")
     if tuple(expected.shape) != tuple(actual.shape):
         raise Mismatch(f"{where}: expected shape {tuple(expected.shape)}, got {tuple(actual.shape)}")
-    if values:
-        _compare_arrays(values_of(expected), values_of(actual), scaled, where)
+    if measure.values:
+        _compare_arrays(values_of(expected), values_of(actual), measure, where)
 
 
-def _compare_arrays(expected: Any, actual: Any, scaled: bool, where: str) -> None:
+def _compare_arrays(expected: Any, actual: Any, measure: Measure, where: str) -> None:
     if expected.size == 0:
         return
     relative, absolute = TOLERANCE.get(str(expected.dtype), (0.0, 0.0))
@@ -93,10 +104,11 @@ def _compare_arrays(expected: Any, actual: Any, scaled: bool, where: str) -> Non
         if not np.array_equal(expected, actual):
             raise Mismatch(f"{where}: {_first_difference(expected, actual, expected != actual)}")
         return
+    absolute *= measure.slack
     exact = np.complex128 if expected.dtype.kind == "c" else np.float64
     expected, actual = expected.astype(exact), actual.astype(exact)
     finite = np.abs(expected[np.isfinite(expected)])
-    if scaled and finite.size:
+    if measure.scaled and finite.size:
         absolute = max(absolute, absolute * float(finite.max()))
     close = np.isclose(actual, expected, rtol=relative, atol=absolute, equal_nan=True)
     if expected.dtype.kind == "c" and not close.all():

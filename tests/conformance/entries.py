@@ -12,6 +12,8 @@ import torch
 
 import pullback
 
+from .comparison import Measure
+from .exceptions import INEXACT_IN_PYTORCH
 from .families import family_of
 from .translation import find, our_function
 
@@ -51,8 +53,8 @@ class Entry:
     in_place: Any = None
     has_out: bool = False
     errors: Callable[[], Iterable[ErrorSample]] = tuple
-    scaled: bool = True
-    has_values: bool = True
+    measure: Measure = field(default_factory=lambda: Measure(scaled=True))
+    has_ties: bool = False
 
 
 # Sparse, quantized, private and device-bound entries of the database are no dense public operations.
@@ -99,8 +101,12 @@ def _from_database(operation: Any) -> Entry:
         in_place=operation.inplace_variant,
         has_out=operation.supports_out,
         errors=lambda: _errors(operation),
-        scaled=type(operation).__name__ not in _ELEMENTWISE,
-        has_values=operation.name not in _UNINITIALISED,
+        measure=Measure(
+            scaled=type(operation).__name__ not in _ELEMENTWISE,
+            values=operation.name not in _UNINITIALISED,
+            slack=100.0 if operation.name in INEXACT_IN_PYTORCH else 1.0,
+        ),
+        has_ties=operation.name in ("topk", "kthvalue", "mode"),
     )
 
 

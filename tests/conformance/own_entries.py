@@ -15,6 +15,7 @@ import torch
 
 import pullback
 
+from .comparison import Measure
 from .entries import DTYPES, Entry, Sample
 from .families import family_of
 from .own_functional import FUNCTIONAL
@@ -86,7 +87,12 @@ def _operators() -> Iterable[Entry]:
         samples = partial(_binary_samples, name.startswith("i") and name != "invert")
         modified = _on_a_copy(function) if name.startswith("i") else function
         yield _entry(
-            f"operator.{name}", _same(modified), samples, dtypes=dtypes, differentiable=differentiable, scaled=False
+            f"operator.{name}",
+            _same(modified),
+            samples,
+            dtypes=dtypes,
+            differentiable=differentiable,
+            measure=Measure(),
         )
     for name, (function, dtypes, differentiable) in _UNARY.items():
         yield _entry(f"operator.{name}", _same(function), _unary_samples, dtypes=dtypes, differentiable=differentiable)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.rules import Dim, Dims, F, Pullback, Tensor, general, linear, non_differentiable, wrt
+from pullback.rules import Dim, Dims, F, Pullback, Tensor, general, linear, non_differentiable, tangent, wrt
 
 
 @linear(node="SumBackward0", public="sum")
@@ -35,9 +35,14 @@ def prod(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool) -> Pullback:
     return wrt(input=F.prod_grad(grad, input, dim, keepdim))
 
 
-@linear
+@general
 def nansum(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool) -> Pullback:
     return wrt(input=F.expand_reduced(F.to_dtype(grad, input.dtype), input.shape, dim, keepdim) * F.not_nan(input))
+
+
+@tangent
+def nansum_tangent(input: Tensor, input_tangent: Tensor, dim: Dims, keepdim: bool, *, result: Tensor) -> Tensor:
+    return F.sum(F.to_dtype(input_tangent * F.not_nan(input), result.dtype), dim, keepdim)
 
 
 @non_differentiable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pullback.functions.complex_numbers as _complex_numbers
 import pullback.generated as G
 
 subtract = G.sub
@@ -27,7 +28,7 @@ arctan2_ = G.atan2_
 arctanh = G.atanh
 arctanh_ = G.atanh_
 absolute = G.abs
-absolute_ = G.abs_
+absolute_ = _complex_numbers.abs_
 fix = G.trunc
 fix_ = G.trunc_
 greater = G.gt

@@ -94,6 +94,8 @@ def _positions(condition: Tensor) -> Any:
 
 def _promoted(input: Tensor, *bounds: Any) -> Any:
     """The input in the dtype that it and its bounds promote to."""
+    if not isinstance(input, TensorBase):
+        return input
     if input._array.dtype.kind == "f" and not any(isinstance(b, complex) for b in bounds):
         return input
     common = result_dtype([input._array, *[b for b in bounds if b is not None]])

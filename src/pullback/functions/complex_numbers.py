@@ -26,12 +26,26 @@ def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Any:
     return G.polar(abs, angle, out=out)
 
 
+def abs_(input: Tensor) -> Any:
+    """In-place version of abs; the magnitudes of complex numbers are real, so these are refused."""
+    if input.dtype.is_complex:
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    return G.abs_(input)
+
+
+def conj(input: Tensor) -> Any:
+    """The complex conjugate; a real tensor itself."""
+    return G.conj(input) if input.dtype.is_complex else input
+
+
 def conj_physical(input: Tensor, *, out: Any = None) -> Any:
     """The complex conjugate in new memory; a real tensor itself."""
     return input if out is None and not input.dtype.is_complex else G.conj_physical(input, out=out)
 
 
 def _require_same_float(first: Tensor, second: Tensor) -> None:
+    if not (isinstance(first, Tensor) and isinstance(second, Tensor)):
+        return
     names = [scalar_type_name(tensor._array.dtype) for tensor in (first, second)]
     if not all(name in ("Half", "Float", "Double") for name in names):
         raise RuntimeError(

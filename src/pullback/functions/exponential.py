@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
-from pullback.backend.dtype import complex128, float64, result_dtype
+from pullback.backend.dtype import complex128, float64, result_dtype, scalar_type_name
 from pullback.functions.conversion import convert
 from pullback.graph.in_place import in_place, write_out
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -33,8 +33,8 @@ def pow_(input: Tensor, exponent: Any) -> Any:
 
 
 def reflected_pow(input: Tensor, other: Any) -> Any:
-    """Compute other ** input, for a number."""
-    return G.pow_base(input, other)
+    """Compute other ** input."""
+    return G.pow(other, input) if isinstance(other, TensorBase) else G.pow_base(input, other)
 
 
 def square(input: Tensor, *, out: Any = None) -> Any:
@@ -58,7 +58,14 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
 
 
 def float_power_(input: Tensor, exponent: Any) -> Any:
-    """In-place version of float_power."""
+    """In-place version of float_power, for double precision alone."""
+    operands = [value._array if isinstance(value, TensorBase) else value for value in (input, exponent)]
+    wide = complex128 if result_dtype(operands).kind == "c" else float64
+    if input.dtype is not wide:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {scalar_type_name(input._array.dtype)} but the operation's result "
+            f"requires dtype {scalar_type_name(wide.numpy_dtype)}"
+        )
     return in_place(float_power, input, exponent)
 
 

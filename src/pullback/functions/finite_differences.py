@@ -16,7 +16,7 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: 
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     if n == 0:
-        return G.clone(input)
+        return G.clone(input, out=out)
     parts = [part for part in (prepend, input, append) if part is not None]
     result: Any = P.cat(parts, dim) if len(parts) > 1 else input
     dim = dim % input.ndim

@@ -7,6 +7,7 @@ from typing import Any
 from pullback.backend.dtype import type_name
 from pullback.functions.memory import TypedStorage, UntypedStorage
 from pullback.functions.shape import sizes
+from pullback.graph.in_place import write_out
 from pullback.kernels.histograms import unravel, xor_bits
 from pullback.modes.interception import interceptable
 from pullback.tensor.arguments import wrap_dims
@@ -75,7 +76,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
 
 @interceptable
-def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Tensor:
+def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0, out: Any = None) -> Any:
     """The exclusive or of the elements' bits over dimensions."""
     if mode != 0:
         raise RuntimeError(f"hash_tensor: Unknown mode {mode}: 0 is the exclusive or of the bits")
@@ -85,4 +86,5 @@ def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: in
             "with the 'dim' argument."
         )
     dims = wrap_dims(dim, input._array.ndim) or ()
-    return new_tensor(xor_bits(input._array, dims, keepdim))
+    result = new_tensor(xor_bits(input._array, dims, keepdim))
+    return result if out is None else write_out("hash_tensor", out, result)

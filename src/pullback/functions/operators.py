@@ -47,7 +47,7 @@ for _method, _name in {
     OPERATORS[f"__{_method}__"] = _operator(_name)
 for _method, _name in {
     "radd": "reflected_add", "rmul": "reflected_mul", "rsub": "reflected_sub", "rtruediv": "reflected_div",
-    "rfloordiv": "reflected_floor_divide", "rmod": "reflected_remainder", "rpow": "reflected_pow",
+    "rdiv": "reflected_div", "rfloordiv": "reflected_floor_divide", "rmod": "reflected_remainder", "rpow": "reflected_pow",
     "rmatmul": "reflected_matmul", "rand": "reflected_and", "ror": "reflected_or", "rxor": "reflected_xor",
     "rlshift": "reflected_left_shift", "rrshift": "reflected_right_shift",
 }.items():  # fmt: skip

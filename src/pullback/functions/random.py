@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.backend import random as draw
-from pullback.backend.dtype import default_float, is_float_or_complex
+from pullback.backend.dtype import default_float, is_float_or_complex, scalar_type_name
 from pullback.backend.random import Generator
 from pullback.creation import _sizes, empty_like, wrap
+from pullback.functions.grids import broadcast_shapes
 from pullback.graph.history import bump_version, check_in_place, gradient_edge, rebase_history
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -142,12 +143,15 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **options: Any) ->
     if hasattr(arrays[1], "dtype") and arrays[1].size and arrays[1].dtype.kind != "c" and (arrays[1] < 0).any():
         raise RuntimeError(f"normal expects all elements of std >= 0.0, but found minimum {arrays[1].min()}")
     if len(tensors) == 2:
-        from pullback.functions.shape import broadcast_shapes  # type: ignore[attr-defined, unused-ignore]
-
         shape = tuple(broadcast_shapes(tensors[0].shape, tensors[1].shape))
     else:
         shape = tensors[0].shape
-    return _made("normal", draw.normal(shape, tensors[0].dtype, *arrays, generator), options)
+    result = _made("normal", draw.normal(shape, tensors[0].dtype, *arrays, generator), options)
+    given = [v for v in (mean, std) if isinstance(v, Tensor) and v._requires_grad]
+    if given and (not process.changed or switches.records):
+        number = 3 if len(tensors) == 2 else 1 if isinstance(mean, Tensor) else 2
+        _attach_zero_node(result, f"NormalBackward{number}", given)
+    return result
 
 
 @interceptable
@@ -169,6 +173,8 @@ def multinomial(
 ) -> Tensor:
     """Indices drawn with the probabilities in each row of `input`."""
     result = new_tensor(draw.multinomial(input._array, num_samples, replacement, generator))
+    if out is not None and out._array.dtype != result._array.dtype:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {scalar_type_name(out._array.dtype)}")
     return result if out is None else write_out("multinomial", out, result)  # type: ignore[no-any-return]
 
 
@@ -184,7 +190,10 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
 @interceptable
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """Numbers of successes among `count` trials."""
-    return new_tensor(draw.binomial(count._array, prob._array, generator))
+    result = new_tensor(draw.binomial(count._array, prob._array, generator))
+    if prob._requires_grad and (not process.changed or switches.records):
+        _attach_zero_node(result, "BinomialBackward0", (prob,))
+    return result
 
 
 # In-place: the tensor is filled, and the gradient of what it was is zero.

@@ -45,6 +45,8 @@ def frexp(input: Tensor, *, out: Any = None) -> Any:
 
 def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Any:
     """0 below zero, 1 above, `values` at zero."""
+    if not (isinstance(input, Tensor) and isinstance(values, Tensor)):
+        return G.heaviside(input, values, out=out)
     if input.dtype.is_complex or values.dtype.is_complex:
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     if input.dtype is not values.dtype:

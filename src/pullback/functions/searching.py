@@ -135,7 +135,8 @@ def histogram(
     given = bins._array if isinstance(bins, TensorBase) else as_int(bins)
     weights = None if weight is None else weight._array
     hist, edges = histograms.histogramdd(input._array.reshape(-1, 1), [given], range, weights, density)
-    made = RETURN_TYPES["histogram"]((new_tensor(hist), new_tensor(edges[0])))
+    edge = edges[0].copy() if edges[0] is given else edges[0]
+    made = RETURN_TYPES["histogram"]((new_tensor(hist), new_tensor(edge)))
     return made if out is None else write_out("histogram", out, made)
 
 
@@ -149,4 +150,5 @@ def histogramdd(
     known = [b._array if isinstance(b, TensorBase) else as_int(b) for b in given]
     weights = None if weight is None else weight._array
     hist, edges = histograms.histogramdd(points, known, range, weights, density)
-    return RETURN_TYPES["histogramdd"]((new_tensor(hist), tuple([new_tensor(e) for e in edges])))
+    kept = [b if isinstance(b, TensorBase) else new_tensor(e) for b, e in zip(given, edges, strict=True)]
+    return RETURN_TYPES["histogramdd"]((new_tensor(hist), tuple(kept)))

@@ -363,7 +363,7 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     shape = input._array.shape
     lead = len(shape) - len(wanted)
     dims = (*range(lead), *[d for d in range(lead, len(shape)) if wanted[d - lead] == 1 != shape[d]])
-    if not dims:
+    if not dims and shape:
         return input
     if not wanted:
         return G.sum_all(input)  # type: ignore[no-any-return]

@@ -50,6 +50,8 @@ def igammac(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
 
 
 def _refuse_integers(function: str, input: Tensor, other: Tensor) -> None:
+    if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
+        return
     common = result_dtype((input._array, other._array))
     if common.kind in "biu":
         raise NotImplementedError(f"\"{function}\" not implemented for '{scalar_type_name(common)}'")

@@ -88,8 +88,8 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = 
     """A copy of `length` positions of a dimension, from `start` on."""
     if length < 0:
         raise RuntimeError(
-            f"start ({start}) + length ({length}) exceeds dimension size ({input._array.shape[dim]}): it must not "
-            "be negative"
+            f"start ({start}) + length ({length}) exceeds dimension size ({input._array.shape[dim]}). The length must "
+            "not be negative"
         )
     part = narrow(input, dim, start, length)
     made = _off_view(part, contiguous_copy(part._array), _renamed_node(part, "NarrowCopyBackward0"))
@@ -97,10 +97,14 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = 
 
 
 @interceptable
-def _copies(views: Any, out: Any = None) -> tuple[Tensor, ...]:
+def _copies(views: Any, out: Any = None) -> tuple[Tensor, ...] | None:
+    """Copies of views; what out= takes is not returned again."""
     node = _renamed_node(views[0], "{}_copy") if views else None
     made = tuple([_off_view(v, contiguous_copy(v._array), node) for v in views])
-    return made if out is None else write_out("split_copy", out, made)
+    if out is None:
+        return made
+    write_out("split_copy", out, made)
+    return None
 
 
 def unbind_copy(input: Tensor, dim: int = 0, *, out: Any = None) -> Any:

@@ -81,8 +81,9 @@ def isclose(input: Array, other: Array, rtol: float = 1e-05, atol: float = 1e-08
     """Whether elements differ by at most `atol + rtol * |other|`."""
     if input.dtype != other.dtype:
         raise RuntimeError(f"{scalar_type_name(input.dtype)} did not match {scalar_type_name(other.dtype)}")
-    if rtol < 0 or atol < 0:
-        raise RuntimeError("rtol and atol must be greater than or equal to zero")
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if tolerance < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {tolerance:g}")
     close = np.equal(input, other)
     if equal_nan and input.dtype.kind not in "biu":
         close = close | (np.isnan(input) & np.isnan(other))

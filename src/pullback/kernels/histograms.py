@@ -20,6 +20,11 @@ def histogramdd(
     """
     if points.dtype.kind != "f":
         raise NotImplementedError(f'"histogramdd" not implemented for {scalar_type_name(points.dtype)!r}')
+    if len(bins) != points.shape[1]:
+        raise RuntimeError(
+            "histogramdd: The size of bins must be equal to the innermost dimension of the input: got "
+            f"{len(bins)} numbers of bins for points of {points.shape[1]} coordinates"
+        )
     edges = [_edges(points[:, d], b, d, limits) for d, b in enumerate(bins)]
     inside: Array = np.ones(len(points), np.bool_)
     places: Array = np.zeros(len(points), np.int64)
@@ -49,7 +54,7 @@ def _edges(values: Array, bins: Any, dim: int, limits: Sequence[float] | None) -
     elif values.size:
         low, high = float(values.min()), float(values.max())
     else:
-        low, high = 0.0, 0.0
+        low, high = 0.0, 1.0
     if not (np.isfinite(low) and np.isfinite(high)):
         raise RuntimeError(f"torch.histogramdd: dimension {dim}'s range [{low}, {high}] is not finite")
     if low > high:

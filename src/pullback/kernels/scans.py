@@ -68,6 +68,20 @@ def _running(extremum: Any, reaches: Any, input: Array, dim: int) -> tuple[Array
     return values, contiguous(np.maximum.accumulate(np.where(new, places, 0), axis=dim))
 
 
+def _complex_logcumsumexp(values: Array, dim: int) -> Array:
+    """Step by step, as the branch of each logarithm follows from the larger of the two that are added."""
+    steps = np.moveaxis(values, dim, 0)
+    results = np.empty_like(steps)
+    running = results[0] = steps[0]
+    for place in range(1, len(steps)):
+        step = steps[place]
+        is_larger = step.real >= running.real
+        larger, smaller = np.where(is_larger, step, running), np.where(is_larger, running, step)
+        added = larger + np.log1p(np.exp(smaller - larger))
+        running = results[place] = np.where(np.isneginf(larger.real), smaller, added)
+    return np.moveaxis(results, 0, dim)
+
+
 def logcumsumexp(input: Array, dim: Dim) -> Array:
     """The logarithms of the running sums of exponentials along `dim`."""
     require_floating("logcumsumexp_out_cpu", input)
@@ -75,7 +89,6 @@ def logcumsumexp(input: Array, dim: Dim) -> Array:
         return np.array(input)
     values = widened(input)
     if values.dtype.kind == "c":
-        top = np.max(values.real, axis=dim, keepdims=True)
-        return cast_array(np.log(np.add.accumulate(np.exp(values - top), axis=dim)) + top, input.dtype)
+        return cast_array(_complex_logcumsumexp(values, dim), input.dtype)
     wide = values.astype(np.float64)
     return cast_array(np.logaddexp.accumulate(wide, axis=dim), input.dtype)
