@@ -43,11 +43,11 @@ def model(t: Any) -> Any:
 def assignment_errors(t: Any) -> Any:
     layer = t.nn.Linear(2, 2)
 
-    class Early(t.nn.Module):  # type: ignore[misc, name-defined]
+    class Early(t.nn.Module):
         def __init__(self) -> None:
             self.weight = t.nn.Parameter(t.ones(1))
 
-    class EarlyModule(t.nn.Module):  # type: ignore[misc, name-defined]
+    class EarlyModule(t.nn.Module):
         def __init__(self) -> None:
             self.child = t.nn.Linear(1, 1)
 
@@ -165,7 +165,7 @@ class Extra:
     """Makes a module with extra state, in either library."""
 
     def __new__(cls, t: Any) -> Any:
-        class WithState(t.nn.Linear):  # type: ignore[misc, name-defined]
+        class WithState(t.nn.Linear):
             def get_extra_state(self) -> Any:
                 return {"epoch": 3}
 
@@ -217,7 +217,7 @@ def forward_hooks(t: Any) -> Any:
 
 @program
 def hooks_that_are_always_called(t: Any) -> Any:
-    class Fails(t.nn.Module):  # type: ignore[misc, name-defined]
+    class Fails(t.nn.Module):
         def forward(self, x: Any) -> Any:
             raise ValueError("no")
 
@@ -416,11 +416,11 @@ def clipping(t: Any) -> Any:
 def parametrization_errors(t: Any) -> Any:
     parametrize = t.nn.utils.parametrize
 
-    class First(t.nn.Module):  # type: ignore[misc, name-defined]
+    class First(t.nn.Module):
         def forward(self, x: Any) -> Any:
             return x[0]
 
-    class Wide(t.nn.Module):  # type: ignore[misc, name-defined]
+    class Wide(t.nn.Module):
         def forward(self, x: Any) -> Any:
             return x.double()
 

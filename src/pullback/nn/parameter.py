@@ -65,7 +65,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) not in memo:
-            copied: Any = self.data.clone()  # type: ignore[attr-defined]  # methods are attached by pullback.functions
+            copied: Any = self.data.clone()
             memo[id(self)] = type(self)(copied, self.requires_grad)
         return memo[id(self)]
 
@@ -123,7 +123,7 @@ class UninitializedTensorMixin:
         """Become an ordinary tensor of the given shape, with memory that is not initialised."""
         made = creation.empty(*shape, dtype=dtype or self._dtype)
         self.__dict__.pop("_dtype", None)
-        self.__class__ = self.cls_to_become  # type: ignore[assignment]  # the point of the method
+        self.__class__ = self.cls_to_become
         self.__dict__["_array"] = made._array
 
     @property
@@ -183,7 +183,7 @@ def is_lazy(param: Any) -> bool:
     return isinstance(param, UninitializedTensorMixin)
 
 
-class UninitializedParameter(UninitializedTensorMixin, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[override]  # `data` cannot be set
     """A parameter whose shape is found on the first call of its LazyModule."""
 
     cls_to_become = Parameter
@@ -197,7 +197,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
         pass
 
 
-class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[override]  # `data` cannot be set
     """A buffer whose shape is found on the first call of its LazyModule."""
 
     cls_to_become = Tensor

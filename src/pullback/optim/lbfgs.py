@@ -9,6 +9,7 @@ import pullback.functions as F
 from pullback.autograd.grad_mode import enable_grad, no_grad
 from pullback.optim.line_search import Point, strong_wolfe
 from pullback.optim.optimizer import Optimizer
+from pullback.tensor.tensor import Tensor
 
 __all__ = ["LBFGS"]
 
@@ -20,7 +21,7 @@ class LBFGS(Optimizer):
         self, params: Any, lr: Any = 1, max_iter: int = 20, max_eval: int | None = None, tolerance_grad: float = 1e-7,
         tolerance_change: float = 1e-9, history_size: int = 100, line_search_fn: str | None = None,
     ) -> None:  # fmt: skip
-        if not 0.0 <= lr:
+        if not lr >= 0.0:
             raise ValueError(f"Invalid learning rate: {lr}")
         defaults = {
             "lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
@@ -53,7 +54,7 @@ class LBFGS(Optimizer):
 
     def _evaluate(self, closure: Callable[[], Any]) -> float:
         with enable_grad():
-            return float(closure())
+            return _number(closure())
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Take up to `max_iter` iterations; `closure` clears the gradients, computes the loss, and runs backward."""
@@ -69,7 +70,7 @@ class LBFGS(Optimizer):
         state.setdefault("n_iter", 0)
         with enable_grad():
             first_loss = closure()
-        loss = float(first_loss)
+        loss = _number(first_loss)
         evaluations = 1
         state["func_evals"] += 1
         grad = self._gather_flat_grad()
@@ -153,6 +154,10 @@ class LBFGS(Optimizer):
         for i in range(len(dirs)):
             result = result + steps[i] * (weights[i] - dirs[i].dot(result) * ro[i])
         return result
+
+
+def _number(loss: Any) -> float:
+    return float(loss.detach() if isinstance(loss, Tensor) else loss)
 
 
 def _largest(vector: Any) -> float:

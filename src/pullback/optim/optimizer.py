@@ -246,7 +246,7 @@ class Optimizer:
                 "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
             )
         saved_numbers = chain.from_iterable(group["params"] for group in saved_groups)
-        params = {number: param for number, param in zip(saved_numbers, self._all_params(), strict=True)}
+        params = dict(zip(saved_numbers, self._all_params(), strict=True))
         state: Any = defaultdict(dict)
         for key, value in state_dict["state"].items():
             if key in params:
@@ -266,8 +266,8 @@ def _cast(param: Any, value: Any, key: str | None) -> Any:
     """A copy of saved state, in the dtype of the parameter; step counts stay as they are."""
     if isinstance(value, Tensor):
         if key != "step" and param.dtype.is_floating_point:
-            return value.to(dtype=param.dtype, copy=True)  # type: ignore[attr-defined]  # a method from functions
-        return value.clone()  # type: ignore[attr-defined]  # as above
+            return value.to(dtype=param.dtype, copy=True)
+        return value.clone()
     if isinstance(value, dict):
         return {k: _cast(param, v, k) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

@@ -71,7 +71,7 @@ class RMSprop(ElementwiseOptimizer):
         def descend(param: Any, grad: Any, square_avg: Any, *rest: Any) -> Sequence[Any]:
             grad = plain_gradient(grad, param, group)
             square_avg = square_avg * alpha + grad * grad * (1 - alpha)
-            mean = ()
+            mean: tuple[Any, ...] = ()
             if centered:
                 grad_avg = rest[-1] + (grad - rest[-1]) * (1 - alpha)
                 mean = (grad_avg,)

@@ -16,6 +16,7 @@ from pullback.optim.update import (
     set_defaults,
     zeros_like,
 )
+from pullback.tensor.tensor import Tensor
 
 __all__ = ["SGD"]
 
@@ -63,7 +64,11 @@ class SGD(ElementwiseOptimizer):
 
         def descend_with_momentum(param: Any, grad: Any, buffer: Any) -> Sequence[Any]:
             grad = plain_gradient(grad, param, group)
-            buffer = grad if key else buffer * momentum + (grad if kept == 1 else grad * kept)
+            if key:
+                # As in PyTorch, no gradient flows through the first momentum.
+                buffer = grad.detach() if isinstance(grad, Tensor) else grad
+            else:
+                buffer = buffer * momentum + (grad if kept == 1 else grad * kept)
             direction = grad + buffer * momentum if group["nesterov"] else buffer
             return param - direction * lr, buffer
 

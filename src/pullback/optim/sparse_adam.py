@@ -17,7 +17,7 @@ class SparseAdam(Optimizer):
     def __init__(
         self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, maximize: bool = False
     ) -> None:
-        if not 0.0 < lr:
+        if not lr > 0.0:
             raise ValueError(f"Invalid learning rate: {lr}")
         check_not_negative("epsilon value", eps)
         check_betas(betas)

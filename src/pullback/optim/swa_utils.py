@@ -134,7 +134,7 @@ def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
     with no_grad():
         for batch in loader:
             input = batch[0] if isinstance(batch, (list, tuple)) else batch
-            model(input.to(device) if device is not None and isinstance(input, Tensor) else input)  # type: ignore[attr-defined]
+            model(input.to(device) if device is not None and isinstance(input, Tensor) else input)
     for module, momentum in momenta.items():
         module.momentum = momentum
     model.train(was_training)

@@ -281,7 +281,9 @@ class ModuleDict(Module):
             modules = modules.items()
         for position, pair in enumerate(modules):
             if not isinstance(pair, Iterable):
-                raise TypeError(f"ModuleDict update sequence element #{position} should be Iterable; is {type(pair).__name__}")
+                raise TypeError(
+                    f"ModuleDict update sequence element #{position} should be Iterable; is {type(pair).__name__}"
+                )
             pair = tuple(pair)
             if len(pair) != 2:
                 raise ValueError(

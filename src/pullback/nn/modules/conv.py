@@ -257,7 +257,7 @@ class _LazyConvXdMixin(LazyModuleMixin):
     out_channels: int
 
     def __init__(self, out_channels: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
-        options = {"device": kwargs.get("device"), "dtype": kwargs.get("dtype")}
+        options: dict[str, Any] = {"device": kwargs.get("device"), "dtype": kwargs.get("dtype")}
         before_bias = ["stride", "padding", "output_padding" if "Transpose" in type(self).__name__ else "dilation", "groups"]
         kwargs.update(zip([*before_bias, "bias", *_AFTER_BIAS], args, strict=False))
         with_bias = kwargs.pop("bias", True)

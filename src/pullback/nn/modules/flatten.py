@@ -27,7 +27,7 @@ class Flatten(Module):
 class Unflatten(Module):
     """Split a dimension into several."""
 
-    def __init__(self, dim: int, unflattened_size: Any) -> None:
+    def __init__(self, dim: Any, unflattened_size: Any) -> None:
         super().__init__()
         if isinstance(dim, str):
             raise TypeError("unflattened_size must be a tuple of tuples for named dimensions, which pullback does not have")

@@ -188,7 +188,7 @@ class ModuleState:
             return
         lazy = is_lazy(tensor)
         if not lazy and tensor.dim() == 0 and source.dim() == 1 and source.shape[0] == 1:
-            source = source[0]  # type: ignore[index]  # files of old versions hold one element for a number
+            source = source[0]
         if not lazy and source.shape != tensor.shape:
             error_msgs.append(
                 f"size mismatch for {key}: copying a param with shape {source.shape} from checkpoint, the shape in "

@@ -15,5 +15,5 @@ def typename(obj: Any) -> str:
     module = getattr(obj, "__module__", None) or kind.__module__
     name = getattr(obj, "__qualname__", kind.__qualname__)
     if module in ("builtins", "__builtin__"):
-        return name  # type: ignore[no-any-return]
+        return name
     return f"{module.replace('pullback', 'torch', 1) if module.startswith('pullback') else module}.{name}"

@@ -192,7 +192,9 @@ class ParameterDict(Module):
             pairs = parameters
         for position, pair in enumerate(pairs):
             if not isinstance(pair, Iterable):
-                raise TypeError(f"ParameterDict update sequence element #{position} should be Iterable; is {type(pair).__name__}")
+                raise TypeError(
+                    f"ParameterDict update sequence element #{position} should be Iterable; is {type(pair).__name__}"
+                )
             pair = tuple(pair)
             if len(pair) != 2:
                 raise ValueError(

@@ -44,12 +44,12 @@ def _canonical_mask(mask: Any, name: str, like: Any, other: Any = None) -> Any:
         raise AssertionError(f"only bool and floating types of {name} are supported")
     if mask.dtype is not bool_:
         return mask
-    return creation.zeros(mask.shape, dtype=like.dtype).masked_fill_(mask, -math.inf)  # type: ignore[attr-defined]
+    return creation.zeros(mask.shape, dtype=like.dtype).masked_fill_(mask, -math.inf)
 
 
 def _generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Any:
     """Minus infinity above the diagonal: no position attends to a later one."""
-    return creation.full((sz, sz), -math.inf, dtype=dtype).triu(diagonal=1)  # type: ignore[attr-defined]
+    return creation.full((sz, sz), -math.inf, dtype=dtype).triu(diagonal=1)
 
 
 def _detect_is_causal_mask(mask: Any, is_causal: bool | None = None, size: int | None = None) -> bool:

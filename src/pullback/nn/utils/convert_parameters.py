@@ -23,5 +23,5 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
     position = 0
     for parameter in parameters:
         count = parameter.numel()
-        parameter.data = vec[position : position + count].view_as(parameter).data  # type: ignore[index]
+        parameter.data = vec[position : position + count].view_as(parameter).data
         position += count

@@ -9,7 +9,7 @@ from pullback.nn.modules.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTransp
 __all__ = ["convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format"]
 
 
-def _convert(module: Any, memory_format: Any, kinds: tuple[type, ...]) -> Any:
+def _convert(module: Any, memory_format: Any, kinds: Any) -> Any:
     for child in module.modules():
         if isinstance(child, kinds):
             child.weight.data = child.weight.detach().contiguous(memory_format=memory_format)

@@ -190,7 +190,7 @@ class _Orthogonal(Module):
             Q = _made_orthogonal(functions.cat([Q, filling], -1))
         self.base = Q
         start = creation.zeros_like(Q_given.detach())
-        start.diagonal(dim1=-2, dim2=-1).fill_(-1.0)  # type: ignore[attr-defined]
+        start.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
         return start
 
     def _householder_inverse(self, Q: Any, is_wide: bool) -> Any:

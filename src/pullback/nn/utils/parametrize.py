@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from pullback.autograd.grad_mode import no_grad
@@ -98,10 +98,8 @@ class ParametrizationList(ModuleList):
         with no_grad():
             for module in reversed(list(self)):
                 if hasattr(module, "right_inverse"):
-                    try:
+                    with suppress(NotImplementedError):
                         start = module.right_inverse(start)
-                    except NotImplementedError:
-                        pass
         if not isinstance(start, (Tensor, Sequence)):
             raise ValueError(
                 f"'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got {type(start).__name__}"
@@ -203,7 +201,7 @@ def register_parametrization(
             value = parametrization(present)
             if not isinstance(value, Tensor):
                 raise ValueError(f"A parametrization must return a tensor. Got {type(value).__name__}.")
-            _check_alike(value, present, "Registering a parametrization", ("module.weight", "parametrization(module.weight)"))
+            _check_alike(value, present, "Registering a parametrization", ("module", "parametrization(module)"))
         module.parametrizations[tensor_name].append(parametrization)
         module.parametrizations[tensor_name].unsafe |= unsafe
     elif tensor_name in module._buffers or tensor_name in module._parameters:

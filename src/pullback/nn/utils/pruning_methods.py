@@ -41,7 +41,7 @@ class BasePruningMethod(ABC):
         if former is not None:
             container = PruningContainer(former)
             container.add_pruning_method(method)
-            method = container  # type: ignore[assignment]  # the container is the method from now on
+            method = container
         original = getattr(module, name)
         scores = original if importance_scores is None else importance_scores
         if scores.shape != original.shape:
@@ -177,21 +177,20 @@ def check_amount(amount: Any) -> None:
     """Refuse an amount that is neither a share nor a number of entries."""
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-    if (isinstance(amount, numbers.Integral) and amount < 0) or (
-        not isinstance(amount, numbers.Integral) and (float(amount) > 1.0 or float(amount) < 0.0)
-    ):
+    is_count = isinstance(amount, numbers.Integral)
+    if float(amount) < 0 or (not is_count and float(amount) > 1.0):
         raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
 
 
 def count_to_prune(amount: Any, size: int) -> int:
     """How many of `size` entries an amount stands for."""
     if isinstance(amount, numbers.Integral):
-        if amount > size:
+        if int(amount) > size:
             raise ValueError(
                 f"amount={amount} should be smaller than the number of parameters to prune={size}"
             )
         return int(amount)
-    return round(amount * size)
+    return round(float(amount) * size)
 
 
 class RandomUnstructured(BasePruningMethod):
@@ -255,7 +254,7 @@ def _channel_mask(t: Any, dim: int, pruned: Any) -> Any:
     mask = creation.ones_like(t.detach())
     index = [slice(None)] * t.dim()
     index[dim] = pruned
-    mask[tuple(index)] = 0  # type: ignore[index]
+    mask[tuple(index)] = 0
     return mask
 
 

@@ -5,6 +5,7 @@ Packed data holds, step by step, the elements of all sequences that are that lon
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -95,13 +96,13 @@ def invert_permutation(permutation: Any) -> Any:
     if permutation is None:
         return None
     output = creation.empty_like(permutation)
-    output.scatter_(0, permutation, creation.arange(0, permutation.numel()))  # type: ignore[attr-defined]
+    output.scatter_(0, permutation, creation.arange(0, permutation.numel()))
     return output
 
 
 def pack_padded_sequence(
     input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
-) -> PackedSequence:
+) -> Any:
     """Pack padded sequences of the given lengths."""
     if not isinstance(lengths, Tensor):
         lengths = creation.as_tensor(lengths, dtype=int64)
@@ -127,7 +128,7 @@ def _check_lengths(counts: list[int], input: Any, batch_first: bool, enforce_sor
         )
     if counts[-1] <= 0:
         raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
-    if enforce_sorted and any(later > earlier for earlier, later in zip(counts, counts[1:], strict=False)):
+    if enforce_sorted and any(later > earlier for earlier, later in itertools.pairwise(counts)):
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
             "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do "
@@ -163,7 +164,7 @@ def pad_packed_sequence(
     lengths = creation.tensor([sum(1 for size in batch_sizes if size > i) for i in range(batch)], dtype=int64)
     if sequence.unsorted_indices is not None:
         padded = padded.index_select(0 if batch_first else 1, sequence.unsorted_indices)
-        lengths = lengths[sequence.unsorted_indices]  # type: ignore[index]
+        lengths = lengths[sequence.unsorted_indices]
     return padded, lengths
 
 
@@ -196,7 +197,7 @@ def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = Fals
     return [sequence[: int(length)] for sequence, length in zip(padded_sequences, lengths, strict=True)]
 
 
-def pack_sequence(sequences: list[Any], enforce_sorted: bool = True) -> PackedSequence:
+def pack_sequence(sequences: list[Any], enforce_sorted: bool = True) -> Any:
     """Pack a list of sequences."""
     lengths = creation.tensor([sequence.size(0) for sequence in sequences], dtype=int64)
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)

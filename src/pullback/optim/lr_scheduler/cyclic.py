@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import types
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from pullback.optim.lr_scheduler.scheduler import LRScheduler, per_group, plain_copy, update_value
@@ -25,18 +24,6 @@ def set_momentum(group: dict[str, Any], momentum: float, by_beta1: bool) -> None
         group["betas"] = (momentum, *group["betas"][1:])
     else:
         group["momentum"] = momentum
-
-
-def _unscaled(x: float) -> float:
-    return 1.0
-
-
-def _halved(x: float) -> float:
-    return 1 / (2.0 ** (x - 1))
-
-
-def _decayed(gamma: float, x: float) -> float:
-    return gamma**x
 
 
 class CyclicLR(LRScheduler):
@@ -81,7 +68,9 @@ class CyclicLR(LRScheduler):
         """The amplitude of a cycle or iteration."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
-        return {"triangular": _unscaled, "triangular2": _halved, "exp_range": partial(_decayed, self.gamma)}[self.mode](x)
+        if self.mode == "triangular":
+            return 1.0
+        return float(2.0 ** (1 - x) if self.mode == "triangular2" else self.gamma**x)
 
     def get_lr(self) -> list[Any]:
         self._warn_outside_step()

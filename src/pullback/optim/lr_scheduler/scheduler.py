@@ -22,14 +22,14 @@ EPOCH_DEPRECATION_WARNING = (
 def update_value(group: dict[str, Any], key: str, value: Any) -> None:
     """Set an option of a group; one that is a tensor keeps its identity."""
     if isinstance(group[key], Tensor):
-        group[key].fill_(value.item() if isinstance(value, Tensor) else value)  # type: ignore[attr-defined]
+        group[key].fill_(value.item() if isinstance(value, Tensor) else value)
     else:
         group[key] = value
 
 
 def plain_copy(value: Any) -> Any:
     """A copy of an option that later changes do not reach."""
-    return value.clone() if isinstance(value, Tensor) else value  # type: ignore[attr-defined]
+    return value.clone() if isinstance(value, Tensor) else value
 
 
 def per_group(optimizer: Optimizer, name: str, value: Any) -> list[Any]:
@@ -159,7 +159,7 @@ def _watch_steps(optimizer: Any) -> None:
 
     @wraps(function)
     def watched(*args: Any, **kwargs: Any) -> Any:
-        alive = reference()
+        alive: Any = reference()
         alive._opt_called = True
         return function.__get__(alive, type(alive))(*args, **kwargs)
 
