@@ -192,14 +192,25 @@ def _batched_grad(
     """A vector of vector-Jacobian products: the backward, mapped over the first dimension of grad_outputs."""
     from pullback.func.vmap import vmap  # lazy: batching is a transform of the layers above
 
-    def one(*vectors: Any) -> tuple[Any, ...]:
+    vectors = _as_tuple(grad_outputs)
+    for index, (root, vector) in enumerate(zip(roots, vectors, strict=False)):
+        shape = _root_metadata(root)[0]
+        if vector._array.shape[1:] != shape:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The "
+                "sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch "
+                f"was detected: grad_output[{index}] has a shape of {vector.shape} and output[{index}] has a shape of "
+                f"{Size(shape)}. If you only want some tensors in `grad_output` to be considered batched, consider using vmap."
+            )
+
+    def one(*parts: Any) -> tuple[Any, ...]:
         return grad(
-            roots, wanted, list(vectors), retain_graph=True, create_graph=create_graph, allow_unused=allow_unused,
-            materialize_grads=materialize,
+            roots, wanted, list(parts), retain_graph=retain_graph, create_graph=create_graph,
+            allow_unused=allow_unused or materialize,
         )  # fmt: skip
 
-    vectors = _as_tuple(grad_outputs)
-    return vmap(one, 0, 0, allow_none_pass_through=True)(*vectors)  # type: ignore[no-any-return]
+    results = vmap(one, 0, 0, allow_none_pass_through=True)(*vectors)
+    return tuple([_zeros_like(x) if r is None and materialize else r for r, x in zip(results, wanted, strict=True)])
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:

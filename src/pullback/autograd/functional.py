@@ -36,7 +36,7 @@ def _prepare(inputs: tuple[Any, ...], create_graph: bool, need_graph: bool) -> t
     """The inputs as fresh tensors whose history is kept only with create_graph."""
     prepared = []
     for tensor in inputs:
-        if create_graph:
+        if create_graph and tensor.requires_grad:
             prepared.append(tensor.view_as(tensor))
         else:
             prepared.append(tensor.detach().requires_grad_(need_graph))

@@ -22,10 +22,15 @@ from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.history import gradient_edge
 from pullback.graph.tangents import without_history
 from pullback.modes.grad_mode import set_grad_mode
-from pullback.modes.saved_tensor_hooks import current_hooks
+from pullback.modes.saved_tensor_hooks import disable_hooks, restore_hooks
 from pullback.modes.switches import set_switch, switches
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.utils._pytree import tree_map
+
+
+_HOOKS = (
+    "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Use these outside of the transform."
+)
 
 
 class Transform:
@@ -38,12 +43,8 @@ class Transform:
 @contextmanager
 def transform_running() -> Iterator[Transform]:
     """A transform with recording on, whatever the grad mode outside is. See Note [Differentiating transforms]."""
-    if current_hooks() is not None:
-        raise RuntimeError(
-            "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Leave the block of "
-            "saved_tensors_hooks before calling the transform."
-        )
     transform = Transform()
+    hooks = disable_hooks(_HOOKS)
     former = set_grad_mode(True)
     switches.transforms += 1
     try:
@@ -51,6 +52,7 @@ def transform_running() -> Iterator[Transform]:
     finally:
         switches.transforms -= 1
         set_grad_mode(former)
+        restore_hooks(hooks)
 
 
 def below_levels(tensor: Any, levels: Sequence[VmapLevel]) -> Any:

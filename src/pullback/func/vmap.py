@@ -89,7 +89,7 @@ def _in_chunks(
         collected.append(flat)
     dims = _flat_out_dims(out_dims, out_spec, func)
     joined = [
-        None if parts[0] is None else F.cat(list(parts), 0 if dim is None else dim)
+        F.cat(list(parts), dim) if dim is not None and isinstance(parts[0], Tensor) else parts[0]
         for parts, dim in zip(zip(*collected, strict=True), dims, strict=True)
     ]
     return tree_unflatten(joined, out_spec)
@@ -161,13 +161,13 @@ def _unwrap_outputs(
 ) -> Any:
     """Whole batches with their examples along `out_dims`."""
     flat, spec = tree_flatten(outputs)
-    for value in flat:
-        if not isinstance(value, Tensor) and not (none_passes and value is None):
+    dims = _flat_out_dims(out_dims, spec, func)
+    for value, dim in zip(flat, dims, strict=True):
+        if not isinstance(value, Tensor) and dim is not None and not (none_passes and value is None):
             raise ValueError(
                 f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got type {type(value)}. Did you mean "
                 f"to set out_dims= to None for output?"
             )
-    dims = _flat_out_dims(out_dims, spec, func)
     results = [_unwrap_output(value, dim, level, func) for value, dim in zip(flat, dims, strict=True)]
     return tree_unflatten(results, spec)
 
@@ -191,8 +191,8 @@ def _flat_out_dims(out_dims: OutDims, spec: Any, func: Callable[..., Any]) -> li
 
 
 def _unwrap_output(value: Any, dim: int | None, level: VmapLevel, func: Callable[..., Any]) -> Any:
-    if value is None:
-        return None
+    if not isinstance(value, Tensor):
+        return value
     if dim is None:
         if level.owns(value):
             raise ValueError(

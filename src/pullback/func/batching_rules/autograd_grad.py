@@ -8,6 +8,7 @@ from typing import Any
 from pullback.autograd.differentiation import _finish, make_grads
 from pullback.creation import zeros_like
 from pullback.errors import NoGradientError
+from pullback.func.batched_tensor import levels_of_batch
 from pullback.func.batching_rules.table import rule
 from pullback.func.transform_level import pull_back
 from pullback.func.vmap_level import VmapLevel
@@ -32,6 +33,13 @@ def _gradients(outputs: tuple[Any, ...], inputs: tuple[Any, ...], given: Any, op
     for index, output in enumerate(outputs):
         if not output._requires_grad:
             raise NoGradientError(f"element {index} of tensors does not require grad and does not have a grad_fn")
+        for x in inputs:
+            if not set(levels_of_batch(output)) <= set(levels_of_batch(x)):
+                raise NoGradientError(
+                    f"element {index} of tensors does not require grad and does not have a grad_fn that leads to each "
+                    "example's own input: it is batched, and an input is the same for all examples, whose gradient would be "
+                    "the sum of theirs. Use pullback.func.grad inside of vmap, or grad outside of it."
+                )
     create = bool(options.get("create_graph"))
     keep = options.get("retain_graph")
     cotangents = make_grads(outputs, given, is_grads_batched=False)
