@@ -40,7 +40,7 @@ def emit_function(operation: Operation) -> list[str]:
         arguments = ", ".join(_forwarded(p) for p in operation.kernel.parameters)
         out += [
             "    if out is not None:",
-            f"        return write_out({_public_name(operation)!r}, out, {_itself(operation)}({arguments}))",
+            f"        return write_out({_public_name(operation)!r}, out, {_itself(operation)}({arguments}){_read(operation)})",
         ]
     out += _checks(operation)
     out += _arrays(operation)
@@ -52,6 +52,18 @@ def emit_function(operation: Operation) -> list[str]:
     out += _finish(operation)
     out.append(f"    return {_result(operation)}")
     return [*out, ""]
+
+
+# These write their results while they still read: out= must not share memory with what they read.
+_APART_FROM_OUT = {"gather", "take", "masked_select", "kthvalue", "cat"}
+
+
+def _read(operation: Operation) -> str:
+    """What `out=` must not share memory with, as further arguments."""
+    if operation.name not in _APART_FROM_OUT:
+        return ""
+    tensors = operation.kernel.tensors
+    return "".join(f", *{p.name}" if p.role == TENSOR_LIST else f", {p.name}" for p in tensors)
 
 
 def _public_name(operation: Operation) -> str:

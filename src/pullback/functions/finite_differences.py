@@ -6,7 +6,7 @@ from typing import Any
 
 import pullback.functions as P
 import pullback.generated as G
-from pullback.tensor.tensor import Tensor
+from pullback.tensor.tensor import Tensor, wrap_dim
 
 
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:
@@ -97,7 +97,13 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     dims = list(range(given.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
-    dims = [d % given.ndim for d in dims]
+    spacing = 1 if spacing is None else spacing
+    if isinstance(spacing, (list, tuple)) and len(spacing) != len(dims):
+        raise RuntimeError(
+            "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim arguments to have the "
+            f"same length, but got a spacing argument of length {len(spacing)} and a dim argument of length {len(dims)}."
+        )
+    dims = [wrap_dim(d, given.ndim) for d in dims]
     if len(set(dims)) != len(dims):
         raise RuntimeError(
             f"dim {next(d for d in dims if dims.count(d) > 1)} appears multiple times in the list of dims"
@@ -109,11 +115,6 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
                 f"{d} has size {given.shape[d]}"
             )
     spacings = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(dims)
-    if len(spacings) != len(dims):
-        raise RuntimeError(
-            "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'dims', but got "
-            f"a list of length {len(spacings)} for {len(dims)} dimensions"
-        )
     return tuple([_slopes(given, d, s, edge_order) for d, s in zip(dims, spacings, strict=True)])
 
 

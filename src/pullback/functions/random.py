@@ -202,10 +202,22 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
 class _ZeroGradient(Node):
     """The history of a tensor that was overwritten with numbers that depend on nothing."""
 
+    shapes: Sequence[Any] = ()
+
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
-        return (None,) * len(self.next_edges) if grads[0] is None else tuple([grads[0] * 0 for _ in self.next_edges])
+        if grads[0] is None:
+            return (None,) * len(self.next_edges)
+        return tuple([_summed_to(grads[0] * 0, shape) for shape in self.shapes or [None] * len(self.next_edges)])
 
     apply_differentiable = apply
+
+
+def _summed_to(zeros: Any, shape: Any) -> Any:
+    """Zeros in the shape that was broadcast."""
+    if shape is None or tuple(zeros.shape) == shape:
+        return zeros
+    lead = len(zeros.shape) - len(shape)
+    return zeros[(0,) * lead][tuple([slice(0, 1) if size == 1 else slice(None) for size in shape])]
 
 
 _nodes: dict[str, type[_ZeroGradient]] = {}
@@ -222,6 +234,7 @@ def _zero_node(name: str) -> _ZeroGradient:
 def _attach_zero_node(result: Tensor, name: str, inputs: Sequence[Tensor]) -> None:
     node = _zero_node(name)
     node.next_edges = tuple([gradient_edge(t) for t in inputs])
+    node.shapes = [t._array.shape for t in inputs]
     result._requires_grad, result._edge = True, (node, 0)
 
 

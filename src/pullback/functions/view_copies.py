@@ -86,6 +86,11 @@ view_as_complex_copy = _copy_function(
 @interceptable
 def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = None) -> Tensor:
     """A copy of `length` positions of a dimension, from `start` on."""
+    if dim >= input._array.ndim > 0:
+        raise RuntimeError(
+            f"Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false. dim is {dim} of "
+            f"{input._array.ndim} dimensions"
+        )
     if length < 0:
         raise RuntimeError(
             f"start ({start}) + length ({length}) exceeds dimension size ({input._array.shape[dim]}). The length must "

@@ -490,7 +490,7 @@ def gather(
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("gather", out, gather(input, dim, index, sparse_grad))
+        return write_out("gather", out, gather(input, dim, index, sparse_grad), input, index)
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("gather", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
@@ -592,7 +592,7 @@ def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("take", out, take(input, index))
+        return write_out("take", out, take(input, index), input, index)
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("take", "input", 1, input)
     if not isinstance(index, TensorBase):
@@ -690,7 +690,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("masked_select", out, masked_select(input, mask))
+        return write_out("masked_select", out, masked_select(input, mask), input, mask)
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("masked_select", "input", 1, input)
     if not isinstance(mask, TensorBase):

@@ -76,7 +76,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("cat", out, cat(tensors, dim))
+        return write_out("cat", out, cat(tensors, dim), *tensors)
     tensors = as_tensor_list("cat", "tensors", 1, tensors)
     tensors_array = [t._array for t in tensors]
     tensors_array = promote_list(tensors_array)

@@ -454,7 +454,7 @@ def kthvalue(
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("kthvalue", out, kthvalue(input, k, dim, keepdim))
+        return write_out("kthvalue", out, kthvalue(input, k, dim, keepdim), input)
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("kthvalue", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pullback.backend.array_module import copy_array, has_internal_overlap
+from pullback.backend.array_module import copy_array, has_internal_overlap, may_share_memory
 from pullback.backend.dtype import can_cast, is_float_or_complex, scalar_type_name
 from pullback.graph.history import bump_version, check_in_place, gradient_edge, rebase_history
 from pullback.graph.saved_tensor import SavedOutput
@@ -148,8 +148,20 @@ def adopt_result(input: Any, alias: Tensor, result: Tensor) -> None:
     rebase_history(input, node)
 
 
-def write_out(name: str, out: Any, result: Any) -> Any:
-    """Copy results into the tensors given as `out=`, resizing them where PyTorch does."""
+# Where PyTorch takes no other dtype for out= than the result's: what it says, by names of dtypes.
+_IN_C = "Expected out tensor to have dtype {0}, but got {1} instead"
+_FOR_INPUT = "Expected the dtype for input and out to match, but got {0} for input's dtype and {1} for out's dtype."
+_FOR_OBJECT = "Expected object of scalar type {0} but got scalar type {1} for argument 'out'"
+_EXACT_DTYPE = {
+    "gather": _IN_C, "aminmax": _IN_C, "amax": _FOR_INPUT, "amin": _FOR_INPUT, "complex": _FOR_OBJECT, "polar": _FOR_OBJECT,
+}  # fmt: skip
+
+
+def write_out(name: str, out: Any, result: Any, *read: Any) -> Any:
+    """Copy results into the tensors given as `out=`, resizing them where PyTorch does.
+
+    The tensors in `read` must not share memory with them.
+    """
     if process.changed and switches.interceptors:
         from pullback.modes.interception import intercept
 
@@ -158,7 +170,7 @@ def write_out(name: str, out: Any, result: Any) -> Any:
             return taken
     if isinstance(result, tuple):
         for target, value in zip(out, result, strict=True):
-            write_out(name, target, value)
+            write_out(name, target, value, *read)
         return out
     if not isinstance(out, TensorBase):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
@@ -173,6 +185,16 @@ def write_out(name: str, out: Any, result: Any) -> Any:
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."
         )
+    for tensor in read:
+        if tensor is out or may_share_memory(tensor._array, out._array):
+            raise RuntimeError(
+                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+                f"memory location. Please clone() the tensor before performing the operation ({name})."
+            )
+    if out._array.dtype != source.dtype and name in _EXACT_DTYPE:
+        names = [scalar_type_name(dtype) for dtype in (source.dtype, out._array.dtype)]
+        names = [word.lower() for word in names] if _EXACT_DTYPE[name] is _IN_C else names
+        raise RuntimeError(_EXACT_DTYPE[name].format(*names))
     if out._array.dtype != source.dtype and not can_cast(source.dtype, out._array.dtype):
         raise RuntimeError(
             f"result type {scalar_type_name(source.dtype)} can't be cast to the desired output type "
