@@ -25,7 +25,7 @@ def _refuse(*args: Any, **kwargs: Any) -> NoReturn:
 class LogicalArray(np.ndarray[Any, Any]):
     """What `BatchedTensor._array` is: geometry for the functions that ask for it, an error for those that read values."""
 
-    __array_ufunc__ = _refuse  # type: ignore[assignment]  # it never returns
+    __array_ufunc__ = _refuse
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """Questions about memory are answered, all others refused."""
@@ -45,7 +45,7 @@ class LogicalArray(np.ndarray[Any, Any]):
     tolist = _refuse
     astype = _refuse
     copy = _refuse
-    sum = _refuse  # type: ignore[assignment]  # an overloaded method of ndarray
+    sum = _refuse
     tobytes = _refuse
 
 
@@ -61,9 +61,15 @@ def has_values(array: Array) -> bool:
     return not isinstance(array, LogicalArray)
 
 
+def require_values(array: Array) -> None:
+    """Refuse the geometry of an example where its values are needed."""
+    if isinstance(array, LogicalArray):
+        _refuse()
+
+
 def batched_mask() -> RuntimeError:
     """What is wrong with an index that is a mask of truth values of its own for each example."""
     return RuntimeError(
-        "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a "
-        "boolean mask: each example would give a result of another length. Use where(mask, input, value) instead."
+        "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with "
+        "a boolean mask: each example would give a result of another length. Use where(mask, input, value) instead."
     )

@@ -10,6 +10,7 @@ from pullback.backend.array_module import is_array, is_number
 from pullback.backend.device import usable_device
 from pullback.backend.dtype import default_float, from_numpy_dtype
 from pullback.backend.dtype import dtype as Dtype
+from pullback.backend.logical_array import has_values, require_values
 from pullback.creation.options import dtype_option, wrap
 from pullback.kernels.creation import array_from_values
 from pullback.tensor.tensor import Tensor
@@ -34,6 +35,9 @@ def tensor(
             UserWarning,
             stacklevel=2,
         )
+        if not has_values(data._array):
+            copied: Any = data.detach().clone()  # type: ignore[attr-defined]  # methods are attached
+            return copied if dtype is None else copied.to(dtype)  # type: ignore[no-any-return]
         return wrap(array_from_values(data._array, wanted), requires_grad)
     return wrap(array_from_values(plain_values(data), wanted), requires_grad)
 
@@ -41,6 +45,7 @@ def tensor(
 def plain_values(data: Any) -> Any:
     """Nested sequences with tensors replaced by their values."""
     if isinstance(data, Tensor):
+        require_values(data._array)
         if data._array.ndim == 0:
             if data._requires_grad:
                 _warn_scalar()

@@ -25,6 +25,7 @@ from pullback.backend.naming import display_namespace
 from pullback.functions.shape import sizes
 from pullback.graph.history import bump_version, check_in_place
 from pullback.kernels.exchange import bytes_of_storage, export_dlpack, map_elements
+from pullback.modes.interception import interceptable
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_int
 from pullback.tensor.tensor import Tensor
@@ -137,16 +138,19 @@ class TypedStorage(UntypedStorage):
         return UntypedStorage(self._data)
 
 
+@interceptable
 def untyped_storage(input: Tensor) -> UntypedStorage:
     """The bytes this tensor is a view of."""
     return UntypedStorage(bytes_of_storage(input._array))
 
 
+@interceptable
 def storage(input: Tensor) -> TypedStorage:
     """The storage this tensor is a view of, as elements."""
     return TypedStorage(bytes_of_storage(input._array), input.dtype)
 
 
+@interceptable
 def data_ptr(input: Tensor) -> int:
     """The address of the first element; 0 for an empty tensor."""
     return data_address(input._array) if input._array.size else 0
@@ -217,6 +221,7 @@ def _refuse_recorded(input: Tensor, what: str) -> None:
         raise RuntimeError(f"cannot {what} variables that require grad")
 
 
+@interceptable
 def resize_(input: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     """Give the tensor another shape in place: on its own storage where that is large enough."""
     _refuse_recorded(input, "resize")
@@ -252,6 +257,7 @@ def resize_as(input: Tensor, tensor: Tensor) -> Tensor:
     return input.reshape(tensor._array.shape)  # type: ignore[no-any-return]
 
 
+@interceptable
 def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
     """Make the tensor a view of another tensor's memory or of a storage, in place."""
     check_in_place(input, records=input._requires_grad and (not process.changed or switches.grad_mode))
@@ -291,6 +297,7 @@ def _set_to_storage(input: Tensor, source: Any, offset: int, size: Any, stride: 
     input._array = as_strided(flat, shape, steps, offset)
 
 
+@interceptable
 def dlpack(input: Tensor, *args: Any, **options: Any) -> Any:
     """A DLPack capsule of the tensor's memory, for other libraries to use without a copy."""
     if input._requires_grad:

@@ -43,6 +43,9 @@ def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any
             "Please clone() the tensor before performing the operation."
         )
     alias = alias_of(input)
+    if process.changed and switches.dual_level >= 0:
+        for level in levels_of(alias):
+            set_tangent(alias, level, tangent_at(alias, level).clone())  # what is saved of it: that of `input` is written to
     result = function(alias, *args, **kwargs)
     check_writable(input, result)
     if records and result._requires_grad:
@@ -133,8 +136,6 @@ def adopt_result(input: Any, alias: Tensor, result: Tensor) -> None:
     aliased = [name for name in node.saved_names if getattr(node, f"saved_{name}", None) is alias]
     if aliased:
         alias._array = copy_array(alias._array)
-        for level in levels_of(alias) if process.changed else ():
-            set_tangent(alias, level, tangent_at(alias, level).clone())  # that of `input` is written to
     input._array[...] = result._array
     bump_version(input)
     counter = input._counter

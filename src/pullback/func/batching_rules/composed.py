@@ -49,6 +49,15 @@ def view_in_place(level: VmapLevel, function: Callable[..., Any], args: Argument
     return target
 
 
+@rule("set_ resize_ dlpack untyped_storage storage data_ptr _dlpack")
+def memory(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> NoReturn:
+    """The memory is that of the whole batch."""
+    raise RuntimeError(
+        f"Cannot access data pointer of Tensor that doesn't have storage: {function.__name__} of a tensor under vmap would "
+        "reach the memory of all examples."
+    )
+
+
 @rule("equal allclose")
 def truth(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> NoReturn:
     """One truth value for all examples."""
