@@ -23,4 +23,17 @@ def _current_autograd_node() -> Any:
     return current_node()
 
 
+def _log_api_usage_once(event: str) -> None:
+    """Accepted: nothing is logged."""
+
+
+def _get_tracing_state() -> None:
+    """The tracer that records this call: none."""
+
+
+def _is_tracing() -> bool:
+    """Whether a tracer records this call: never."""
+    return False
+
+
 _TensorBase = Tensor

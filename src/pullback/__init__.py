@@ -120,6 +120,8 @@ def __getattr__(name: str) -> _Any:
             if error.name != f"pullback.{name}":
                 raise
             raise AttributeError(f"module 'pullback' has no attribute '{name}'") from None
+    elif name.startswith("_foreach_") and (found := _foreach(name)) is not None:
+        value = found
     else:
         found = _find_environment(name)
         if found is _MISSING:
@@ -130,6 +132,11 @@ def __getattr__(name: str) -> _Any:
 
 
 _MISSING = object()
+
+
+def _foreach(name: str) -> _Any:
+    """One of PyTorch's functions over lists of tensors."""
+    return _import_module("pullback.functions.many_tensors").foreach_function(name)
 
 
 def _find_environment(name: str) -> _Any:

@@ -31,14 +31,50 @@ class MissingModuleError(NotImplementedError, AttributeError):
     """Raised on using a module that PyTorch has and pullback lacks; an AttributeError so that `hasattr` says no."""
 
 
-class StubModule(ModuleType):
-    """Stands for a module that PyTorch has and pullback lacks: importing it works, using it raises."""
+class MissingName:
+    """Stands for a name of a module that pullback lacks: it can be imported and passed on; using it raises."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = self.__qualname__ = name
+
+    def _refuse(self) -> MissingModuleError:
+        module = self.__name__.rpartition(".")[0]
+        return MissingModuleError(
+            f"{self.__name__} is not available: pullback has no counterpart of PyTorch's module '{module}'. Run this part "
+            "of the program with PyTorch itself, or do without it."
+        )
+
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        raise self._refuse()
 
     def __getattr__(self, name: str) -> object:
-        raise MissingModuleError(
-            f"{self.__name__}.{name} is not available: pullback has no counterpart of PyTorch's module "
-            f"'{self.__name__}'. Run this part of the program with PyTorch itself, or do without it."
-        )
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise self._refuse()
+
+    def __instancecheck__(self, instance: object) -> bool:
+        return False
+
+    def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
+        """A class may name it as a base: it is made without, and nothing of the missing base is there."""
+        return ()
+
+    def __or__(self, other: object) -> object:
+        return other
+
+    __ror__ = __or__
+
+    def __repr__(self) -> str:
+        return f"<{self.__name__}, which pullback lacks>"
+
+
+class StubModule(ModuleType):
+    """Stands for a module that PyTorch has and pullback lacks: importing it and its names works, using them raises."""
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("__"):
+            raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
+        return MissingName(f"{self.__name__}.{name}")
 
 
 class AliasLoader(Loader):
@@ -64,7 +100,7 @@ class StubLoader(Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Return a stub that can be a package to further stubs."""
-        return StubModule(spec.name)
+        return StubModule(spec.name.replace("pullback.", "torch.", 1))
 
     def exec_module(self, module: ModuleType) -> None:
         """Do nothing: a stub has no content."""
@@ -92,18 +128,28 @@ class TorchFinder(MetaPathFinder):
         return ModuleSpec(fullname, StubLoader(), is_package=True)
 
 
+class SubmoduleStubFinder(MetaPathFinder):
+    """Answers last, for a submodule that only PyTorch has of a package that pullback has too.
+
+    `from torch.distributed import fsdp` asks the alias for `pullback.distributed.fsdp`, since that is what it is called.
+    """
+
+    def __init__(self, torch_modules: frozenset[str]) -> None:
+        self._torch_modules = torch_modules
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return a stub under PyTorch's name, None for what PyTorch lacks as well."""
+        name = fullname.removeprefix("pullback.")
+        if name == fullname or name not in self._torch_modules:
+            return None
+        return ModuleSpec(fullname, StubLoader(), is_package=True)
+
+
 def _no_such_module(fullname: str) -> ModuleNotFoundError:
-    """The error for a name that is no module of PyTorch's, most often from `from torch.stub import something`."""
-    parent, _, name = fullname.rpartition(".")
-    if not isinstance(sys.modules.get(parent), StubModule):
-        return ModuleNotFoundError(f"No module named '{fullname}'", name=fullname)
-    # `from stub import name` asks for a submodule after the attribute; the import system would swallow an error
-    # that bears the asked-for name and say only "cannot import name".
-    return ModuleNotFoundError(
-        f"cannot import name '{name}' from '{parent}': pullback has no counterpart of that PyTorch module. "
-        "Run this part of the program with PyTorch itself, or do without it.",
-        name=parent,
-    )
+    """The error for a name that is no module of PyTorch's."""
+    return ModuleNotFoundError(f"No module named '{fullname}'", name=fullname)
 
 
 def _exists(name: str) -> bool:
@@ -152,6 +198,7 @@ def install_as_torch() -> None:
         )
     torch_modules = _read_torch_modules()
     sys.meta_path.insert(0, TorchFinder(torch_modules))
+    sys.meta_path.append(SubmoduleStubFinder(torch_modules))
     set_display_namespace("torch")
     namespace = vars(pullback)
     namespace["__version__"] = TorchVersion(EMULATED_VERSION)

@@ -6,11 +6,12 @@ import builtins
 import math
 from typing import Any
 
-from pullback.backend.dtype import finfo, iinfo
+from pullback.backend.device import CPU, device, usable_device
+from pullback.backend.dtype import TYPE_NAME_TO_DTYPE, finfo, iinfo, set_default_dtype
 from pullback.tensor.formatting import set_printoptions
 from pullback.tensor.tensor import Tensor
 
-__all__ = ["finfo", "iinfo", "set_printoptions"]
+__all__ = ["finfo", "iinfo", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_printoptions"]
 
 inf, nan, pi, e, newaxis = math.inf, math.nan, math.pi, math.e, None
 
@@ -100,3 +101,162 @@ def are_deterministic_algorithms_enabled() -> builtins.bool:
 def is_deterministic_algorithms_warn_only_enabled() -> builtins.bool:
     """What `use_deterministic_algorithms` was last told."""
     return _Determinism.warn_only
+
+
+def get_default_device() -> device:
+    """The device on which tensors are made.
+
+    >>> get_default_device()
+    device(type='cpu')
+    """
+    return CPU
+
+
+def set_default_device(device: Any) -> None:
+    """Accepted for the CPU; another device is refused."""
+    usable_device(device)
+
+
+def set_default_tensor_type(t: Any, /) -> None:
+    """Set the dtype that Python floats become, by the name of a tensor type."""
+    name = t if isinstance(t, str) else getattr(t, "__name__", "FloatTensor")
+    set_default_dtype(TYPE_NAME_TO_DTYPE[name.rpartition(".")[2]])
+
+
+_DEBUG_MODES = ("default", "warn", "error")
+
+
+def set_deterministic_debug_mode(debug_mode: builtins.int | str) -> None:
+    """Set determinism by one number or word: 0 `default`, 1 `warn`, 2 `error`."""
+    if isinstance(debug_mode, str):
+        if debug_mode not in _DEBUG_MODES:
+            raise RuntimeError(
+                f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}"
+            )
+        debug_mode = _DEBUG_MODES.index(debug_mode)
+    if debug_mode not in (0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
+    use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
+
+
+def get_deterministic_debug_mode() -> builtins.int:
+    """What determinism is set to: 0, 1 (warn) or 2 (error)."""
+    if not _Determinism.enabled:
+        return 0
+    return 1 if _Determinism.warn_only else 2
+
+
+class _Settings:
+    matmul_precision = "highest"
+    warns_always = False
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Accepted and remembered: products of float32 matrices are always of the highest precision here."""
+    if precision in ("highest", "high", "medium"):
+        _Settings.matmul_precision = precision
+
+
+def get_float32_matmul_precision() -> str:
+    """What `set_float32_matmul_precision` was last told."""
+    return _Settings.matmul_precision
+
+
+def set_warn_always(b: builtins.bool, /) -> None:
+    """Accepted and remembered."""
+    _Settings.warns_always = b
+
+
+def is_warn_always_enabled() -> builtins.bool:
+    """What `set_warn_always` was last told."""
+    return _Settings.warns_always
+
+
+def set_flush_denormal(mode: builtins.bool) -> builtins.bool:
+    """False: NumPy cannot flush subnormal numbers to zero. Asking to keep them is granted."""
+    return not mode
+
+
+def get_default_device() -> Any:
+    """The device where tensors are made without `device=`: the CPU."""
+    return device("cpu")
+
+
+def set_default_device(device_name: Any, /) -> None:
+    """Accept the CPU, where tensors are made without `device=`."""
+    if device_name is not None and device(device_name).type != "cpu":
+        raise RuntimeError(f"set_default_device: tensors are made on the cpu by default, not on {device_name}")
+
+
+def set_default_tensor_type(t: Any, /) -> None:
+    """Set the default floating dtype by a tensor type such as `torch.DoubleTensor`, or its name."""
+    name = t if isinstance(t, str) else t.__name__
+    known = {"DoubleTensor": float64, "FloatTensor": float32, "HalfTensor": float16, "BFloat16Tensor": bfloat16}
+    wanted = known.get(name.split(".")[-1])
+    if wanted is None:
+        raise TypeError("only floating-point types are supported as the default type")
+    set_default_dtype(wanted)
+
+
+def init_num_threads() -> None:
+    """Accepted; see `set_num_threads`."""
+
+
+def set_anomaly_enabled(enabled: builtins.bool, check_nan: builtins.bool = True) -> None:
+    """Switch anomaly mode; see `autograd.set_detect_anomaly`."""
+    set_anomaly_mode(enabled, check_nan)
+
+
+def cond(pred: Any, true_fn: Any, false_fn: Any, operands: Any = ()) -> Any:
+    """Call `true_fn` or `false_fn` with the operands, as `pred` says.
+
+    >>> import pullback
+    >>> pullback.cond(pullback.tensor(True), lambda x: x + 1, lambda x: x - 1, (pullback.tensor(2),))
+    tensor(3)
+    """
+    return (true_fn if pred else false_fn)(*operands)
+
+
+# PyTorch's functions on numbers that a compiler may not know yet; here a number is always known.
+
+
+def sym_int(a: Any) -> builtins.int:
+    """Round towards zero."""
+    return math.trunc(a)
+
+
+def sym_float(a: Any) -> builtins.float:
+    """Convert to a floating-point number."""
+    return builtins.float(a)
+
+
+def sym_not(a: Any) -> builtins.bool:
+    """Negate."""
+    return not a
+
+
+def sym_max(a: Any, b: Any) -> Any:
+    """The larger number, a float if one of them is."""
+    larger = max(a, b)
+    return builtins.float(larger) if isinstance(a, builtins.float) or isinstance(b, builtins.float) else larger
+
+
+def sym_min(a: Any, b: Any) -> Any:
+    """The smaller number, a float if one of them is."""
+    smaller = min(a, b)
+    return builtins.float(smaller) if isinstance(a, builtins.float) or isinstance(b, builtins.float) else smaller
+
+
+def sym_sqrt(a: Any) -> builtins.float:
+    """The square root."""
+    return math.sqrt(a)
+
+
+def sym_sum(args: Any) -> Any:
+    """The sum of numbers."""
+    return sum(args)
+
+
+def sym_ite(b: builtins.bool, t: Any, f: Any) -> Any:
+    """Give `t` if `b`, else `f`."""
+    return t if b else f

@@ -36,6 +36,7 @@ FILES = {
     "joining": "cat concat concatenate stack split split_with_sizes chunk unbind tensor_split",
     "losses": "mse_loss l1_loss smooth_l1_loss huber_loss kl_div poisson_nll_loss gaussian_nll_loss",
     "low_rank": "svd_lowrank pca_lowrank lobpcg",
+    "many_tensors": "foreach_function",
     "matrix_functions": "det linalg_slogdet slogdet logdet linalg_inv inverse linalg_inv_ex linalg_pinv pinverse linalg_matrix_rank matrix_exp linalg_matrix_power matrix_power linalg_vander vander linalg_diagonal",
     "matrix_norms": "linalg_vector_norm linalg_matrix_norm linalg_norm linalg_cond",
     "matrix_products": "matmul reflected_matmul linear inner tensordot chain_matmul linalg_multi_dot kron cross linalg_cross linalg_vecdot ger baddbmm_ addmm_",
