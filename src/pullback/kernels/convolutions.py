@@ -48,9 +48,13 @@ def _forward(x: Array, w: Array, stride: Shape, padding: Shape, dilation: Shape,
         return _depthwise(pad_with(x, padding), w, stride, dilation, result)
     matrix = w.reshape(groups, out_channels // groups, -1)
     step = _samples_per_chunk(math.prod(kernel) * channels * places)
+    room: list[Array] = []
     for start in range(0, batch, step):
         part = x[start : start + step]
-        columns = _columns(part, kernel, stride, padding, dilation, counts, groups)
+        columns = _columns(part, kernel, stride, padding, dilation, counts, groups, room)
+        if len(part) == 1:
+            np.matmul(matrix, columns, out=result[start].reshape(groups, -1, places))
+            continue
         product = np.matmul(matrix, columns).reshape(groups, -1, len(part), *counts)
         target = result[start : start + step].reshape(len(part), groups, -1, *counts)
         target[...] = product.transpose(2, 0, 1, *range(3, product.ndim))
@@ -62,9 +66,13 @@ def _samples_per_chunk(elements: int) -> int:
 
 
 def _columns(
-    x: Array, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, counts: Shape, groups: int
-) -> Array:
-    """The windows of a few samples as a matrix per group: (groups, C / groups * kernel, N * places)."""
+    x: Array, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, counts: Shape, groups: int,
+    room: list[Array],
+) -> Array:  # fmt: skip
+    """The windows of a few samples as a matrix per group: (groups, C / groups * kernel, N * places).
+
+    `room` keeps the matrix for the next chunk, which is written over it: fresh pages cost as much as the copy.
+    """
     batch, channels = x.shape[:2]
     if math.prod(kernel) == 1 and not any(padding) and all(s == 1 for s in stride):
         flat = x.reshape(batch, groups, channels // groups, -1)
@@ -72,7 +80,11 @@ def _columns(
     windows = window_view(pad_with(x, padding), kernel, stride, dilation, counts)
     dims = len(kernel)
     order = (*range(1, 2 + dims), 0, *range(2 + dims, 2 + 2 * dims))
-    return windows.transpose(order).reshape(groups, channels // groups * math.prod(kernel), -1)
+    ordered = windows.transpose(order)
+    if not room or room[0].shape != ordered.shape:
+        room[:] = [np.empty(ordered.shape, x.dtype)]
+    room[0][...] = ordered
+    return room[0].reshape(groups, channels // groups * math.prod(kernel), -1)
 
 
 def _depthwise(padded: Array, w: Array, stride: Shape, dilation: Shape, result: Array) -> Array:
@@ -108,6 +120,9 @@ def _transposed(
         return result
     if channels == groups == out_channels:
         return np.ascontiguousarray(_depthwise_transposed(x, w, stride, dilation, sizes)[crop])
+    around = tuple([d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding, strict=True)])
+    if max(stride) == 1 and not any(output_padding) and min(around) >= 0 and channels <= 2 * out_channels:
+        return _forward(x, _adjoint_weight(w, groups), stride, around, dilation, groups)
     matrix = w.reshape(groups, channels // groups, -1).transpose(0, 2, 1)
     places = math.prod(counts)
     step = _samples_per_chunk(math.prod(kernel) * out_channels * places)
@@ -118,6 +133,16 @@ def _transposed(
         windows = windows.transpose(1 + dims, *range(1 + dims), *range(2 + dims, 2 + 2 * dims))
         result[start : start + step] = add_windows(windows, sizes, stride, dilation)[crop]
     return result
+
+
+def _adjoint_weight(w: Array, groups: int) -> Array:
+    """The weight whose convolution is the adjoint of a convolution by `w` with stride 1: turned round, channels swapped.
+
+    Reading windows costs a third of adding them up, so this road is taken unless the input has many more channels.
+    """
+    turned = w[(slice(None), slice(None), *[slice(None, None, -1)] * (w.ndim - 2))]
+    grouped = turned.reshape(groups, -1, *w.shape[1:]).swapaxes(1, 2)
+    return grouped.reshape(-1, w.shape[0] // groups, *w.shape[2:])
 
 
 def _depthwise_transposed(x: Array, w: Array, stride: Shape, dilation: Shape, sizes: Shape) -> Array:
@@ -158,8 +183,9 @@ def convolution_grad_weight(
         weight = _depthwise_grad_weight(pad_with(x, padding), g, weight_shape, stride, dilation)
         return weight.astype(input.dtype, copy=False)
     step = _samples_per_chunk(math.prod(kernel) * channels * math.prod(counts))
+    room: list[Array] = []
     for start in range(0, batch, step):
-        columns = _columns(x[start : start + step], kernel, stride, padding, dilation, counts, groups)
+        columns = _columns(x[start : start + step], kernel, stride, padding, dilation, counts, groups, room)
         part = g[start : start + step].reshape(-1, groups, out_channels // groups, math.prod(counts))
         rows = part.transpose(1, 2, 0, 3).reshape(groups, out_channels // groups, -1)
         total += np.matmul(rows, columns.conj().transpose(0, 2, 1))
