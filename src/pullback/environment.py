@@ -8,6 +8,7 @@ from typing import Any
 
 from pullback.backend.device import CPU, device, usable_device
 from pullback.backend.dtype import TYPE_NAME_TO_DTYPE, finfo, iinfo, set_default_dtype
+from pullback.modes.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_mode
 from pullback.tensor.formatting import set_printoptions
 from pullback.tensor.tensor import Tensor
 
@@ -175,27 +176,6 @@ def is_warn_always_enabled() -> builtins.bool:
 def set_flush_denormal(mode: builtins.bool) -> builtins.bool:
     """False: NumPy cannot flush subnormal numbers to zero. Asking to keep them is granted."""
     return not mode
-
-
-def get_default_device() -> Any:
-    """The device where tensors are made without `device=`: the CPU."""
-    return device("cpu")
-
-
-def set_default_device(device_name: Any, /) -> None:
-    """Accept the CPU, where tensors are made without `device=`."""
-    if device_name is not None and device(device_name).type != "cpu":
-        raise RuntimeError(f"set_default_device: tensors are made on the cpu by default, not on {device_name}")
-
-
-def set_default_tensor_type(t: Any, /) -> None:
-    """Set the default floating dtype by a tensor type such as `torch.DoubleTensor`, or its name."""
-    name = t if isinstance(t, str) else t.__name__
-    known = {"DoubleTensor": float64, "FloatTensor": float32, "HalfTensor": float16, "BFloat16Tensor": bfloat16}
-    wanted = known.get(name.split(".")[-1])
-    if wanted is None:
-        raise TypeError("only floating-point types are supported as the default type")
-    set_default_dtype(wanted)
 
 
 def init_num_threads() -> None:
