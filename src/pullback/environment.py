@@ -6,8 +6,8 @@ import builtins
 import math
 from typing import Any
 
-from pullback.backend.device import device
-from pullback.backend.dtype import bfloat16, finfo, float16, float32, float64, iinfo, set_default_dtype
+from pullback.backend.device import CPU, device, usable_device
+from pullback.backend.dtype import TYPE_NAME_TO_DTYPE, finfo, iinfo, set_default_dtype
 from pullback.modes.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_mode
 from pullback.tensor.formatting import set_printoptions
 from pullback.tensor.tensor import Tensor
@@ -102,6 +102,26 @@ def are_deterministic_algorithms_enabled() -> builtins.bool:
 def is_deterministic_algorithms_warn_only_enabled() -> builtins.bool:
     """What `use_deterministic_algorithms` was last told."""
     return _Determinism.warn_only
+
+
+def get_default_device() -> device:
+    """The device on which tensors are made.
+
+    >>> get_default_device()
+    device(type='cpu')
+    """
+    return CPU
+
+
+def set_default_device(device: Any) -> None:
+    """Accepted for the CPU; another device is refused."""
+    usable_device(device)
+
+
+def set_default_tensor_type(t: Any, /) -> None:
+    """Set the dtype that Python floats become, by the name of a tensor type."""
+    name = t if isinstance(t, str) else getattr(t, "__name__", "FloatTensor")
+    set_default_dtype(TYPE_NAME_TO_DTYPE[name.rpartition(".")[2]])
 
 
 _DEBUG_MODES = ("default", "warn", "error")
