@@ -20,21 +20,25 @@ SMALL = 2048
 Rule = Callable[..., Sequence[Array]]
 
 
-def update_in_blocks(rule: Rule, rows: Sequence[Sequence[Array]], written: Sequence[int]) -> None:
+def update_in_blocks(
+    rule: Rule, rows: Sequence[Sequence[Array]], written: Sequence[int], *, join: bool = True
+) -> None:
     """Apply an elementwise rule to each row of equally shaped arrays and store what it returns.
 
-    `written` are the positions in a row that the results belong to, in their order.
+    `written` are the positions in a row that the results belong to, in their order. `join` puts small arrays together,
+    which pays for rules of many passes.
     """
     joined: list[Sequence[Array]] = []
     pending = 0
     for row in rows:
-        if not all(row[position].flags.c_contiguous for position in written):
+        size = row[0].size
+        is_small = join and size <= SMALL and len(rows) > 1
+        if (size <= BLOCK and not is_small) or not _are_contiguous(row, written):
             _store(row, written, rule(*row))
             continue
-        # Written arrays are contiguous, so only a gradient that is not may be copied here.
+        # What is written is contiguous, so only a gradient may be copied here.
         flat = [array.reshape(-1) for array in row]
-        size = flat[0].size
-        if size <= SMALL and len(rows) > 1:
+        if is_small:
             joined.append(flat)
             pending += size
             if pending >= BLOCK:
@@ -46,6 +50,13 @@ def update_in_blocks(rule: Rule, rows: Sequence[Sequence[Array]], written: Seque
                 _store(piece, written, rule(*piece))
     if joined:
         _update_joined(rule, joined, written)
+
+
+def _are_contiguous(row: Sequence[Array], positions: Sequence[int]) -> bool:
+    for position in positions:  # noqa: SIM110  (a generator costs more than the check)
+        if not row[position].flags.c_contiguous:
+            return False
+    return True
 
 
 def _update_joined(rule: Rule, rows: Sequence[Sequence[Array]], written: Sequence[int]) -> None:

@@ -55,6 +55,9 @@ class SGD(ElementwiseOptimizer):
     def state_names(self, group: Group) -> Sequence[str]:
         return ("momentum_buffer",) if group["momentum"] != 0 else ()
 
+    def is_costly(self, group: Group) -> bool:
+        return bool(group["momentum"] != 0)
+
     def rule(self, F: Any, group: Group, key: Any) -> Rule:
         lr, momentum = hyperparameter(group, "lr"), hyperparameter(group, "momentum")
         kept = 1 - group["dampening"]

@@ -47,6 +47,10 @@ class ElementwiseOptimizer(Optimizer):
         """The rule: (param, grad, *state) to (new param, *new state). `key` is what `prepare` returned."""
         raise NotImplementedError
 
+    def is_costly(self, group: Group) -> bool:
+        """Whether the rule makes so many passes that small parameters are better joined."""
+        return True
+
     def finish(self, state: State, group: Group, key: Any) -> None:
         """Update state that is one number per parameter, after the rule."""
 
@@ -88,7 +92,8 @@ class ElementwiseOptimizer(Optimizer):
         if dtype.kind == "c":
             real = rows[0][0].real.dtype
             rows = [[_as_contiguous(array).view(real) for array in row] for row in rows]
-        update_in_blocks(self.rule(array_functions, group, key), rows, (0, *range(2, 2 + len(names))))
+        written = (0, *range(2, 2 + len(names)))
+        update_in_blocks(self.rule(array_functions, group, key), rows, written, join=self.is_costly(group))
         for param, _ in batch:
             bump_version(param)
 

@@ -157,10 +157,19 @@ class Module(ModuleHooks, ModuleState, ModuleConversion, ModuleTree):
     # Attributes.
 
     def __getattr__(self, name: str) -> Any:
+        # Written out: every read of a weight comes here.
         state = self.__dict__
-        for group in ("_parameters", "_buffers", "_modules"):
-            owned = state.get(group)
-            if owned is not None and name in owned:
+        if "_parameters" in state:
+            owned = state["_parameters"]
+            if name in owned:
+                return owned[name]
+        if "_modules" in state:
+            owned = state["_modules"]
+            if name in owned:
+                return owned[name]
+        if "_buffers" in state:
+            owned = state["_buffers"]
+            if name in owned:
                 return owned[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 

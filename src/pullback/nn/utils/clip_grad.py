@@ -10,6 +10,7 @@ from typing import Any
 import pullback.functions as F
 from pullback import creation
 from pullback.autograd.grad_mode import no_grad
+from pullback.graph.history import bump_version
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
@@ -30,8 +31,8 @@ def get_total_norm(
         return creation.tensor(0.0)
     norm_type = float(norm_type)
     with no_grad():
-        norms = [_norm(t, norm_type) for t in tensors]
-        total_norm = _norm(F.stack(norms), norm_type)
+        norms = [F.linalg_vector_norm(t, norm_type) for t in tensors]
+        total_norm = F.linalg_vector_norm(F.stack(norms), norm_type) if len(norms) > 1 else norms[0]
     if error_if_nonfinite and not math.isfinite(total_norm.item()):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
@@ -39,10 +40,6 @@ def get_total_norm(
             "`error_if_nonfinite=False`"
         )
     return total_norm
-
-
-def _norm(tensor: Any, norm_type: float) -> Any:
-    return F.linalg_vector_norm(tensor, norm_type)
 
 
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, foreach: bool | None = None) -> None:
@@ -53,7 +50,8 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, for
     with no_grad():
         coefficient = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
         for grad in grads:
-            grad.mul_(coefficient)
+            grad._array *= coefficient._array.astype(grad._array.dtype)
+            bump_version(grad)
 
 
 def clip_grad_norm_(
