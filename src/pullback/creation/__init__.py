@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.creation.exchange import as_tensor, asarray, from_dlpack, from_numpy, frombuffer
+from pullback.creation.exchange import as_tensor, asarray, from_dlpack, from_file, from_numpy, frombuffer
 from pullback.creation.filled import (
     empty,
     empty_like,
@@ -43,7 +43,7 @@ from pullback.creation.tensor_types import (
 __all__ = [
     "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
     "IntTensor", "LongTensor", "ShortTensor", "_sizes", "arange", "as_tensor", "asarray", "empty", "empty_like",
-    "empty_permuted", "empty_strided", "eye", "from_dlpack", "from_numpy", "frombuffer", "full", "full_like",
+    "empty_permuted", "empty_strided", "eye", "from_dlpack", "from_file", "from_numpy", "frombuffer", "full", "full_like",
     "linspace", "logspace", "ones", "ones_like", "range", "scalar_tensor", "tensor", "tril_indices",
     "triu_indices", "wrap", "zeros", "zeros_like",
 ]  # fmt: skip

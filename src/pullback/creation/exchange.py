@@ -12,7 +12,7 @@ from pullback.backend.dtype import default_float, from_numpy_dtype
 from pullback.backend.dtype import dtype as Dtype
 from pullback.creation.from_values import tensor
 from pullback.creation.options import dtype_option, wrap
-from pullback.kernels.exchange import array_over_buffer, import_dlpack
+from pullback.kernels.exchange import array_over_buffer, array_over_file, import_dlpack
 from pullback.tensor.tensor import Tensor
 
 
@@ -132,6 +132,23 @@ def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, r
             stacklevel=2,
         )
     return wrap(array_over_buffer(buffer, dtype.numpy_dtype, count, offset), requires_grad)
+
+
+def from_file(
+    filename: str,
+    shared: bool | None = None,
+    size: int | None = 0,
+    *,
+    dtype: Dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A one-dimensional tensor on the contents of a file; changes reach the file only if it is `shared`."""
+    usable_device(device)
+    wanted = dtype_option("from_file", dtype) or default_float()
+    return wrap(array_over_file(filename, wanted, size or 0, bool(shared)), requires_grad)
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -61,6 +62,24 @@ class Capsule:
 def array_over_buffer(buffer: Any, dtype: DType, count: int, offset: int) -> Array:
     """A one-dimensional array on the memory of a Python buffer."""
     return np.frombuffer(buffer, dtype, count, offset)
+
+
+def array_over_file(filename: str, dtype: DType, size: int, shared: bool) -> Array:
+    """An array on the contents of a file: writing to it writes to the file if `shared`, which is then made if needed."""
+    needed = size * dtype.itemsize
+    if shared:
+        with open(filename, "ab") as file:
+            file.truncate(max(needed, file.tell()))
+    try:
+        found = os.path.getsize(filename)
+    except OSError as error:
+        raise RuntimeError(f"unable to open file <{filename}> in read-only mode: {error.strerror} ({error.errno})") from None
+    if found < needed:
+        raise RuntimeError(f"file <{filename}> size <{found}> is smaller than the required mapping size <{needed}>")
+    if size == 0:
+        return np.empty(0, dtype)
+    mapped = np.memmap(filename, dtype, "r+" if shared else "c", shape=(size,))
+    return np.frombuffer(mapped, dtype, size)
 
 
 def map_elements(target: Array, function: Callable[..., Any], others: Sequence[Array]) -> None:
