@@ -92,9 +92,9 @@ def _positions(condition: Tensor) -> Any:
     return F.nonzero(condition, as_tuple=True)
 
 
-def _promoted(input: Tensor, *bounds: Any) -> Any:
+def _promoted(input: Any, *bounds: Any) -> Any:
     """The input in the dtype that it and its bounds promote to."""
-    if not isinstance(input, TensorBase):
+    if not isinstance(input, Tensor):
         return input
     if input._array.dtype.kind == "f" and not any(isinstance(b, complex) for b in bounds):
         return input

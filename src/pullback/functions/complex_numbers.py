@@ -43,7 +43,7 @@ def conj_physical(input: Tensor, *, out: Any = None) -> Any:
     return input if out is None and not input.dtype.is_complex else G.conj_physical(input, out=out)
 
 
-def _require_same_float(first: Tensor, second: Tensor) -> None:
+def _require_same_float(first: Any, second: Any) -> None:
     if not (isinstance(first, Tensor) and isinstance(second, Tensor)):
         return
     names = [scalar_type_name(tensor._array.dtype) for tensor in (first, second)]

@@ -27,7 +27,7 @@ def _made(name: str, array: Any, options: dict[str, Any]) -> Tensor:
             raise TypeError(f"{name}() got an unexpected keyword argument '{option}'")
     result = wrap(array, bool(options.get("requires_grad", False)))
     out = options.get("out")
-    return result if out is None else write_out(name, out, result)  # type: ignore[no-any-return]
+    return result if out is None else write_out(name, out, result)
 
 
 def _shape(size: tuple[Any, ...], options: dict[str, Any]) -> tuple[int, ...]:
@@ -146,7 +146,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **options: Any) ->
         shape = tuple(broadcast_shapes(tensors[0].shape, tensors[1].shape))
     else:
         shape = tensors[0].shape
-    result = _made("normal", draw.normal(shape, tensors[0].dtype, *arrays, generator), options)
+    result = _made("normal", draw.normal(shape, tensors[0].dtype, arrays[0], arrays[1], generator), options)
     given = [v for v in (mean, std) if isinstance(v, Tensor) and v._requires_grad]
     if given and (not process.changed or switches.records):
         number = 3 if len(tensors) == 2 else 1 if isinstance(mean, Tensor) else 2
@@ -164,7 +164,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = Non
         result = new_tensor(draw.bernoulli(input._array, generator))
     if input._requires_grad and (not process.changed or switches.records):
         _attach_zero_node(result, "BernoulliBackward0", (input,))
-    return result if out is None else write_out("bernoulli", out, result)  # type: ignore[no-any-return]
+    return result if out is None else write_out("bernoulli", out, result)
 
 
 @interceptable
@@ -175,7 +175,7 @@ def multinomial(
     result = new_tensor(draw.multinomial(input._array, num_samples, replacement, generator))
     if out is not None and out._array.dtype != result._array.dtype:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {scalar_type_name(out._array.dtype)}")
-    return result if out is None else write_out("multinomial", out, result)  # type: ignore[no-any-return]
+    return result if out is None else write_out("multinomial", out, result)
 
 
 @interceptable

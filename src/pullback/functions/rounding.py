@@ -43,7 +43,7 @@ def frexp(input: Tensor, *, out: Any = None) -> Any:
     return RETURN_TYPES["frexp"](result if out is None else write_out("frexp", out, result))
 
 
-def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Any:
+def heaviside(input: Any, values: Any, *, out: Any = None) -> Any:
     """0 below zero, 1 above, `values` at zero."""
     if not (isinstance(input, Tensor) and isinstance(values, Tensor)):
         return G.heaviside(input, values, out=out)

@@ -132,7 +132,7 @@ def histogram(
     input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False, out: Any = None
 ) -> Any:
     """How many elements lie in each interval, and the edges of the intervals."""
-    given = bins._array if isinstance(bins, TensorBase) else as_int(bins)
+    given: Any = bins._array if isinstance(bins, TensorBase) else as_int(bins)
     weights = None if weight is None else weight._array
     hist, edges = histograms.histogramdd(input._array.reshape(-1, 1), [given], range, weights, density)
     edge = edges[0].copy() if edges[0] is given else edges[0]

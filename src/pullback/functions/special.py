@@ -49,7 +49,7 @@ def igammac(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
     return G.igammac(input, other, out=out)
 
 
-def _refuse_integers(function: str, input: Tensor, other: Tensor) -> None:
+def _refuse_integers(function: str, input: Any, other: Any) -> None:
     if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
         return
     common = result_dtype((input._array, other._array))

@@ -38,7 +38,7 @@ def normalize(
     """The selected elements divided by their norm, or by `eps` where that is larger."""
     input = _converted(input, dtype)
     length = norm(input, ord, dim, keepdim=True, mask=mask)
-    return select(input, mask, 0) / pullback.maximum(length, pullback.full_like(length, eps))
+    return select(input, mask, 0) / pullback.maximum(length, pullback.full_like(length, eps))  # type: ignore[no-any-return]
 
 
 def logaddexp(

@@ -27,7 +27,7 @@ def sum(
     """Sum the selected elements: 0 where none is."""
     selected = select(_accumulated(input, dtype), mask, 0)
     dims = canonical_dims(dim, input.ndim)
-    return pullback.sum(selected, dims, bool(keepdim)) if dims else selected.clone()
+    return pullback.sum(selected, dims, bool(keepdim)) if dims else selected.clone()  # type: ignore[no-any-return]
 
 
 def prod(
@@ -178,7 +178,7 @@ def var(
     squares = deviation * deviation.conj() if input.is_complex() else deviation * deviation
     total = sum(squares, dims, keepdim=keepdim, mask=mask)
     divisor = count.real.reshape(total.shape) if input.is_complex() else count.reshape(total.shape)
-    return total / pullback.clamp(divisor - correction, min=0)
+    return total / pullback.clamp(divisor - correction, min=0)  # type: ignore[no-any-return]
 
 
 def std(
