@@ -40,7 +40,7 @@ def emit_function(operation: Operation) -> list[str]:
         arguments = ", ".join(_forwarded(p) for p in operation.kernel.parameters)
         out += [
             "    if out is not None:",
-            f"        return write_out({_public_name(operation)!r}, out, {_itself(operation)}({arguments}){_read(operation)})",
+            f"        return write_out({_public_name(operation)!r}, out, {itself(operation)}({arguments}){_read(operation)})",
         ]
     out += _checks(operation)
     out += _arrays(operation)
@@ -123,7 +123,7 @@ def _plain_type(annotation: str) -> str:
     return annotation if annotation in ("int", "float", "bool", "str", "Scalar") else "Any"
 
 
-def _itself(operation: Operation) -> str:
+def itself(operation: Operation) -> str:
     """The function inside of its own body, where a parameter may have its name."""
     names = {p.name for p in operation.kernel.parameters}
     return f"F.{operation.name}" if operation.name in names else operation.name
@@ -139,7 +139,7 @@ def _interception(operation: Operation, takes_out: bool) -> list[str]:
     out += [
         "    if process.changed:",
         "        if switches.interceptors or overrides.types:",
-        f"            taken = intercept({_itself(operation)}, {args}, {{{', '.join(keywords)}}})",
+        f"            taken = intercept({itself(operation)}, {args}, {{{', '.join(keywords)}}})",
         "            if taken is not NotImplemented:",
         "                return taken",
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from tools.codegen.emit_functions import emit_function
+from tools.codegen.emit_functions import emit_function, itself
 from tools.codegen.emit_nodes import emit_node
 from tools.codegen.emit_tangents import emit_tangent
 from tools.codegen.model import TENSOR, Operation
@@ -90,7 +90,7 @@ def _emit_in_place(operation: Operation) -> list[str]:
     return [
         f"def {operation.name}_({', '.join(parts)}) -> Tensor:",
         f'    """In-place version of {operation.name}."""',
-        f"    return in_place({operation.name}, {parameters[0].name}, {arguments})",
+        f"    return in_place({itself(operation)}, {parameters[0].name}, {arguments})",
     ]
 
 

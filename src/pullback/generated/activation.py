@@ -1995,7 +1995,7 @@ def threshold(input: Tensor, threshold: Scalar, value: Scalar, *, out: Any = Non
 
 def threshold_(input: Tensor, threshold: Any, value: Any) -> Tensor:
     """In-place version of threshold."""
-    return in_place(threshold, input, threshold, value)
+    return in_place(F.threshold, input, threshold, value)
 
 
 def threshold_tangent(result: Any, input: Any, threshold: Any, value: Any, input_tangent: Any) -> Any:
