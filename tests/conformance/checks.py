@@ -15,7 +15,18 @@ from .comparison import Measure, Mismatch, compare, is_tensor, memory_of, tensor
 from .entries import Entry, ErrorSample, Sample
 from .translation import Copier, our_function, to_array, values_of
 
-KINDS = ("exists", "forward", "backward", "double-backward", "forward-AD", "in-place", "method", "out", "errors")
+KINDS = (
+    "exists",
+    "forward",
+    "backward",
+    "double-backward",
+    "forward-AD",
+    "in-place",
+    "method",
+    "out",
+    "vmap",
+    "errors",
+)
 
 
 class Inapplicable(Exception):
@@ -274,6 +285,33 @@ def check_out(entry: Entry, ours: Callable[..., Any], sample: Sample) -> None:
         return _compare_with_ties(tuple(out), tuple(our_out))
     compare(expected, actual, entry.measure)
     return compare(tensors_in(out), tensors_in(our_out), entry.measure, "out")
+
+
+def check_vmap(entry: Entry, ours: Callable[..., Any], sample: Sample) -> None:
+    """Two examples at once, the second with the floating-point values in reverse."""
+    their_side, our_side = both(entry, ours, sample)
+    if not their_side.tensors:
+        raise Inapplicable("no tensor to batch")
+    with torch.no_grad(), pullback.no_grad():
+        expected = theirs_or_inapplicable(lambda: _batched_call(their_side))
+        compare(expected, _batched_call(our_side), entry.measure, "batched result")
+
+
+def _batched_call(side: Side) -> Any:
+    tensors = {id(tensor): tensor for tensor in side.tensors}
+    arguments, options = side.arguments, side.options
+
+    def function(*examples: Any) -> Any:
+        by = dict(zip(tensors, examples, strict=True))
+        side.arguments, side.options = _replace(arguments, by), _replace(options, by)
+        return tensors_in(side.processed(side.call()))
+
+    batches = [side.package.stack([tensor, _reversed(tensor)]) for tensor in tensors.values()]
+    return side.package.func.vmap(function)(*batches)
+
+
+def _reversed(tensor: Any) -> Any:
+    return tensor.reshape(-1).flip(0).reshape(tensor.shape) if tensor.is_floating_point() else tensor
 
 
 def _blank(reference: Any) -> Any:

@@ -19,7 +19,16 @@ from .entries import Entry, Sample, choose
 from .exceptions import WRONG_IN_PYTORCH
 
 # How many samples of each dtype a kind takes; the seconds after which an entry draws no more.
-COUNTS = {"forward": 16, "backward": 8, "double-backward": 4, "forward-AD": 5, "in-place": 5, "method": 3, "out": 3}
+COUNTS = {
+    "forward": 16,
+    "backward": 8,
+    "double-backward": 4,
+    "forward-AD": 5,
+    "in-place": 5,
+    "method": 3,
+    "out": 3,
+    "vmap": 3,
+}
 SECONDS = 25.0
 
 
@@ -113,6 +122,8 @@ def _plan(entry: Entry) -> list[tuple[str, Any, tuple[Any, ...], bool]]:
             plan.append(("in-place", checks.check_in_place, precise, True))
     if entry.method is not None:
         plan.append(("method", checks.check_method, entry.dtypes, False))
+    if entry.dtypes and entry.measure.values:
+        plan.append(("vmap", checks.check_vmap, entry.dtypes[:1], False))
     if entry.has_out:
         plan.append(("out", checks.check_out, entry.dtypes, False))
     return plan

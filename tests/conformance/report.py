@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-KINDS = ("exists", "forward", "backward", "double-backward", "forward-AD", "in-place", "method", "out", "errors")
+KINDS = (
+    "exists",
+    "forward",
+    "backward",
+    "double-backward",
+    "forward-AD",
+    "in-place",
+    "method",
+    "out",
+    "vmap",
+    "errors",
+)
 Results = Mapping[str, Mapping[str, Any]]
 
 
@@ -48,8 +59,8 @@ def last_line(results: Results, missing_names: int) -> str:
     return f"{len(results)} entries: {counts}; {missing_names} public names missing"
 
 
-_HEADINGS = ("value", "gradient", "second order", "forward mode", "in-place", "out=")
-_COLUMNS = ("forward", "backward", "double-backward", "forward-AD", "in-place", "out")
+_HEADINGS = ("value", "gradient", "second order", "forward mode", "vmap", "in-place", "out=")
+_COLUMNS = ("forward", "backward", "double-backward", "forward-AD", "vmap", "in-place", "out")
 _LETTERS = {"float64": "d", "float32": "s", "complex128": "z", "int64": "i"}
 
 _INTRODUCTION = """# Operations
