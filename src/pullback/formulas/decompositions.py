@@ -68,8 +68,8 @@ def check_phase(diagonal: Any, message: str) -> None:
     if depends_on_phase(getattr(diagonal, "_array", diagonal)):
         raise RuntimeError(
             f"{message} in the complex case are specified up to multiplication by e^{{i phi}}. The specified loss "
-            "function depends on this quantity, so it is ill-defined. Use a function of the vectors that does not change "
-            "when they are multiplied by a phase."
+            "function depends on this phase, so it is ill-defined. Use a function of the vectors that does not change "
+            "when they are multiplied by one."
         )
 
 
@@ -97,13 +97,13 @@ def qr_back(grad_Q: Any, grad_R: Any, Q: Any, R: Any, mode: str) -> Any:
     """The gradient of QR; of a wide matrix only the square part on the left is decomposed."""
     if mode == "r":
         raise RuntimeError(
-            "linalg_qr_backward: The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please "
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please "
             "use linalg.qr(A, mode='reduced') if you are going to use its derivatives."
         )
     rows, columns = Q.shape[-2], R.shape[-1]
     if mode == "complete" and rows > columns:
         raise RuntimeError(
-            "linalg_qr_backward: The QR decomposition is not differentiable when mode='complete' and nrows > ncols. Use "
+            "The QR decomposition is not differentiable when mode='complete' and nrows > ncols. Use "
             "mode='reduced', whose Q holds the columns that are determined."
         )
     if rows >= columns:

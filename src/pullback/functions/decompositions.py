@@ -24,7 +24,7 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tenso
     """
     L, info = G.linalg_cholesky_ex(A, upper=upper)
     check_cholesky(info._array)
-    return L if out is None else write_out("linalg_cholesky", out, L)  # type: ignore[no-any-return]
+    return L if out is None else write_out("linalg_cholesky", out, L)
 
 
 def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
@@ -65,7 +65,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
 def linalg_svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
     """The singular values, in descending order."""
     result = G.linalg_svd(A, False, driver=driver)[1] if _is_differentiated(A) else G.singular_values(A)
-    return result if out is None else write_out("linalg_svdvals", out, result)  # type: ignore[no-any-return]
+    return result if out is None else write_out("linalg_svdvals", out, result)
 
 
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
@@ -109,7 +109,7 @@ def linalg_eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
 def linalg_eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
     """The eigenvalues of a Hermitian matrix, ascending."""
     result = G.linalg_eigh(A, UPLO)[0] if _is_differentiated(A) else G.hermitian_eigenvalues(A, UPLO)
-    return result if out is None else write_out("linalg_eigvalsh", out, result)  # type: ignore[no-any-return]
+    return result if out is None else write_out("linalg_eigvalsh", out, result)
 
 
 def linalg_eig(A: Tensor, *, out: Any = None) -> Any:
@@ -120,7 +120,7 @@ def linalg_eig(A: Tensor, *, out: Any = None) -> Any:
 def linalg_eigvals(A: Tensor, *, out: Any = None) -> Tensor:
     """The eigenvalues of a square matrix, always complex."""
     result = G.linalg_eig(A)[0] if _is_differentiated(A) else G.eigenvalues(A)
-    return result if out is None else write_out("linalg_eigvals", out, result)  # type: ignore[no-any-return]
+    return result if out is None else write_out("linalg_eigvals", out, result)
 
 
 def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
@@ -189,4 +189,4 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
 
 def orgqr(input: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
     """As `linalg.householder_product`, under the older name."""
-    return G.linalg_householder_product(input, tau, out=out)  # type: ignore[no-any-return]
+    return G.linalg_householder_product(input, tau, out=out)

@@ -41,8 +41,8 @@ def einsum(*args: Any) -> Tensor:
         labels = [*[labels[at] for at in kept], contracted[1]]
     result, have = _sum_out(operands[0], labels[0], set(wanted))
     if len(inputs) == 1 and result is operands[0]:
-        return G.permute(result, tuple([have.index(label) for label in wanted]))  # type: ignore[no-any-return]
-    return _permuted(result, [have.index(label) for label in wanted])  # type: ignore[no-any-return]
+        return G.permute(result, tuple([have.index(label) for label in wanted]))
+    return _permuted(result, [have.index(label) for label in wanted])
 
 
 def _parse_arguments(args: tuple[Any, ...]) -> tuple[list[Any], list[Labels], Labels | None]:
@@ -263,7 +263,7 @@ def _contract(a: Any, a_labels: Labels, b: Any, b_labels: Labels, needed: set[in
 
 
 def _multiply_aligned(a: Any, a_labels: Labels, b: Any, b_labels: Labels, labels: Labels) -> Tensor:
-    return G.mul(_aligned(a, a_labels, labels), _aligned(b, b_labels, labels))  # type: ignore[no-any-return]
+    return G.mul(_aligned(a, a_labels, labels), _aligned(b, b_labels, labels))
 
 
 def _aligned(operand: Any, labels: Labels, wanted: Labels) -> Any:

@@ -63,9 +63,9 @@ def _transform(input: Tensor, n: Any, dim: int, norm: str | None, *, forward: bo
     tensor = _resized(tensor, (at,), (tensor._array.shape[at] if n is None else n,))
     scale = _scale(_FORWARD if forward else _INVERSE, norm)
     if tensor._array.dtype.kind == "c":
-        return G.fft_c2c(tensor, (at,), scale, forward)  # type: ignore[no-any-return]
+        return G.fft_c2c(tensor, (at,), scale, forward)
     whole = G.fft_r2c(tensor, (at,), scale, False)
-    return whole if forward else G.conj(whole)  # type: ignore[no-any-return]
+    return whole if forward else G.conj(whole)
 
 
 def _to_half(name: str, input: Tensor, n: Any, dim: int, scale: str) -> Tensor:
@@ -73,7 +73,7 @@ def _to_half(name: str, input: Tensor, n: Any, dim: int, scale: str) -> Tensor:
     at = _one_dim(input, dim)
     tensor = _floating(input)
     tensor = _resized(tensor, (at,), (tensor._array.shape[at] if n is None else n,))
-    return G.fft_r2c(tensor, (at,), scale, True)  # type: ignore[no-any-return]
+    return G.fft_r2c(tensor, (at,), scale, True)
 
 
 def _from_half(input: Tensor, n: Any, dim: int, scale: str, *, conjugate: bool) -> Tensor:
@@ -82,7 +82,7 @@ def _from_half(input: Tensor, n: Any, dim: int, scale: str, *, conjugate: bool) 
     size = 2 * (tensor._array.shape[at] - 1) if n is None else n
     _check_count(size)
     tensor = _resized(tensor, (at,), (size // 2 + 1,))
-    return G.fft_c2r(G.conj(tensor) if conjugate else tensor, (at,), scale, size)  # type: ignore[no-any-return]
+    return G.fft_c2r(G.conj(tensor) if conjugate else tensor, (at,), scale, size)
 
 
 def fft_fftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Tensor:
@@ -134,7 +134,7 @@ def _several_to_half(name: str, input: Tensor, s: Any, dim: Any, scale: str) -> 
     dims, sizes = _several(input, s, dim)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
-    return G.fft_r2c(_resized(_floating(input), dims, sizes), dims, scale, True)  # type: ignore[no-any-return]
+    return G.fft_r2c(_resized(_floating(input), dims, sizes), dims, scale, True)
 
 
 def _several_from_half(name: str, input: Tensor, s: Any, dim: Any, scale: str, *, conjugate: bool) -> Tensor:
@@ -147,7 +147,7 @@ def _several_from_half(name: str, input: Tensor, s: Any, dim: Any, scale: str, *
         whole = 2 * (input._array.shape[dims[-1]] - 1)
     _check_count(whole)
     tensor = _resized(_complex(input), dims, (*sizes[:-1], whole // 2 + 1))
-    return G.fft_c2r(G.conj(tensor) if conjugate else tensor, dims, scale, whole)  # type: ignore[no-any-return]
+    return G.fft_c2r(G.conj(tensor) if conjugate else tensor, dims, scale, whole)
 
 
 def fft_fft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Tensor:
@@ -192,13 +192,13 @@ def fft_fftshift(input: Tensor, dim: Any = None) -> Tensor:
     tensor([2, 3, 0, 1])
     """
     dims = _shifted_dims(input, dim)
-    return G.roll(input, tuple([input._array.shape[d] // 2 for d in dims]), dims)  # type: ignore[no-any-return]
+    return G.roll(input, tuple([input._array.shape[d] // 2 for d in dims]), dims)
 
 
 def fft_ifftshift(input: Tensor, dim: Any = None) -> Tensor:
     """The inverse of `fftshift`."""
     dims = _shifted_dims(input, dim)
-    return G.roll(input, tuple([(input._array.shape[d] + 1) // 2 for d in dims]), dims)  # type: ignore[no-any-return]
+    return G.roll(input, tuple([(input._array.shape[d] + 1) // 2 for d in dims]), dims)
 
 
 def fft_fftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
@@ -226,7 +226,7 @@ def _shifted_dims(input: Tensor, dim: Any) -> tuple[int, ...]:
 
 
 def _finish(name: str, out: Any, result: Any) -> Tensor:
-    return result if out is None else write_out(name, out, result)  # type: ignore[no-any-return]
+    return result if out is None else write_out(name, out, result)
 
 
 def _scale(table: dict[str | None, str], norm: str | None) -> str:
@@ -292,7 +292,7 @@ def _complex(input: Tensor) -> Tensor:
     floating = _floating(input)
     if floating._array.dtype.kind == "c":
         return floating
-    return G.to_dtype(floating, complex_of(floating._array.dtype))  # type: ignore[no-any-return]
+    return G.to_dtype(floating, complex_of(floating._array.dtype))
 
 
 def _check_count(size: int) -> None:

@@ -23,7 +23,7 @@ def det(input: Tensor) -> Tensor:
     >>> pullback.det(pullback.tensor([[1., 2.], [3., 4.]]))
     tensor(-2.)
     """
-    return G.linalg_det(input)  # type: ignore[no-any-return]
+    return G.linalg_det(input)
 
 
 def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
@@ -42,8 +42,8 @@ def logdet(input: Tensor) -> Tensor:
     check_logdet(input._array)
     sign, logarithm = G.linalg_slogdet(input)
     if input._array.dtype.kind == "c":
-        return G.add(G.log(sign), logarithm)  # type: ignore[no-any-return]
-    return G.where(G.eq(sign, -1.0), math.nan, logarithm)  # type: ignore[no-any-return]
+        return G.add(G.log(sign), logarithm)
+    return G.where(G.eq(sign, -1.0), math.nan, logarithm)
 
 
 @interceptable
@@ -57,7 +57,7 @@ def linalg_inv(A: Tensor, *, out: Any = None) -> Tensor:
     """
     inverse, info = G.linalg_inv_ex(A)
     check_inverse(info._array)
-    return inverse if out is None else write_out("linalg_inv", out, inverse)  # type: ignore[no-any-return]
+    return inverse if out is None else write_out("linalg_inv", out, inverse)
 
 
 def inverse(input: Tensor, *, out: Any = None) -> Tensor:
@@ -84,7 +84,7 @@ def linalg_pinv(
     if isinstance(rcond, bool):
         rcond, hermitian = None, rcond
     relative = rtol if rcond is None else rcond
-    return G.linalg_pinv(A, _plain(atol), _plain(relative), hermitian, out=out)  # type: ignore[no-any-return]
+    return G.linalg_pinv(A, _plain(atol), _plain(relative), hermitian, out=out)
 
 
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
@@ -107,12 +107,12 @@ def linalg_matrix_rank(
         tol, hermitian = None, tol
     if tol is not None:
         atol, rtol = tol, 0.0
-    return G.linalg_matrix_rank(input, _plain(atol), _plain(rtol), hermitian, out=out)  # type: ignore[no-any-return]
+    return G.linalg_matrix_rank(input, _plain(atol), _plain(rtol), hermitian, out=out)
 
 
 def matrix_exp(input: Tensor) -> Tensor:
     """The matrix exponential."""
-    return G.linalg_matrix_exp(input)  # type: ignore[no-any-return]
+    return G.linalg_matrix_exp(input)
 
 
 def linalg_matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
@@ -137,13 +137,13 @@ def matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
 
 def _power(A: Tensor, n: int) -> Tensor:
     if n == 0:
-        return G.copy(A, G.identity_like(A))  # type: ignore[no-any-return]
+        return G.copy(A, G.identity_like(A))
     if n < 0:
         A, n = linalg_inv(A), -n
         if n == 1:
             return A
     elif n == 1:
-        return G.clone(A)  # type: ignore[no-any-return]
+        return G.clone(A)
     result: Tensor | None = None
     square = A
     while True:
@@ -173,7 +173,7 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     wide = G.expand(G.unsqueeze(promoted, promoted._array.ndim), (*promoted._array.shape, size - 1))
     powers = G.cumprod(wide, -1)
     ones = G.ones_in_shape_of(G.slice_view(powers, powers._array.ndim - 1, 0, 1, 1))
-    return G.cat([ones, powers], powers._array.ndim - 1)  # type: ignore[no-any-return]
+    return G.cat([ones, powers], powers._array.ndim - 1)
 
 
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
@@ -193,4 +193,4 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """A view of the diagonals of matrices."""
-    return G.diagonal(A, offset, dim1, dim2)  # type: ignore[no-any-return]
+    return G.diagonal(A, offset, dim1, dim2)

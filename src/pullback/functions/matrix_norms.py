@@ -19,7 +19,7 @@ def linalg_vector_norm(
     """The norm of all elements, or of the vectors along `dim`."""
     if isinstance(ord, str):
         raise TypeError("linalg_vector_norm(): argument 'ord' (position 2) must be Number, not str")
-    return G.linalg_vector_norm(x, ord, dim, keepdim, dtype=dtype, out=out)  # type: ignore[no-any-return]
+    return G.linalg_vector_norm(x, ord, dim, keepdim, dtype=dtype, out=out)
 
 
 def linalg_matrix_norm(
@@ -45,16 +45,16 @@ def linalg_matrix_norm(
         sums = G.linalg_vector_norm(A, 1, first, keepdim, dtype=dtype)
         at = second if keepdim or second < first else second - 1
         result = _extreme(sums, order, at, keepdim)
-    return result if out is None else write_out("linalg_matrix_norm", out, result)  # type: ignore[no-any-return]
+    return result if out is None else write_out("linalg_matrix_norm", out, result)
 
 
 def _extreme(values: Tensor, order: Any, dim: int, keepdim: bool) -> Tensor:
     """The largest value, which is 0 of none, or the smallest if `order` is negative."""
     if order < 0:
-        return G.amin(values, dim, keepdim)  # type: ignore[no-any-return]
+        return G.amin(values, dim, keepdim)
     if values._array.shape[dim] == 0:
-        return G.sum(values, dim, keepdim)  # type: ignore[no-any-return]
-    return G.amax(values, dim, keepdim)  # type: ignore[no-any-return]
+        return G.sum(values, dim, keepdim)
+    return G.amax(values, dim, keepdim)
 
 
 def _matrix_order(order: Any) -> Any:
@@ -93,10 +93,10 @@ def _from_singular_values(A: Tensor, order: Any, first: int, second: int, keepdi
     else:
         result = _extreme(values, order, values._array.ndim - 1, keepdim)
     if not keepdim:
-        return result  # type: ignore[no-any-return]
+        return result
     whole = G.unsqueeze(result, ndim - 1)
     order_back = sorted(range(ndim), key=[*rest, first, second].__getitem__)
-    return G.permute(whole, tuple(order_back))  # type: ignore[no-any-return]
+    return G.permute(whole, tuple(order_back))
 
 
 def linalg_norm(
@@ -141,23 +141,23 @@ def linalg_cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
 
 def _condition(A: Tensor, order: Any) -> Tensor:
     if A._array.size == 0 and A._array.shape[-1] == A._array.shape[-2]:
-        return G.zeros_in_shape(linalg_vector_norm(A, 2, (-2, -1)), A._array.shape[:-2])  # type: ignore[no-any-return]
+        return G.zeros_in_shape(linalg_vector_norm(A, 2, (-2, -1)), A._array.shape[:-2])
     if not isinstance(order, str) and abs(order) == 2:
         values = linalg_svdvals(A)
         last = values._array.ndim - 1
         size = values._array.shape[-1]
         largest, smallest = G.slice_view(values, last, 0, 1, 1), G.slice_view(values, last, size - 1, size, 1)
         quotient = G.div(largest, smallest) if order > 0 else G.div(smallest, largest)
-        return G.squeeze_dim(quotient, last)  # type: ignore[no-any-return]
+        return G.squeeze_dim(quotient, last)
     shown = f"'{order}'" if isinstance(order, str) else order
     _require_square(f"linalg.cond(ord={shown if isinstance(order, str) else _short(order)})", A._array)
     if order == "nuc":
         from pullback.functions.matrix_functions import linalg_inv
 
-        return G.mul(linalg_matrix_norm(A, "nuc"), linalg_matrix_norm(linalg_inv(A), "nuc"))  # type: ignore[no-any-return]
+        return G.mul(linalg_matrix_norm(A, "nuc"), linalg_matrix_norm(linalg_inv(A), "nuc"))
     inverse, _ = G.linalg_inv_ex(A)
     product = G.mul(linalg_matrix_norm(A, order), linalg_matrix_norm(inverse, order))
-    return G.nan_to_num(product, math.inf, math.inf, -math.inf)  # type: ignore[no-any-return]
+    return G.nan_to_num(product, math.inf, math.inf, -math.inf)
 
 
 def _short(order: Any) -> str:

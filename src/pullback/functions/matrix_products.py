@@ -35,7 +35,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         result = G.mm(G.unsqueeze(input, 0), other).squeeze_(0)
     else:
         result = G.matmul_batched(input, other)
-    return result if out is None else write_out("matmul", out, result)  # type: ignore[no-any-return]
+    return result if out is None else write_out("matmul", out, result)
 
 
 def reflected_matmul(input: Tensor, other: Any) -> Tensor:
@@ -52,8 +52,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """
     folded = input._array.ndim != 2
     if bias is None:
-        return G.linear_product_folded(input, weight) if folded else G.linear_product(input, weight)  # type: ignore[no-any-return]
-    return G.linear_bias_folded(input, weight, bias) if folded else G.linear_bias(input, weight, bias)  # type: ignore[no-any-return]
+        return G.linear_product_folded(input, weight) if folded else G.linear_product(input, weight)
+    return G.linear_bias_folded(input, weight, bias) if folded else G.linear_bias(input, weight, bias)
 
 
 def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
@@ -67,7 +67,7 @@ def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
                 f"{list(other.shape)}"
             )
         result = tensordot(input, other, ([-1], [-1]))
-    return result if out is None else write_out("inner", out, result)  # type: ignore[no-any-return]
+    return result if out is None else write_out("inner", out, result)
 
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
@@ -92,7 +92,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     first = a.permute([*keep_a, *left]).reshape(math.prod(shape[: len(keep_a)]), count)
     second = b.permute([*right, *keep_b]).reshape(count, math.prod(shape[len(keep_a) :]))
     result = G.mm(first, second).reshape(shape)
-    return result if out is None else write_out("tensordot", out, result)  # type: ignore[no-any-return]
+    return result if out is None else write_out("tensordot", out, result)
 
 
 def _contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
@@ -146,7 +146,7 @@ def linalg_multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
     _check_chain(matrices)
     splits = _best_splits([m._array.shape[0] for m in matrices] + [matrices[-1]._array.shape[1]])
     result = G.view(_multiply_chain(matrices, splits, 0, len(matrices) - 1), tuple(shape))
-    return result if out is None else write_out("linalg_multi_dot", out, result)  # type: ignore[no-any-return]
+    return result if out is None else write_out("linalg_multi_dot", out, result)
 
 
 def _check_chain_ends(tensors: list[Any]) -> None:
@@ -214,7 +214,7 @@ def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     right = G.reshape(other, tuple([size for column in columns for size in (1, column)]))
     shape = tuple([row * column for row, column in zip(rows, columns, strict=True)])
     result = G.unsafe_view(G.mul(left, right), shape)
-    return result if out is None else write_out("kron", out, result)  # type: ignore[no-any-return]
+    return result if out is None else write_out("kron", out, result)
 
 
 def cross(input: Tensor, other: Tensor, dim: Any = None, *, out: Any = None) -> Tensor:
@@ -234,10 +234,17 @@ def cross(input: Tensor, other: Tensor, dim: Any = None, *, out: Any = None) -> 
 
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
     """The cross product along `dim`; the other dimensions broadcast."""
+    ndim = input._array.ndim
+    if ndim == other._array.ndim and -ndim <= dim < ndim:
+        sizes = input._array.shape[dim], other._array.shape[dim]
+        if sizes != (3, 3):
+            raise RuntimeError(
+                f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and {sizes[1]}"
+            )
     if input._array.dtype != other._array.dtype:
         dtype = promote_dtypes(input._array.dtype, other._array.dtype)
         input, other = G.to_dtype(input, dtype), G.to_dtype(other, dtype)
-    return G.linalg_cross(input, other, dim=dim, out=out)  # type: ignore[no-any-return]
+    return G.linalg_cross(input, other, dim=dim, out=out)
 
 
 def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
@@ -259,12 +266,12 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Te
         result = G.sum(first * y, dim)
     else:
         result = G.sum(G.mul(x, y), dim)
-    return result if out is None else write_out("linalg_vecdot", out, result)  # type: ignore[no-any-return]
+    return result if out is None else write_out("linalg_vecdot", out, result)
 
 
 def ger(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
     """As `outer`."""
-    return G.outer(input, vec2, out=out)  # type: ignore[no-any-return]
+    return G.outer(input, vec2, out=out)
 
 
 def _in_place_product(function: Any, input: Tensor, shape: tuple[int, ...], *args: Any, **scalars: Any) -> Tensor:
@@ -272,7 +279,7 @@ def _in_place_product(function: Any, input: Tensor, shape: tuple[int, ...], *arg
         raise RuntimeError(
             f"Bad in-place call: input tensor size {list(input.shape)} and output tensor size {list(shape)} should match"
         )
-    return in_place(function, input, *args, **scalars)  # type: ignore[no-any-return]
+    return in_place(function, input, *args, **scalars)
 
 
 def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:

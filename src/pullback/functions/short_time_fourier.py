@@ -59,7 +59,7 @@ def stft(
     result = spectra.transpose_(1, 2)
     if input._array.ndim == 1:
         result = result.squeeze_(0)
-    return result if return_complex else G.view_as_real(result)  # type: ignore[no-any-return]
+    return result if return_complex else G.view_as_real(result)
 
 
 def _describe_stft(
@@ -156,7 +156,7 @@ def _trimmed(call: str, signal: Any, envelope: Any, n_fft: int, center: bool, le
             "Please check your center and hop_length settings.", UserWarning, stacklevel=4,
         )  # fmt: skip
         result = G.constant_pad_nd(result, (0, end - whole), 0)
-    return G.squeeze_dim(result, 0) if single else result  # type: ignore[no-any-return]
+    return G.squeeze_dim(result, 0) if single else result
 
 
 def _describe_istft(

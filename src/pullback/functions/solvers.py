@@ -24,7 +24,7 @@ def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) ->
     """
     result, info = G.linalg_solve_ex(A, B, left=left)
     check_solution(info._array)
-    return result if out is None else write_out("linalg_solve", out, result)  # type: ignore[no-any-return]
+    return result if out is None else write_out("linalg_solve", out, result)
 
 
 def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
@@ -46,9 +46,7 @@ def linalg_solve_triangular(
     if A._array.dtype != B._array.dtype:
         dtype = promote_dtypes(A._array.dtype, B._array.dtype)
         A, B = G.to_dtype(A, dtype), G.to_dtype(B, dtype)
-    return G.linalg_solve_triangular(  # type: ignore[no-any-return]
-        A, B, upper=upper, left=left, unitriangular=unitriangular, out=out
-    )
+    return G.linalg_solve_triangular(A, B, upper=upper, left=left, unitriangular=unitriangular, out=out)
 
 
 def triangular_solve(
@@ -64,7 +62,9 @@ def triangular_solve(
     return named_results("triangular_solve", G.triangular_solve, input, A, upper, transpose, unitriangular, out=out)
 
 
-def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:
+def linalg_lstsq(
+    A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None, out: Any = None
+) -> Any:
     """The X of least norm for which AX is nearest to B.
 
     >>> import pullback
@@ -73,12 +73,12 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: st
     tensor([[1.0000],
             [0.5000]])
     """
-    return named_results("linalg_lstsq", G.linalg_lstsq, A, B, rcond, driver=driver)
+    return named_results("linalg_lstsq", G.linalg_lstsq, A, B, rcond, driver=driver, out=out)
 
 
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
     """X of AX = b from the LU factorization of A, under the older name."""
-    return G.linalg_lu_solve(LU_data, LU_pivots, b, out=out)  # type: ignore[no-any-return]
+    return G.linalg_lu_solve(LU_data, LU_pivots, b, out=out)
 
 
 def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> Tensor:
@@ -102,7 +102,7 @@ def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = Non
         )
     square = G.reshape(moved, (known, known))
     result = G.reshape(linalg_solve(square, G.reshape(B, (known,))), tuple(shape[split:]))
-    return result if out is None else write_out("linalg_tensorsolve", out, result)  # type: ignore[no-any-return]
+    return result if out is None else write_out("linalg_tensorsolve", out, result)
 
 
 def linalg_tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
@@ -120,4 +120,4 @@ def linalg_tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
 
     square = G.reshape(A, (math.prod(start), math.prod(rest)))
     result = G.reshape(linalg_inv(square), (*rest, *start))
-    return result if out is None else write_out("linalg_tensorinv", out, result)  # type: ignore[no-any-return]
+    return result if out is None else write_out("linalg_tensorinv", out, result)

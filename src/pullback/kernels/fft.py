@@ -18,21 +18,21 @@ def fft_c2c(input: Array, dim: Shape, scale: str, forward: bool) -> Array:
     if not dim or input.size == 0:
         return input.copy()
     if forward:
-        return np.fft.fftn(input, axes=dim, norm=_FORWARD[scale])  # type: ignore[arg-type]
-    return np.fft.ifftn(input, axes=dim, norm=_INVERSE[scale])  # type: ignore[arg-type]
+        return np.fft.fftn(input, axes=dim, norm=_FORWARD[scale])
+    return np.fft.ifftn(input, axes=dim, norm=_INVERSE[scale])
 
 
 def fft_r2c(input: Array, dim: Shape, scale: str, onesided: bool) -> Array:
     """The transform of real numbers; one-sided without the conjugate half of the last of the dimensions."""
     if onesided:
-        return np.fft.rfftn(input, axes=dim, norm=_FORWARD[scale])  # type: ignore[arg-type]
-    return np.fft.fftn(input, axes=dim, norm=_FORWARD[scale])  # type: ignore[arg-type]
+        return np.fft.rfftn(input, axes=dim, norm=_FORWARD[scale])
+    return np.fft.fftn(input, axes=dim, norm=_FORWARD[scale])
 
 
 def fft_c2r(input: Array, dim: Shape, scale: str, last_size: int) -> Array:
     """The inverse of the one-sided transform of `last_size` real numbers along the last of the dimensions."""
     sizes = [*[input.shape[d] for d in dim[:-1]], last_size]
-    return np.fft.irfftn(input, sizes, axes=dim, norm=_INVERSE[scale])  # type: ignore[arg-type]
+    return np.fft.irfftn(input, sizes, axes=dim, norm=_INVERSE[scale])
 
 
 def doubled_inside(input: Array, dim: int, count: int) -> Array:

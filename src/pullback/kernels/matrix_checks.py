@@ -61,7 +61,7 @@ def _require_fitting(function: str, A: Array, B: Array, *, left: bool, columns: 
 def _broadcast_batches(A: Array, B: Array) -> Shape:
     """The common batch shape of two batches of matrices."""
     try:
-        return np.broadcast_shapes(A.shape[:-2], B.shape[:-2])  # type: ignore[no-any-return]
+        return np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
     except ValueError:
         first, second = A.shape[:-2], B.shape[:-2]
         for offset in range(1, min(len(first), len(second)) + 1):

@@ -86,15 +86,15 @@ def dot(input: Array, tensor: Array) -> Array:
     """The sum of the products of two vectors' elements."""
     if input.ndim != 1 or tensor.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {input.ndim}D and {tensor.ndim}D tensors")
-    if input.shape != tensor.shape:
-        raise RuntimeError(
-            f"inconsistent tensor size, expected tensor [{input.shape[0]}] and src [{tensor.shape[0]}] to have the same "
-            f"number of elements, but got {input.shape[0]} and {tensor.shape[0]} elements respectively"
-        )
     if input.dtype != tensor.dtype:
         raise RuntimeError(
             f"dot : expected both vectors to have same dtype, but found {scalar_type_name(input.dtype)} and "
             f"{scalar_type_name(tensor.dtype)}"
+        )
+    if input.shape != tensor.shape:
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{input.shape[0]}] and src [{tensor.shape[0]}] to have the same "
+            f"number of elements, but got {input.shape[0]} and {tensor.shape[0]} elements respectively"
         )
     _refuse_kinds(input, "b", "dot")
     return _multiply(input, tensor)

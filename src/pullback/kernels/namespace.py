@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # fmt: off
 FILES = {
-    "accumulation": "reduced_axes reduced_count accumulation_dtype widened floated is_short add_up multiply_up accurate_sum contiguous largest_along require_elements refuse_complex refuse_unordered require_real_floating require_floating",
+    "accumulation": "reduced_axes reduced_count accumulation_dtype widened floated is_short add_up multiply_up has_short_rows add_short_rows accurate_sum contiguous largest_along require_elements refuse_complex refuse_unordered require_real_floating require_floating",
     "activation": "relu relu_grad sigmoid logsigmoid silu mish gelu softplus softshrink hardshrink hardtanh hardsigmoid hardswish elu celu leaky_relu prelu_kernel rrelu_with_noise threshold glu",
     "along_dim": "take_along put_along add_along take_reduced put_reduced shift",
     "arithmetic": "add sub rsub rsub_tensor mul div div_rounded floor_divide remainder remainder_scalar fmod fmod_scalar scaled_by neg reciprocal addcmul addcdiv gcd lcm conj",
@@ -21,7 +21,7 @@ FILES = {
     "distances": "cdist_forward euclidean_dist pdist_forward pair_rows largest_share trilinear joint_shape",
     "embedding_bags": "embedding_bag_forward put_rows take_rows",
     "embeddings": "embedding check_rows embedding_back add_rows embedding_take renormalized_rows one_hot_rows index_range",
-    "exchange": "bytes_of_storage export_dlpack import_dlpack array_over_buffer map_elements",
+    "exchange": "bytes_of_storage export_dlpack import_dlpack array_over_buffer array_over_file map_elements",
     "exponential": "pow pow_scalar pow_base sqrt rsqrt exp expm1 log log2 log10 log1p logaddexp logaddexp2",
     "extrema": "max_all min_all max_dim min_dim amax amin aminmax argmax argmin shares shares_or_nans",
     "fft": "fft_c2c fft_r2c fft_c2r doubled_inside fft_frequencies overlap_add",

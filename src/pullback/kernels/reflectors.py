@@ -82,7 +82,7 @@ def _check_product(input: Array, tau: Array, other: Array, left: bool) -> None:
     if other.shape[side] != input.shape[-2]:
         raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")
     if tau.shape[-1] > input.shape[-1]:
-        raise RuntimeError("torch.ormqr: tau.shape[-1] must be less than or equal to input.shape[-1]")
+        raise RuntimeError(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
     if input.ndim - tau.ndim != 1 or input.ndim != other.ndim:
         raise RuntimeError(
             "torch.ormqr: Expected tau to have one dimension less than input and other to have as many, but got "

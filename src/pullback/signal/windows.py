@@ -27,7 +27,10 @@ def _window(name: str, M: int, options: dict[str, Any], make: Callable[[Any], An
     wanted = dtype_option(name, options.pop("dtype", None))
     dtype = default_float() if wanted is None else wanted
     if dtype.kind != "f" or dtype.itemsize not in (4, 8):
-        raise ValueError(f"{name} expects float32 or float64 dtypes, got: {from_numpy_dtype(dtype)}")
+        raise ValueError(f"{name} expects float32 or float64 dtypes, got: torch.{from_numpy_dtype(dtype).name}")
+    layout = options.pop("layout", None)
+    if layout is not None and "strided" not in str(layout):
+        raise ValueError(f"{name} is implemented for strided tensors only, got: torch.{str(layout).split('.')[-1]}")
     return finish(name, make(dtype), options)
 
 
