@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar, overload
 
-from pullback.typing import Array, Arrays, Dim, Dims, DType, Scalar, Shape
+from pullback.typing import Array, Dim, Dims, DType, Scalar, Shape
 
 __all__ = [
     "Array",
@@ -32,6 +32,9 @@ __all__ = [
     "tangent",
     "wrt",
 ]  # fmt: skip
+
+Arrays = Any
+"""A list of tensors: a rule reads the lists of their shapes and dtypes."""
 
 Tensor = Any
 """A tensor argument; in a rule it stands for an array or a Tensor, whichever path is generated."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pullback
 from tests.derivatives.sampling import Sample, away_from, distinct, normal
 
@@ -11,8 +13,8 @@ _PLACES = pullback.tensor([[0, 2], [1, 1], [0, 0]])
 _MASK = pullback.tensor([[True, False, True], [False, False, True]])
 
 
-def _assigned(index):
-    def call(x, value):
+def _assigned(index: Any) -> Any:
+    def call(x: Any, value: Any) -> Any:
         result = x.clone()
         result[index] = value
         return result
@@ -20,11 +22,11 @@ def _assigned(index):
     return call
 
 
-def _reduced(reduce, include_self=True):
+def _reduced(reduce: str, include_self: bool = True) -> Any:
     return lambda x, src: x.scatter_reduce(0, _PLACES, src, reduce, include_self=include_self)
 
 
-def _index_reduced(reduce, include_self=True):
+def _index_reduced(reduce: str, include_self: bool = True) -> Any:
     return lambda x, src: x.index_reduce(0, _ROWS, src, reduce, include_self=include_self)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pullback
 from tests.derivatives.sampling import Sample, normal, transposed
 
 
-def _filled(x, y):
+def _filled(x: Any, y: Any) -> Any:
     copy = x.clone()
     copy.copy_(y)
     return copy

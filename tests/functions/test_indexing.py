@@ -104,7 +104,7 @@ def test_repeated_positions_add_up_in_backward() -> None:
     ],
 )
 def test_assignment_is_recorded(index: Any, value: Any, node: str) -> None:
-    tensor = pullback.zeros(2, 3, requires_grad=True) * 1
+    tensor: Any = pullback.zeros(2, 3, requires_grad=True) * 1
     tensor[index] = value
     assert tensor.grad_fn.name().rpartition("::")[2] == node
 

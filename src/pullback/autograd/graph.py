@@ -304,8 +304,14 @@ def set_override_stale_capture_stream(enabled: bool) -> None:
     """Accepted: there are no streams on the CPU."""
 
 
-@contextlib.contextmanager
-def region_activation_memory_budget(budget: float) -> Iterator[None]:
+class region_activation_memory_budget:
     """Only meaningful under a compiler; refuses to run eagerly, as PyTorch does."""
-    raise RuntimeError("region_activation_memory_budget is only supported under torch.compile")
-    yield
+
+    def __init__(self, budget: float) -> None:
+        self.budget = budget
+
+    def __enter__(self) -> None:
+        raise RuntimeError("region_activation_memory_budget is only supported under torch.compile")
+
+    def __exit__(self, *exception: object) -> None:
+        pass

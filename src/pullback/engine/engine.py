@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from heapq import heappop
 from typing import Any
 
@@ -238,12 +239,12 @@ class Engine:
         if isinstance(node, AccumulateGrad):
             hooks = node.variable._extra.hooks if node.variable._extra is not None else None
             if hooks:
-                self._replace(task, node, buffer, 0, lambda grad: call_tensor_hooks(hooks, grad))
+                self._replace(task, node, buffer, 0, partial(call_tensor_hooks, hooks))
         if extra is None:
             return
         for output_nr, tensor_hooks in list(extra.tensor_hooks.items()):
             if tensor_hooks:
-                self._replace(task, node, buffer, output_nr, lambda grad, h=tensor_hooks: call_tensor_hooks(h, grad))
+                self._replace(task, node, buffer, output_nr, partial(call_tensor_hooks, tensor_hooks))
         for output_nr, keep in list(extra.retain_hooks.items()):
             self._replace(task, node, buffer, output_nr, keep)
 

@@ -81,13 +81,18 @@ def _setitem(self: Any, index: Any, value: Any) -> None:
 OPERATORS["__getitem__"] = _getitem
 OPERATORS["__setitem__"] = _setitem
 
+def _getter(function_name: str) -> Callable[[Any], Any]:
+    """A property that calls a function, found when it is first read."""
+    return lambda self: getattr(F, function_name)(self)
+
+
 PROPERTIES: dict[str, Any] = {
-    "T": property(lambda self: F.tensor_T(self)),
-    "mT": property(lambda self: F.tensor_mT(self)),
-    "H": property(lambda self: F.tensor_H(self)),
-    "mH": property(lambda self: F.tensor_mH(self)),
-    "real": property(lambda self: F.real(self), lambda self, value: self.real.copy_(value)),
-    "imag": property(lambda self: F.imag(self), lambda self, value: self.imag.copy_(value)),
+    "T": property(_getter("tensor_T")),
+    "mT": property(_getter("tensor_mT")),
+    "H": property(_getter("tensor_H")),
+    "mH": property(_getter("tensor_mH")),
+    "real": property(_getter("real"), lambda self, value: self.real.copy_(value)),
+    "imag": property(_getter("imag"), lambda self, value: self.imag.copy_(value)),
     "is_cpu": property(lambda self: True),
     "name": property(lambda self: None),
     "layout": property(lambda self: _strided()),

@@ -50,7 +50,7 @@ def igammac(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
 
 
 def _refuse_integers(function: str, input: Any, other: Any) -> None:
-    if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
+    if not isinstance(input, Tensor) or not isinstance(other, Tensor):
         return
     common = result_dtype((input._array, other._array))
     if common.kind in "biu":

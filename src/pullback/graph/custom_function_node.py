@@ -189,7 +189,7 @@ class FunctionContext(Node):
 
     def describe_outputs(self, outputs: Sequence[Any]) -> None:
         """Remember shape and dtype of each output (None for what is no tensor)."""
-        self.output_count = max(len(outputs), 1)  # type: ignore[misc]  # per instance here
+        self.output_count = max(len(outputs), 1)
         self.metadata_by_output = [
             InputMetadata(o._array.shape, o._array.dtype) if isinstance(o, Tensor) else None for o in outputs
         ]

@@ -42,9 +42,8 @@ class Node:
     output_metadata: tuple[InputMetadata, ...] | None = None
     released: bool = False
     extra: NodeExtra | None = None
+    output_count: int = 1
 
-    forward_name: ClassVar[str] = ""
-    output_count: ClassVar[int] = 1
     fresh: ClassVar[tuple[bool, ...]] = ()
     saved_names: ClassVar[tuple[str, ...]] = ()
     public_names: ClassVar[dict[str, str]] = {}

@@ -166,7 +166,7 @@ def row_088_saves_and_overwrites(torch: Any, say: Any) -> None:
 def row_089_numpy_memory(torch: Any, say: Any) -> None:
     import numpy
 
-    memory = numpy.ones(2, dtype=numpy.float32)
+    memory: Any = numpy.ones(2, dtype=numpy.float32)
     x = torch.from_numpy(memory)
     memory[0] = 5
     say(x, x._version)
