@@ -906,25 +906,27 @@ def argmin(
     return result
 
 
-def shares(input: Tensor, result: Tensor, dim: Any, keepdim: bool, *, axis: Any = None, keepdims: Any = None) -> Tensor:
-    """How a gradient is shared among the elements equal to the result: evenly, zero for the others."""
+def shares(
+    input: Tensor, extreme: Tensor, dim: Any, keepdim: bool, *, axis: Any = None, keepdims: Any = None
+) -> Tensor:
+    """How a gradient is shared among the elements equal to the extreme: evenly, zero for the others."""
     if axis is not None:
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
     if process.changed:
         if switches.interceptors or overrides.types:
-            taken = intercept(shares, (input, result, dim, keepdim), {})
+            taken = intercept(shares, (input, extreme, dim, keepdim), {})
             if taken is not NotImplemented:
                 return taken
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("shares", "input", 1, input)
-    if not isinstance(result, TensorBase):
-        result = as_tensor_argument("shares", "result", 2, result)
+    if not isinstance(extreme, TensorBase):
+        extreme = as_tensor_argument("shares", "extreme", 2, extreme)
     dim = wrap_dims(dim, input._array.ndim)
     input_array = input._array
-    result_array = result._array
-    computed: Any = shares_kernel(input_array, result_array, dim, keepdim)
+    extreme_array = extreme._array
+    computed: Any = shares_kernel(input_array, extreme_array, dim, keepdim)
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -934,20 +936,20 @@ def shares(input: Tensor, result: Tensor, dim: Any, keepdim: bool, *, axis: Any 
     return result
 
 
-def shares_or_nans(input: Tensor, result: Tensor) -> Tensor:
-    """As `shares` over everything, where a result of NaN is the NaNs'."""
+def shares_or_nans(input: Tensor, extreme: Tensor) -> Tensor:
+    """As `shares` over everything, where a extreme of NaN is the NaNs'."""
     if process.changed:
         if switches.interceptors or overrides.types:
-            taken = intercept(shares_or_nans, (input, result), {})
+            taken = intercept(shares_or_nans, (input, extreme), {})
             if taken is not NotImplemented:
                 return taken
     if not isinstance(input, TensorBase):
         input = as_tensor_argument("shares_or_nans", "input", 1, input)
-    if not isinstance(result, TensorBase):
-        result = as_tensor_argument("shares_or_nans", "result", 2, result)
+    if not isinstance(extreme, TensorBase):
+        extreme = as_tensor_argument("shares_or_nans", "extreme", 2, extreme)
     input_array = input._array
-    result_array = result._array
-    computed: Any = shares_or_nans_kernel(input_array, result_array)
+    extreme_array = extreme._array
+    computed: Any = shares_or_nans_kernel(input_array, extreme_array)
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

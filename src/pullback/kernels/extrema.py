@@ -115,17 +115,17 @@ def _place(function: Any, name: str, input: Array, dim: int | None, keepdim: boo
     return indices.reshape((1,) * input.ndim) if dim is None else np.expand_dims(indices, dim)
 
 
-def shares(input: Array, result: Array, dim: Dims, keepdim: bool) -> Array:
-    """How a gradient is shared among the elements equal to the result: evenly, zero for the others."""
+def shares(input: Array, extreme: Array, dim: Dims, keepdim: bool) -> Array:
+    """How a gradient is shared among the elements equal to the extreme: evenly, zero for the others."""
     axes = reduced_axes(input, dim)
     if not keepdim:
-        result = np.expand_dims(result, axes)
-    chosen = input == result
+        extreme = np.expand_dims(extreme, axes)
+    chosen = input == extreme
     count = add_up(chosen, axes, True)
     return (chosen / count).astype(input.dtype)
 
 
-def shares_or_nans(input: Array, result: Array) -> Array:
-    """As `shares` over everything, where a result of NaN is the NaNs'."""
-    chosen = np.isnan(input) if is_float_or_complex(input.dtype) and np.isnan(result) else input == result
+def shares_or_nans(input: Array, extreme: Array) -> Array:
+    """As `shares` over everything, where a extreme of NaN is the NaNs'."""
+    chosen = np.isnan(input) if is_float_or_complex(input.dtype) and np.isnan(extreme) else input == extreme
     return (chosen / add_up(chosen, None)).astype(input.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def split_with_sizes(input: Array, split_sizes: Shape, dim: Dim = 0) -> tuple[Ar
     return tuple(parts)
 
 
-def split_back(grads: list[Array | None], shape: Shape, dtype: Any, split_size: int, dim: int) -> Array:
+def split_back(grads: Sequence[Array | None], shape: Shape, dtype: Any, split_size: int, dim: int) -> Array:
     """The gradient of `split`: the parts' gradients one after another, zeros for unused parts."""
     return split_with_sizes_back(grads, shape, dtype, split_sizes_of(shape[dim], split_size), dim)
 
@@ -99,7 +100,7 @@ def split_sizes_of(extent: int, split_size: int) -> Shape:
     return tuple([min(split_size, extent - start) for start in range(0, extent, split_size)])
 
 
-def split_with_sizes_back(grads: list[Array | None], shape: Shape, dtype: Any, split_sizes: Shape, dim: int) -> Array:
+def split_with_sizes_back(grads: Sequence[Array | None], shape: Shape, dtype: Any, split_sizes: Shape, dim: int) -> Array:
     """The gradient of `split_with_sizes`."""
     result: Array = np.zeros(shape, dtype)
     lead, start = (slice(None),) * dim, 0
@@ -118,7 +119,7 @@ def unbind(input: Array, dim: Dim = 0) -> tuple[Array, ...]:
     return tuple([input[(*lead, i, ...)] for i in range(input.shape[dim])])
 
 
-def unbind_back(grads: list[Array | None], shape: Shape, dtype: Any, dim: int) -> Array:
+def unbind_back(grads: Sequence[Array | None], shape: Shape, dtype: Any, dim: int) -> Array:
     """The gradient of `unbind`."""
     result: Array = np.zeros(shape, dtype)
     lead = (slice(None),) * dim
