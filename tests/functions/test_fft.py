@@ -71,7 +71,7 @@ def test_wrong_arguments_are_refused(call: object, message: str) -> None:
 
 def test_windows_are_symmetric_or_periodic() -> None:
     hann = pullback.signal.windows.hann
-    assert hann(5).tolist() == hann(4, sym=False).tolist() + [0.0]
+    assert hann(5).tolist() == [*hann(4, sym=False).tolist(), 0.0]
     assert pullback.equal(pullback.hann_window(4), hann(4, sym=False))
     assert pullback.kaiser_window(1).tolist() == [1.0]
     with pytest.raises(ValueError, match="non-negative window length"):

@@ -39,6 +39,12 @@ def test_triangular_systems_are_solved(upper: bool, left: bool, complex: bool) -
     _close(triangle @ X if left else X @ triangle, B.expand(2, 4, 4))
 
 
+def test_large_triangular_systems_are_solved_by_halves() -> None:
+    A, B = _matrices(150, 150) + 30 * pullback.eye(150), _matrices(150, 2)
+    _close(A.tril() @ L.solve_triangular(A, B, upper=False), B)
+    assert L.solve_triangular(A, B[:, :0], upper=True).shape == (150, 0)
+
+
 def test_a_zero_on_the_diagonal_of_a_triangle_gives_infinities() -> None:
     X = L.solve_triangular(pullback.tensor([[1.0, 0.0], [0.0, 0.0]]), pullback.ones(2, 1), upper=True)
     assert X.flatten().tolist()[1] == float("inf")

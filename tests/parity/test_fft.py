@@ -93,6 +93,6 @@ def test_refusals_begin_with_the_words_of_pytorch(name: str) -> None:
 
 
 def _refusal(library: Any, name: str) -> Exception:
-    with pytest.raises(Exception) as info:  # compared by the caller
+    with pytest.raises(Exception) as info:
         REFUSALS[name](library)
     return info.value

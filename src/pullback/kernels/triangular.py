@@ -16,9 +16,18 @@ from pullback.kernels.matrix_checks import (
 )
 from pullback.typing import Array
 
+# Up to this size the general solver is called; larger systems are halved, so that most of the work is one product.
+_BLOCK = 64
+
 
 def _solve_upper(A: Array, B: Array) -> Array:
     """X of AX = B for an upper triangular A, which must hold zeros below its diagonal."""
+    size = A.shape[-1]
+    if size > _BLOCK:
+        half = size // 2
+        lower = _solve_upper(A[..., half:, half:], B[..., half:, :])
+        rest = B[..., :half, :] - A[..., :half, half:] @ lower
+        return np.concatenate([_solve_upper(A[..., :half, :half], rest), lower], axis=-2)
     if np.all(np.diagonal(A, axis1=-2, axis2=-1) != 0):
         return np.linalg.solve(A, B)
     return _substitute_back(A, B)
