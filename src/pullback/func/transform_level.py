@@ -27,7 +27,6 @@ from pullback.modes.switches import set_switch, switches
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.utils._pytree import tree_map
 
-
 _HOOKS = (
     "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Use these outside of the transform."
 )

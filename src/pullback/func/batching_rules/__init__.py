@@ -23,6 +23,7 @@ from pullback.func.batching_rules import (  # noqa: F401  (each registers its ru
     random,
     scattering,
     shape,
+    spectra,
 )
 from pullback.func.batching_rules.elementwise import ELEMENTWISE, elementwise
 from pullback.func.batching_rules.in_place import in_place_rule, out_rule

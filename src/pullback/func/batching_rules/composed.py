@@ -15,7 +15,7 @@ Arguments = tuple[Any, ...]
 Options = dict[str, Any]
 
 
-@rule("copy_of_view one_hot unravel_index _view_dtype")
+@rule("copy_of_view one_hot unravel_index _view_dtype overlap_add")
 def on_batch(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """The function does not look at leading dimensions."""
     return level.wrap(function(*[expanded(level, a) for a in args], **kwargs))
@@ -103,6 +103,14 @@ def running_statistics(level: VmapLevel, function: Callable[..., Any], args: Arg
             "buffers of the modules too."
         )
     function(running._physical, expanded(level, observed), *rest)
+
+
+@rule("isin")
+def isin(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Membership among the same elements for all examples, or example by example."""
+    if level.concerns((*args[1:], *kwargs.values())) or not level.owns(args[0]):
+        return quiet_loop(level, function, args, kwargs)
+    return level.wrap(function(args[0]._physical, *args[1:], **kwargs))
 
 
 @rule("trace")

@@ -13,5 +13,7 @@ from pullback.func.vmap_level import VmapLevel
 def like(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """One for every example."""
     if level.concerns(args[1:]):
-        raise RuntimeError("vmap: It looks like you're calling .item() on a Tensor, the value to fill with. Use expand.")
+        raise RuntimeError(
+            "vmap: It looks like you're calling .item() on a Tensor, the value to fill with. Use expand."
+        )
     return level.wrap(function(*[a._physical if level.owns(a) else a for a in args], **kwargs))
