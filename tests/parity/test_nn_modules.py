@@ -94,6 +94,7 @@ LOSSES: list[tuple[str, tuple[Any, ...]]] = [
     ("EmbeddingBag(6,5,mode='sum')", (integers(6, 3, 4),)),
     ("Fold((4,5),2)", (normal(2, 8, 12),)),
     ("AdaptiveLogSoftmaxWithLoss(6,20,[4,9],div_value=2.0)", (X2, integers(20, 4))),
+    ("LinearCrossEntropyLoss(6,5,bias=True)", (X2, integers(5, 4))),
     ("MultiheadAttention(8,2)", (normal(3, 2, 8), normal(4, 2, 8), normal(4, 2, 8))),
     ("MultiheadAttention(8,2,kdim=3,vdim=5,batch_first=True)", (normal(2, 3, 8), normal(2, 4, 3), normal(2, 4, 5))),
     ("RNN(4,5,2,nonlinearity='relu')", (normal(3, 2, 4),)),

@@ -47,13 +47,15 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill with uniform numbers from [a, b)."""
     with no_grad():
-        return F.uniform_(tensor, a, b, generator=generator)  # type: ignore[no-any-return]
+        F.uniform_(tensor, a, b, generator=generator)
+    return tensor
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill with normal numbers."""
     with no_grad():
-        return F.normal_(tensor, mean, std, generator=generator)  # type: ignore[no-any-return]
+        F.normal_(tensor, mean, std, generator=generator)
+    return tensor
 
 
 def trunc_normal_(
@@ -102,7 +104,8 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill with one value."""
     filled: Any = tensor
     with no_grad():
-        return filled.fill_(val)  # type: ignore[no-any-return]
+        filled.fill_(val)
+    return tensor
 
 
 def ones_(tensor: Tensor) -> Tensor:

@@ -7,16 +7,21 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
+from pullback.autograd.grad_mode import set_grad_enabled
 from pullback.nn.modules.naming import typename
 from pullback.optim.checks import check_new_group
 from pullback.tensor.tensor import Tensor
 from pullback.utils.hooks import RemovableHandle
 
-__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
+__all__ = [
+    "Optimizer", "ParamsT", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required",
+]  # fmt: skip
 
 Hooks = OrderedDict[int, Callable[..., Any]]
+ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
+"""What optimizers take as parameters."""
 
 _global_optimizer_pre_hooks: Hooks = OrderedDict()
 _global_optimizer_post_hooks: Hooks = OrderedDict()
@@ -281,3 +286,14 @@ def _merged(group: dict[str, Any], saved: dict[str, Any]) -> dict[str, Any]:
     if "param_names" in group and "param_names" not in saved:
         saved["param_names"] = group["param_names"]
     return saved
+
+
+def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a `step` so that it is recorded only with `differentiable=True`; for optimizers written for PyTorch."""
+
+    @functools.wraps(func)
+    def step(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with set_grad_enabled(bool(self.defaults.get("differentiable", False))):
+            return func(self, *args, **kwargs)
+
+    return step

@@ -94,11 +94,7 @@ class BackwardHook:
     def _register_input_hook(self, node: Any) -> None:
         def hook(grad_input: tuple[Any, ...], _: Any) -> Any:
             if self.grad_outputs is None:
-                warnings.warn(
-                    f"Full backward hook for {type(self.module).__name__}: the gradient reached the module's input "
-                    "without passing through its output, so the hook is not called.",
-                    stacklevel=2,
-                )
+                # The gradient reached the input without passing through the output.
                 return None
             positions = self.input_tensors_index or []
             current = self._spread(positions, grad_input, self.n_inputs)
@@ -130,6 +126,12 @@ class BackwardHook:
 
     def _call_without_grad_inputs(self, grad_outputs: tuple[Any, ...]) -> None:
         nothing = (None,) * self.n_inputs
+        if self.user_hooks:
+            warnings.warn(
+                "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs "
+                "require gradients. See the documentation of torch.nn.Module.register_full_backward_hook.",
+                stacklevel=2,
+            )
         for user_hook in self.user_hooks:
             returned = user_hook(self.module, nothing, grad_outputs)
             if returned is not None and not all(value is None for value in _as_tuple(returned)):

@@ -295,15 +295,15 @@ class Module(ModuleHooks, ModuleState, ModuleConversion, ModuleTree):
 
     def __repr__(self) -> str:
         extra_lines = self.extra_repr().split("\n") if self.extra_repr() else []
-        child_lines = [f"({name}): {_indented(repr(module))}" for name, module in self._modules.items()]
+        child_lines = [f"({name}): {_addindent(repr(module), 2)}" for name, module in self._modules.items()]
         if not child_lines and len(extra_lines) <= 1:
             return f"{self._get_name()}({''.join(extra_lines)})"
         return f"{self._get_name()}(\n  " + "\n  ".join(extra_lines + child_lines) + "\n)"
 
 
-def _indented(text: str) -> str:
+def _addindent(s_: str, numSpaces: int) -> str:
     """Indent all lines but the first."""
-    return text.replace("\n", "\n  ")
+    return s_.replace("\n", "\n" + numSpaces * " ")
 
 
 _HOOK_DICTS = (

@@ -16,7 +16,7 @@ Hooks = OrderedDict[int, Callable[..., Any]]
 
 
 class GlobalHooks:
-    """The hooks that every Module runs, and whether there are any (the fast road of a call reads only that)."""
+    """The hooks that every Module runs."""
 
     forward_pre: Hooks = OrderedDict()
     forward: Hooks = OrderedDict()
@@ -30,7 +30,9 @@ class GlobalHooks:
     parameter_registration: Hooks = OrderedDict()
 
 
-_ALL_CALL_HOOKS = (GlobalHooks.forward_pre, GlobalHooks.forward, GlobalHooks.backward_pre, GlobalHooks.backward)
+# PyTorch's names, which every call reads.
+_global_forward_pre_hooks, _global_forward_hooks = GlobalHooks.forward_pre, GlobalHooks.forward
+_global_backward_pre_hooks, _global_backward_hooks = GlobalHooks.backward_pre, GlobalHooks.backward
 
 
 def add_hook(hooks: Any, hook: Any, *extra: Any, prepend: bool = False) -> RemovableHandle:
@@ -122,7 +124,10 @@ class ModuleHooks:
             or self._forward_pre_hooks
             or self._backward_hooks
             or self._backward_pre_hooks
-            or any(_ALL_CALL_HOOKS)
+            or _global_forward_pre_hooks
+            or _global_forward_hooks
+            or _global_backward_hooks
+            or _global_backward_pre_hooks
         ):
             return self._call_with_hooks(args, kwargs)
         return self.forward(*args, **kwargs)

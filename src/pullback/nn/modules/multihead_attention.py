@@ -91,7 +91,10 @@ class MultiheadAttention(Module):
         attn_mask: Any = None, average_attn_weights: bool = True, is_causal: bool = False,
     ) -> Any:  # fmt: skip
         if is_causal and attn_mask is None:
-            raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+            raise RuntimeError(
+                "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+                "`generate_square_subsequent_mask` to create this mask."
+            )
         batched = query.dim() == 3
         if self.batch_first and batched:
             query, key, value = _swap_batch(query, key, value)

@@ -33,7 +33,8 @@ def _activation(activation: Activation) -> Callable[[Any], Any]:
         return activation
     if activation not in ("relu", "gelu"):
         raise RuntimeError(f"activation should be relu/gelu, not {activation}")
-    return F.relu if activation == "relu" else F.gelu  # type: ignore[no-any-return]
+    chosen: Callable[[Any], Any] = F.relu if activation == "relu" else F.gelu
+    return chosen
 
 
 def _canonical_mask(mask: Any, name: str, like: Any, other: Any = None) -> Any:
