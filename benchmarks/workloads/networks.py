@@ -97,5 +97,6 @@ WORKLOADS = [
     Workload("LeNet, batch 32, SGD step", lenet, 1.0),
     Workload("3x3 convolution, 16x64x32x32", convolution, 1.0),
     Workload("LSTM unrolled 64 steps", lstm, 0.7),
-    Workload("peak memory, MLP of 64 layers", deep_wide_mlp, 0.78, quick=False, measures="memory"),
+    # The gradient of the first layer differs by 4e-3 between PyTorch in single and in double precision, too.
+    Workload("peak memory, MLP of 64 layers", deep_wide_mlp, 0.78, 2e-2, quick=False, measures="memory"),
 ]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import cast_array
+from pullback.kernels.accumulation import add_short_rows, has_short_rows
 from pullback.typing import Array, DType, Shape
 
 
@@ -25,7 +26,9 @@ def sum_to(grad: Any, shape: Shape) -> Any:
     axes = tuple(range(extra)) + tuple(
         extra + i for i, size in enumerate(shape) if size == 1 and grad.shape[extra + i] != 1
     )
-    if axes:
+    if has_short_rows(grad, axes):
+        grad = add_short_rows(grad)
+    elif axes:
         grad = grad.sum(axes, dtype=grad.dtype)
     return grad.reshape(shape)
 
