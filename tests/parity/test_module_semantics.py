@@ -36,7 +36,9 @@ def spoken(text: str) -> str:
 
 def model(t: Any) -> Any:
     t.manual_seed(0)
-    return t.nn.Sequential(OrderedDict(first=t.nn.Linear(3, 4), act=t.nn.Tanh(), norm=t.nn.BatchNorm1d(4), last=t.nn.Linear(4, 2)))
+    return t.nn.Sequential(
+        OrderedDict(first=t.nn.Linear(3, 4), act=t.nn.Tanh(), norm=t.nn.BatchNorm1d(4), last=t.nn.Linear(4, 2))
+    )
 
 
 @program
@@ -103,7 +105,9 @@ def moving_attributes_between_kinds(t: Any) -> Any:
 @program
 def iteration_with_shared_members(t: Any) -> Any:
     shared = t.nn.Linear(2, 2)
-    net = t.nn.ModuleDict({"a": shared, "b": t.nn.Sequential(shared, t.nn.Linear(2, 1)), "c": t.nn.ModuleList([shared])})
+    net = t.nn.ModuleDict(
+        {"a": shared, "b": t.nn.Sequential(shared, t.nn.Linear(2, 1)), "c": t.nn.ModuleList([shared])}
+    )
     return [
         [n for n, _ in net.named_parameters()],
         [n for n, _ in net.named_parameters(remove_duplicate=False)],
@@ -181,8 +185,12 @@ def extra_state(t: Any) -> Any:
     state = layer.state_dict()
     layer.load_state_dict(state)
     del state["_extra_state"]
-    return list(layer.state_dict()), layer.epoch, error_of(lambda: layer.load_state_dict(state)), \
-        error_of(lambda: t.nn.Linear(1, 1).load_state_dict(Extra(t).state_dict()))
+    return (
+        list(layer.state_dict()),
+        layer.epoch,
+        error_of(lambda: layer.load_state_dict(state)),
+        error_of(lambda: t.nn.Linear(1, 1).load_state_dict(Extra(t).state_dict())),
+    )
 
 
 @program
@@ -207,7 +215,9 @@ def forward_hooks(t: Any) -> Any:
         layer.register_forward_pre_hook(double_input),
         layer.register_forward_pre_hook(with_kwargs, with_kwargs=True, prepend=True),
         layer.register_forward_hook(add_one),
-        layer.register_forward_hook(lambda m, a, k, o: calls.append(("kw", o.tolist())), with_kwargs=True, prepend=True),
+        layer.register_forward_hook(
+            lambda m, a, k, o: calls.append(("kw", o.tolist())), with_kwargs=True, prepend=True
+        ),
     ]
     first = layer(t.ones(1, 2)).tolist()
     for handle in handles:
@@ -237,6 +247,7 @@ def full_backward_hooks(t: Any) -> Any:
         def hook(m: Any, grad_input: Any, grad_output: Any) -> None:
             calls.append((name, [None if g is None else list(g.shape) for g in grad_input],
                           [list(g.shape) for g in grad_output]))  # fmt: skip
+
         return hook
 
     net.first.register_full_backward_hook(note("first"))

@@ -134,7 +134,9 @@ def test_gradients_flow_through_steps_as_in_pytorch(text: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad")
-@pytest.mark.parametrize("options", [{}, {"line_search_fn": "strong_wolfe"}, {"lr": 0.5, "history_size": 2, "max_iter": 7}])
+@pytest.mark.parametrize(
+    "options", [{}, {"line_search_fn": "strong_wolfe"}, {"lr": 0.5, "history_size": 2, "max_iter": 7}]
+)
 def test_lbfgs_takes_the_steps_of_pytorch(options: dict[str, Any]) -> None:
     results = []
     for library in (pullback, torch):
@@ -183,7 +185,10 @@ SCHEDULES: dict[str, Schedule] = {
 
 
 def two_groups(library: Any) -> Any:
-    groups = [{"params": [library.nn.Parameter(library.ones(2))]}, {"params": [library.nn.Parameter(library.ones(2))], "lr": 0.3}]
+    groups = [
+        {"params": [library.nn.Parameter(library.ones(2))]},
+        {"params": [library.nn.Parameter(library.ones(2))], "lr": 0.3},
+    ]
     return library.optim.SGD(groups, lr=0.1, momentum=0.9)
 
 
