@@ -8,7 +8,8 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.dtype import is_float_or_complex, promote_dtypes
 from pullback.errors import not_a_tensor
-from pullback.graph.in_place import in_place, write_out
+from pullback.graph.history import bump_version, check_in_place
+from pullback.graph.in_place import adopt_result, alias_of, in_place, write_out
 from pullback.tensor.tensor import Tensor
 
 
@@ -43,16 +44,24 @@ def reflected_matmul(input: Tensor, other: Any) -> Tensor:
     return matmul(other, input)
 
 
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Any = None) -> Tensor:
     """`input @ weight.T + bias`.
 
     >>> import pullback
     >>> pullback.nn.functional.linear(pullback.ones(1, 2), pullback.ones(3, 2))
     tensor([[2., 2., 2.]])
     """
+    if out is not None:
+        return write_out("linear", out, linear(input, weight, bias))
     folded = input._array.ndim != 2
     if bias is None:
+        if weight._array.ndim == 1:
+            return matmul(input, weight)
+        if input._array.ndim == 1:
+            return matmul(input, G.t(weight))
         return G.linear_product_folded(input, weight) if folded else G.linear_product(input, weight)
+    if weight._array.ndim != 2:
+        raise RuntimeError(f"mat2 must be a matrix, got {weight._array.ndim}-D tensor")
     return G.linear_bias_folded(input, weight, bias) if folded else G.linear_bias(input, weight, bias)
 
 
@@ -292,3 +301,19 @@ def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: A
     """In-place version of addmm."""
     shape = (mat1._array.shape[0], mat2._array.shape[-1])
     return _in_place_product(G.addmm, input, shape, mat1, mat2, beta=beta, alpha=alpha)
+
+
+def addbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """In-place version of addbmm; a smaller tensor grows to the size of the product, as in PyTorch."""
+    shape = (batch1._array.shape[-2], batch2._array.shape[-1])
+    if input._array.shape == shape or input._base is not None:
+        return in_place(G.addbmm, input, batch1, batch2, beta=beta, alpha=alpha)
+    alias = alias_of(input)
+    check_in_place(input, records=input._requires_grad)
+    result = G.addbmm(alias, batch1, batch2, beta=beta, alpha=alpha)
+    input._array = result._array.copy()
+    if result._requires_grad:
+        adopt_result(input, alias, result)
+    else:
+        bump_version(input)
+    return input
