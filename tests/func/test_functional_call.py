@@ -41,7 +41,7 @@ def test_strict_names_what_is_missing_and_unexpected() -> None:
 
 
 def test_tied_weights_are_replaced_together() -> None:
-    class Tied(nn.Module):  # type: ignore[misc]  # pullback.nn is untyped here
+    class Tied(pullback.nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.a = nn.Parameter(pullback.ones(1))

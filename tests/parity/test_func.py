@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,23 +15,32 @@ from tests.parity.func_programs import NESTING, OPERATIONS, RANDOM, Program
 
 torch = pytest.importorskip("torch")
 
-FUNCTIONAL: dict[str, Program] = {
-    f"{name}, vectorize={vectorize}": lambda t, run=run, vectorize=vectorize: run(t.autograd.functional, t, vectorize)
+Call = Callable[[Any, Any, bool], Any]
+
+CALLS: dict[str, Call] = {
+    "jacobian": lambda f, t, v: f.jacobian(lambda x: x.sum(), t.randn(2, 3), vectorize=v),
+    "jacobian of two": lambda f, t, v: f.jacobian(
+        lambda x, y: (x * y.sum(), y.exp()), (t.randn(2), t.randn(3)), vectorize=v
+    ),
+    "constant": lambda f, t, v: f.jacobian(lambda x: t.ones(3), t.randn(2), vectorize=v),
+    "recorded": lambda f, t, v: f.jacobian(
+        lambda x: (x**2,), t.randn(2, requires_grad=True), create_graph=True, vectorize=v
+    ),
+    "hessian": lambda f, t, v: f.hessian(
+        lambda x, y: (x * y.sum()).pow(2).sum(), (t.randn(2), t.randn(3)), vectorize=v
+    ),
+    "hessian of a sum": lambda f, t, v: f.hessian(lambda x: x.sum(), t.randn(2), vectorize=v),
+}
+
+
+def functional(call: Call, vectorize: bool) -> Program:
+    return lambda t: call(t.autograd.functional, t, vectorize)
+
+
+FUNCTIONAL = {
+    f"{name}, vectorize={vectorize}": functional(call, vectorize)
     for vectorize in (False, True)
-    for name, run in {
-        "jacobian": lambda f, t, v: f.jacobian(lambda x: x.sum(), t.randn(2, 3), vectorize=v),
-        "jacobian of two": lambda f, t, v: f.jacobian(
-            lambda x, y: (x * y.sum(), y.exp()), (t.randn(2), t.randn(3)), vectorize=v
-        ),
-        "constant": lambda f, t, v: f.jacobian(lambda x: t.ones(3), t.randn(2), vectorize=v),
-        "recorded": lambda f, t, v: f.jacobian(
-            lambda x: (x**2,), t.randn(2, requires_grad=True), create_graph=True, vectorize=v
-        ),
-        "hessian": lambda f, t, v: f.hessian(
-            lambda x, y: (x * y.sum()).pow(2).sum(), (t.randn(2), t.randn(3)), vectorize=v
-        ),
-        "hessian of a sum": lambda f, t, v: f.hessian(lambda x: x.sum(), t.randn(2), vectorize=v),
-    }.items()
+    for name, call in CALLS.items()
 }
 PROGRAMS = {**NESTING, **RANDOM, **OPERATIONS, **FUNCTIONAL}
 

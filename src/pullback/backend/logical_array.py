@@ -22,7 +22,7 @@ def _refuse(*args: Any, **kwargs: Any) -> NoReturn:
     raise RuntimeError(_MESSAGE)
 
 
-class LogicalArray(np.ndarray[Any, Any]):
+class LogicalArray(np.ndarray):  # type: ignore[misc]  # NumPy is Any to the checker
     """What `BatchedTensor._array` is: geometry for the functions that ask for it, an error for those that read values."""
 
     __array_ufunc__ = _refuse

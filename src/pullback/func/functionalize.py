@@ -29,4 +29,4 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     """The whole batch behind a tensor inside of `vmap`, to look at while debugging."""
     if not isinstance(tensor, BatchedTensor):
         return tensor
-    return innermost_physical(tensor) if recurse else tensor._physical  # type: ignore[no-any-return]
+    return innermost_physical(tensor) if recurse else tensor._physical

@@ -66,7 +66,7 @@ def out_of_place(function: Callable[..., Any]) -> Callable[..., Any] | None:
         return None
     made_from = getattr(function, "out_of_place", None)
     if made_from is not None:
-        return made_from  # type: ignore[no-any-return]  # an attribute of graph.in_place.InPlaceForm
+        return made_from
     return getattr(sys.modules[function.__module__], name[:-1], None)
 
 
