@@ -6,6 +6,11 @@ WRONG_IN_PYTORCH: dict[tuple[str, str], str] = {
         "backward",
     ): "the gradient of the input is zero where it is kept, and kept where it is written",
     ("as_strided_scatter", "double-backward"): "as the first gradient",
+    ("triangular_solve", "forward-AD"): "the tangent of the triangle that is not read counts",
+    ("cholesky_inverse", "forward-AD"): "the tangent of the triangle that is not read counts",
+    ("fft.ihfft2", "out"): "out= is not written",
+    ("fft.ihfftn", "out"): "out= is not written",
+    ("nn.functional.linear_cross_entropy (chunked)", "double-backward"): "the chunked form has no second gradient",
 }
 
 INEXACT_IN_PYTORCH: dict[str, str] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -85,6 +86,10 @@ def ours(value: Any) -> Any:
         return pullback.device(str(value))
     if isinstance(value, torch.Generator):
         return pullback.Generator().manual_seed(value.initial_seed())
+    if isinstance(value, torch.nn.Module):
+        module = getattr(pullback.nn, type(value).__name__)()
+        vars(module).update({name: item for name, item in vars(value).items() if not name.startswith("_")})
+        return module
     if callable(value) and not isinstance(value, type):
         return our_function(value)
     return value
@@ -103,6 +108,8 @@ def our_function(function: Any) -> Any:
         return _named_builtin(function)
     if isinstance(function, types.GetSetDescriptorType):
         return getattr(pullback.Tensor, function.__name__).__get__
+    if isinstance(function, functools.partial):
+        return functools.partial(our_function(function.func), *function.args, **function.keywords)
     module = getattr(function, "__module__", None) or ""
     name = getattr(function, "__name__", "")
     if isinstance(function, types.FunctionType) and (name == "<lambda>" or module.startswith("torch.testing")):

@@ -92,11 +92,41 @@ def linear_cross_entropy(
     label_smoothing: float = 0.0, options: Any = None,
 ) -> Tensor:  # fmt: skip
     """cross_entropy of the logits that a linear layer gives."""
-    logits = P.linear(input, linear_weight, linear_bias)
+    _check_linear(input, linear_weight, target, linear_bias, ignore_index)
+    # The weight is (classes, ..., features): the dimensions between stand behind the classes in the logits.
+    classes = tuple(linear_weight.shape[:-1])
+    flat = linear_weight if len(classes) == 1 else P.reshape(linear_weight, (-1, linear_weight.shape[-1]))
+    bias = linear_bias if linear_bias is None or len(classes) == 1 else P.reshape(linear_bias, (-1,))
+    logits: Any = P.linear(input, flat, bias)
+    if len(classes) > 1:
+        logits = P.reshape(logits, (*logits.shape[:-1], *classes))
     ignored = -100 if ignore_index is None else ignore_index
     return cross_entropy(
         logits, target, weight, ignore_index=ignored, reduction=reduction, label_smoothing=label_smoothing
     )
+
+
+def _check_linear(
+    input: Tensor, linear_weight: Tensor, target: Tensor, linear_bias: Tensor | None, ignore_index: int | None
+) -> None:
+    if linear_weight.ndim < 2:
+        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {linear_weight.ndim}")
+    features = (input.shape[-1], linear_weight.shape[-1])
+    if features[0] != features[1]:
+        raise RuntimeError(
+            "expected equal input and linear_weight last dimensions (in_features), got "
+            f"{features[0]} and {features[1]}, respectively"
+        )
+    shape = tuple(linear_weight.shape)
+    if len(shape) > 2 and input.ndim == 1:
+        raise RuntimeError(
+            f"K-dimensional loss defined by linear_weight shape {shape} requires batched input, (N, {shape[-1]}), got "
+            f"unbatched input with shape {tuple(input.shape)}"
+        )
+    if linear_bias is not None and tuple(linear_bias.shape) != shape[:-1]:
+        raise RuntimeError(f"expected linear_bias shape {shape[:-1]}, got {tuple(linear_bias.shape)}")
+    if ignore_index is not None and target.is_floating_point():
+        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
 
 
 def _by_class(weight: Any, ndim: int) -> Any:
@@ -203,6 +233,8 @@ def multi_margin_loss(
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.ndim != 1:
         raise ValueError("weight must be one-dimensional")
+    if weight is not None and weight.shape[0] != input.shape[-1]:
+        raise RuntimeError(f"inconsistent weight size, expected {input.shape[-1]} but got {list(weight.shape)}")
     return G.multi_margin_loss(input, target, p, margin, weight, number)  # type: ignore[no-any-return]
 
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
+from pullback.graph.in_place import write_out
 from pullback.modes.interception import interceptable
+from pullback.modes.switches import process
 from pullback.tensor.arguments import as_shape
 from pullback.tensor.tensor import Tensor
 from pullback.typing import Shape
@@ -40,7 +42,18 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     """Divide by the root mean square of the last dimensions, then multiply by `weight`."""
     shape = as_shape(normalized_shape)
     _check_normalized_shape(input, shape, weight, None)
+    if input.dtype.is_complex:
+        return _complex_rms_norm(input, shape, weight, eps)
     return G.rms_norm_fused(input, shape, weight, eps)  # type: ignore[no-any-return]
+
+
+def _complex_rms_norm(input: Tensor, shape: Shape, weight: Tensor | None, eps: float | None) -> Tensor:
+    """Divide by the root of the mean of squares (not of magnitudes), as PyTorch does."""
+    dims = tuple(range(input._array.ndim - len(shape), input._array.ndim))
+    bound = 2.0**-52 if eps is None else eps
+    scale = G.rsqrt(G.mean(G.mul(input, input), dims, True) + bound)
+    normalized = G.mul(input, scale)
+    return normalized if weight is None else G.mul(normalized, weight)  # type: ignore[no-any-return]
 
 
 def _check_normalized_shape(input: Tensor, shape: Shape, weight: Tensor | None, bias: Tensor | None) -> None:
@@ -90,10 +103,15 @@ def batch_norm(
 
 def native_batch_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
-    training: bool, momentum: float, eps: float,
+    training: bool, momentum: float, eps: float, *, out: Any = None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """As `batch_norm`, with the means and the reciprocal standard deviations used (empty outside of training)."""
+    if out is not None:
+        made = native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+        return write_out("native_batch_norm", out, made)  # type: ignore[no-any-return]
     if input._array.ndim < 2:
+        if input._array.ndim == 1 and not input._array.size:
+            return _empty_batch_norm(input, weight, bias)
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-max(1, input._array.ndim)}, "
             f"{max(0, input._array.ndim - 1)}], but got 1)"
@@ -113,6 +131,17 @@ def native_batch_norm(
     if running_var is not None:
         _blend(running_var, variance, count / max(1, count - 1), momentum)
     return result, mean, rstd
+
+
+def _empty_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    """Of nothing nothing is left, whatever its shape; the parameters stay on the graph."""
+    result: Any = G.clone(input)
+    if weight is not None:
+        result = result * weight
+    if bias is not None:
+        result = result + bias
+    empty = G.clone(input).detach()
+    return result, empty, empty
 
 
 @interceptable
@@ -151,6 +180,19 @@ def instance_norm(
 
 def _contiguous(input: Tensor) -> Tensor:
     return input if input._array.flags.c_contiguous else G.contiguous_copy(input)
+
+
+def native_group_norm(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """As `group_norm`, with the means and the reciprocal standard deviations, which are differentiable too."""
+    result, mean, rstd = G.native_group_norm(input, weight, bias, N, C, HxW, group, eps)
+    if input._requires_grad or process.changed:
+        rows: Any = input.reshape(N, group, C // group * HxW)
+        mean = G.mean(rows, (2,), False)
+        deviation = rows - mean.unsqueeze(2)
+        rstd = G.rsqrt(G.mean(deviation * deviation, (2,), False) + eps)
+    return result, mean, rstd
 
 
 def group_norm(

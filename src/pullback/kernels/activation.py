@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from pullback.backend.dtype import scalar_type_name
 from pullback.kernels.clamping import _select, drop_where
 from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
 from pullback.kernels.special import erf
@@ -83,7 +84,10 @@ def softshrink(input: Array, lambd: Scalar = 0.5) -> Array:
     """Move towards zero by `lambd`, not beyond."""
     _refuse_kinds(input, "biuc", "softshrink_check")
     if lambd < 0:  # type: ignore[operator]
-        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+        raise RuntimeError(
+            f"lambda must be in range [0, {np.finfo(input.dtype).max:g}] for input dtype {scalar_type_name(input.dtype)}, "
+            f"but found {lambd}"
+        )
     step = input.dtype.type(lambd)
     moved = _select(input > step, input - step, input + step)
     return _select(np.abs(input) <= step, input * 0, moved)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.backend.array_module import cast_array
+from pullback.backend.dtype import scalar_type_name
 from pullback.kernels.accumulation import add_up, widened
 from pullback.kernels.losses import reduce_loss
 from pullback.typing import Array
@@ -14,6 +15,7 @@ def multi_margin_loss(
     input: Array, target: Array, p: int = 1, margin: float = 1.0, weight: Array | None = None, reduction: int = 1
 ) -> Array:
     """The slack by which other classes come within `margin` of the target's, to the power `p`, over the classes."""
+    _require_vector_or_matrix(input)
     rows, places = _rows_and_places(input, target)
     slack = rows - np.take_along_axis(rows, places, 1) + margin
     losses = add_up(multi_margin_weights(input, target, p, margin, weight) * slack**p, 1)
@@ -40,6 +42,8 @@ def _rows_and_places(input: Array, target: Array) -> tuple[Array, Array]:
             f"size). Expected target size [{rows.shape[0]}], but got {list(target.shape)}. "
             f"Input has shape {list(input.shape)}."
         )
+    if target.dtype != np.int64:
+        raise RuntimeError(f"expected scalar type Long but found {scalar_type_name(target.dtype)}")
     if np.any((places < 0) | (places >= rows.shape[1])):
         raise RuntimeError("target out of range")
     return rows, places
@@ -50,8 +54,9 @@ def multilabel_margin_loss(input: Array, target: Array, reduction: int = 1) -> A
 
     A row of `target` names classes up to its first -1.
     """
-    rows, slack = _pairwise_slack(input, target)
-    losses = add_up(slack, (1, 2)) / rows.shape[1]
+    _require_vector_or_matrix(input)
+    rows, slack, times = _pairwise_slack(input, target)
+    losses = add_up(slack * times, (1, 2)) / rows.shape[1]
     if reduction == 0:
         return cast_array(losses.reshape(input.shape[:-1]), input.dtype)
     return cast_array(np.asarray(reduce_loss(losses, reduction)), input.dtype)
@@ -59,14 +64,21 @@ def multilabel_margin_loss(input: Array, target: Array, reduction: int = 1) -> A
 
 def multilabel_margin_weights(input: Array, target: Array) -> Array:
     """How much each class's score moves the loss of its sample."""
-    rows, slack = _pairwise_slack(input, target)
-    active = (slack > 0).astype(rows.dtype)
+    rows, slack, times = _pairwise_slack(input, target)
+    active = (slack > 0) * times
     weights = (add_up(active, 1) - add_up(active, 2)) / rows.shape[1]
     return weights.reshape(input.shape).astype(input.dtype)
 
 
-def _pairwise_slack(input: Array, target: Array) -> tuple[Array, Array]:
-    """Scores as rows, and max(0, 1 - x[j] + x[i]) at [:, j, i] for j in the target and i not in it."""
+def _require_vector_or_matrix(input: Array) -> None:
+    if input.ndim > 2 or (input.ndim and input.shape[-1] == 0):
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
+        )
+
+
+def _pairwise_slack(input: Array, target: Array) -> tuple[Array, Array, Array]:
+    """Scores as rows; max(0, 1 - x[j] + x[i]) at [:, j, i] for j in the target and i not in it; how often j is named."""
     if input.shape != target.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     rows = widened(input).reshape(-1, input.shape[-1] if input.ndim else 1)
@@ -74,8 +86,9 @@ def _pairwise_slack(input: Array, target: Array) -> tuple[Array, Array]:
     listed = np.logical_and.accumulate(named >= 0, axis=1)
     if np.any(named >= rows.shape[1]):
         raise RuntimeError("target out of range")
-    inside = np.zeros((rows.shape[0], rows.shape[1] + 1), bool)
-    np.put_along_axis(inside, np.where(listed, named, rows.shape[1]), True, 1)
-    inside = inside[:, :-1]
+    count, classes = rows.shape
+    cells = np.arange(count)[:, None] * (classes + 1) + np.where(listed, named, classes)
+    times = np.bincount(cells.reshape(-1), minlength=count * (classes + 1)).reshape(count, classes + 1)[:, :-1]
+    inside = times > 0
     slack = np.maximum(1 - rows[:, :, None] + rows[:, None, :], 0)
-    return rows, slack * (inside[:, :, None] & ~inside[:, None, :])
+    return rows, slack * (inside[:, :, None] & ~inside[:, None, :]), times[:, :, None].astype(rows.dtype)

@@ -20,6 +20,8 @@ def embedding(
     >>> pullback.nn.functional.embedding(pullback.tensor([1]), table)
     tensor([[3., 4.]])
     """
+    if weight._array.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
     rows = weight._array.shape[0]
     if padding_idx is None:
         padding_idx = -1

@@ -21,8 +21,7 @@ def linear_cross_entropy(
     """
     if input._array.ndim not in (1, 2):
         raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input._array.ndim}")
-    logits = functions.linear(input, linear_weight, linear_bias)
-    ignored = -100 if ignore_index is None else ignore_index
-    return functions.cross_entropy(  # type: ignore[no-any-return]
-        logits, target, weight, ignore_index=ignored, reduction=reduction, label_smoothing=label_smoothing
-    )
+    return functions.linear_cross_entropy(  # type: ignore[no-any-return]
+        input, linear_weight, target, linear_bias=linear_bias, weight=weight, reduction=reduction,
+        ignore_index=ignore_index, label_smoothing=label_smoothing,
+    )  # fmt: skip
