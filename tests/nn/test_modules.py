@@ -134,7 +134,9 @@ def test_evaluation_mode_reaches_all_children() -> None:
 
 
 def test_a_list_shows_equal_neighbours_once() -> None:
-    assert repr(nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Tanh()])) == "ModuleList(\n  (0-1): 2 x ReLU()\n  (2): Tanh()\n)"
+    assert (
+        repr(nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Tanh()])) == "ModuleList(\n  (0-1): 2 x ReLU()\n  (2): Tanh()\n)"
+    )
 
 
 def test_a_lazy_layer_becomes_an_ordinary_one_on_its_first_call() -> None:

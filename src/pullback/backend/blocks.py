@@ -20,9 +20,7 @@ SMALL = 2048
 Rule = Callable[..., Sequence[Array]]
 
 
-def update_in_blocks(
-    rule: Rule, rows: Sequence[Sequence[Array]], written: Sequence[int], *, join: bool = True
-) -> None:
+def update_in_blocks(rule: Rule, rows: Sequence[Sequence[Array]], written: Sequence[int], *, join: bool = True) -> None:
     """Apply an elementwise rule to each row of equally shaped arrays and store what it returns.
 
     `written` are the positions in a row that the results belong to, in their order. `join` puts small arrays together,
@@ -76,4 +74,3 @@ def _store(row: Sequence[Array], written: Sequence[int], results: Sequence[Array
     for position, result in zip(written, results, strict=True):
         if result is not row[position]:
             row[position][...] = result
-

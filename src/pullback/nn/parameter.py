@@ -202,7 +202,9 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[ove
 
     cls_to_become = Tensor
 
-    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True) -> Any:
+    def __new__(
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> Any:
         made: Any = object.__new__(cls)
         made._requires_grad, made._dtype = requires_grad, dtype
         made.persistent, made._is_buffer = persistent, True

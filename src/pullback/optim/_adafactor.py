@@ -93,5 +93,3 @@ def _estimate_variance(state: State, grad: Any, weight: float, smallest: float) 
     rows.lerp_((grad * grad).mean(-1, keepdim=True), weight)
     columns.lerp_((grad * grad).mean(-2, keepdim=True), weight)
     return rows @ columns / F.clamp(rows.mean(-2, keepdim=True), min=smallest)
-
-

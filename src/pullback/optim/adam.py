@@ -69,7 +69,9 @@ class Adam(ElementwiseOptimizer):
 
     def rule(self, F: Any, group: Group, key: Any) -> Rule:
         lr, eps, weight_decay = hyperparameter(group, "lr"), group["eps"], group["weight_decay"]
-        beta1, beta2 = (float(b) if isinstance(b, Tensor) and not group["differentiable"] else b for b in group["betas"])
+        beta1, beta2 = (
+            float(b) if isinstance(b, Tensor) and not group["differentiable"] else b for b in group["betas"]
+        )
         step_size = lr / (1 - beta1**key)
         root_correction = square_root(1 - beta2**key)
 

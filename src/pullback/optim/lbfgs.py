@@ -111,9 +111,7 @@ class LBFGS(Optimizer):
                 break
         return first_loss
 
-    def _search(
-        self, closure: Callable[[], Any], start: Point, direction: Any, t: float
-    ) -> tuple[Point, int]:
+    def _search(self, closure: Callable[[], Any], start: Point, direction: Any, t: float) -> tuple[Point, int]:
         saved = [param.clone() for param in self._params]
 
         def evaluate(t: float) -> Point:

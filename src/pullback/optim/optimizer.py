@@ -65,9 +65,7 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
             if replaced is None:
                 continue
             if not (isinstance(replaced, tuple) and len(replaced) == 2):
-                raise RuntimeError(
-                    f"{step} must return None or a tuple of (new_args, new_kwargs), but got {replaced}."
-                )
+                raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {replaced}.")
             args, kwargs = replaced
         result = step(self, *args, **kwargs)
         for hook in (*self._optimizer_step_post_hooks.values(), *_global_optimizer_post_hooks.values()):

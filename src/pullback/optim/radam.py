@@ -28,9 +28,7 @@ def _rectification(beta2: float, step: float) -> float | None:
     length = longest - 2 * step * beta2**step / (1 - beta2**step)
     if length <= 5.0:
         return None
-    return math.sqrt(
-        (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
-    )
+    return math.sqrt((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length))
 
 
 class RAdam(ElementwiseOptimizer):

@@ -83,10 +83,14 @@ class Hardtanh(Module):
     ) -> None:  # fmt: skip
         super().__init__()
         if min_value is not None:
-            warnings.warn("keyword argument `min_value` is deprecated and rename to `min_val`", FutureWarning, stacklevel=2)
+            warnings.warn(
+                "keyword argument `min_value` is deprecated and rename to `min_val`", FutureWarning, stacklevel=2
+            )
             min_val = min_value
         if max_value is not None:
-            warnings.warn("keyword argument `max_value` is deprecated and rename to `max_val`", FutureWarning, stacklevel=2)
+            warnings.warn(
+                "keyword argument `max_value` is deprecated and rename to `max_val`", FutureWarning, stacklevel=2
+            )
             max_val = max_value
         if max_val <= min_val:
             raise AssertionError("max_val must be greater than min_val")

@@ -88,7 +88,9 @@ class BackwardHook:
         """What a hook returned, reduced to the tensors' gradients."""
         values = _as_tuple(values)
         if len(values) != expected:
-            raise RuntimeError(f"{what} hook returned an invalid number of grad, got {len(values)}, but expected {expected}")
+            raise RuntimeError(
+                f"{what} hook returned an invalid number of grad, got {len(values)}, but expected {expected}"
+            )
         return tuple(values[position] for position in positions)
 
     def _register_input_hook(self, node: Any) -> None:

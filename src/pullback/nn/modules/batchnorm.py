@@ -210,7 +210,12 @@ class SyncBatchNorm(_BatchNorm):
         converted = module
         if isinstance(module, _BatchNorm):
             converted = cls(
-                module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats, process_group
+                module.num_features,
+                module.eps,
+                module.momentum,
+                module.affine,
+                module.track_running_stats,
+                process_group,
             )
             converted._parameters.update(module._parameters)
             converted._buffers.update(module._buffers)

@@ -197,9 +197,7 @@ class ModuleList(Module):
     def extend(self, modules: Iterable[Any]) -> Any:
         """Add modules at the end."""
         if not isinstance(modules, Iterable):
-            raise TypeError(
-                f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}"
-            )
+            raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
         offset = len(self)
         for i, module in enumerate(modules):
             self.add_module(str(offset + i), module)

@@ -258,7 +258,12 @@ class _LazyConvXdMixin(LazyModuleMixin):
 
     def __init__(self, out_channels: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
         options: dict[str, Any] = {"device": kwargs.get("device"), "dtype": kwargs.get("dtype")}
-        before_bias = ["stride", "padding", "output_padding" if "Transpose" in type(self).__name__ else "dilation", "groups"]
+        before_bias = [
+            "stride",
+            "padding",
+            "output_padding" if "Transpose" in type(self).__name__ else "dilation",
+            "groups",
+        ]
         kwargs.update(zip([*before_bias, "bias", *_AFTER_BIAS], args, strict=False))
         with_bias = kwargs.pop("bias", True)
         super().__init__(0, 0, kernel_size, bias=False, **kwargs)

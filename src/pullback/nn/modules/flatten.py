@@ -30,9 +30,13 @@ class Unflatten(Module):
     def __init__(self, dim: Any, unflattened_size: Any) -> None:
         super().__init__()
         if isinstance(dim, str):
-            raise TypeError("unflattened_size must be a tuple of tuples for named dimensions, which pullback does not have")
+            raise TypeError(
+                "unflattened_size must be a tuple of tuples for named dimensions, which pullback does not have"
+            )
         if not isinstance(unflattened_size, (tuple, list)):
-            raise TypeError(f"unflattened_size must be a tuple of ints, but found type {type(unflattened_size).__name__}")
+            raise TypeError(
+                f"unflattened_size must be a tuple of ints, but found type {type(unflattened_size).__name__}"
+            )
         for position, size in enumerate(unflattened_size):
             if not isinstance(size, int):
                 raise TypeError(

@@ -83,7 +83,11 @@ class ModuleHooks:
     ) -> RemovableHandle:
         """Call `hook(module, args, output)` after `forward`; what it returns replaces the output."""
         handle = add_hook(
-            self._forward_hooks, hook, self._forward_hooks_with_kwargs, self._forward_hooks_always_called, prepend=prepend
+            self._forward_hooks,
+            hook,
+            self._forward_hooks_with_kwargs,
+            self._forward_hooks_always_called,
+            prepend=prepend,
         )
         if with_kwargs:
             self._forward_hooks_with_kwargs[handle.id] = True
@@ -180,9 +184,7 @@ class ModuleHooks:
                     args = returned if isinstance(returned, tuple) else (returned,)
         return args, kwargs
 
-    def _run_forward_hooks(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, called: set[int]
-    ) -> Any:
+    def _run_forward_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, called: set[int]) -> Any:
         for hook_id, hook in (*GlobalHooks.forward.items(), *self._forward_hooks.items()):
             if hook_id in self._forward_hooks_always_called or hook_id in GlobalHooks.forward_always_called:
                 called.add(hook_id)

@@ -73,7 +73,9 @@ class ModuleState:
         """Call `hook(module, state_dict, prefix, ...)` before this module loads its part."""
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
-    def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any], with_module: bool = False) -> RemovableHandle:
+    def _register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], with_module: bool = False
+    ) -> RemovableHandle:
         return add_hook(self._load_state_dict_pre_hooks, _LoadHook(hook, self if with_module else None))
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -177,9 +179,7 @@ class ModuleState:
         elif strict and key in state_dict:
             unexpected_keys.append(key)
 
-    def _load_tensor(
-        self, name: str, tensor: Any, key: str, source: Any, assign: bool, error_msgs: list[str]
-    ) -> None:
+    def _load_tensor(self, name: str, tensor: Any, key: str, source: Any, assign: bool, error_msgs: list[str]) -> None:
         if not isinstance(source, Tensor):
             error_msgs.append(
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '

@@ -81,7 +81,10 @@ class RNNBase(Module):
         gate_size = _GATES[self.mode] * self.hidden_size
         state_size = self.proj_size if self.proj_size > 0 else self.hidden_size
         input_size = self.input_size if layer == 0 else state_size * (2 if self.bidirectional else 1)
-        shapes: dict[str, tuple[int, ...]] = {"weight_ih": (gate_size, input_size), "weight_hh": (gate_size, state_size)}
+        shapes: dict[str, tuple[int, ...]] = {
+            "weight_ih": (gate_size, input_size),
+            "weight_hh": (gate_size, state_size),
+        }
         if self.bias:
             shapes |= {"bias_ih": (gate_size,), "bias_hh": (gate_size,)}
         if self.proj_size > 0:
@@ -163,7 +166,9 @@ class RNNBase(Module):
         defaults = {
             "proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0, "bidirectional": False,
         }  # fmt: skip
-        parts += [f"{name}={getattr(self, name)}" for name, default in defaults.items() if getattr(self, name) != default]
+        parts += [
+            f"{name}={getattr(self, name)}" for name, default in defaults.items() if getattr(self, name) != default
+        ]
         return ", ".join(parts)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -180,9 +185,7 @@ class RNNBase(Module):
         wanted = 3 if is_batched else 2
         if states[0].dim() != wanted:
             kind = "batched 3-D" if is_batched else "unbatched 2-D"
-            raise RuntimeError(
-                f"For {kind} input, hx should also be {wanted}-D but got {states[0].dim()}-D tensor"
-            )
+            raise RuntimeError(f"For {kind} input, hx should also be {wanted}-D but got {states[0].dim()}-D tensor")
 
     def _check_states(self, input: Any, states: tuple[Any, ...], batch_sizes: Any) -> None:
         self.check_forward_args(input, states[0], batch_sizes)

@@ -54,15 +54,15 @@ class RNNCellBase(Module):
         if input.dim() not in (1, 2):
             raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
         if input.size(-1) != self.input_size:
-            raise RuntimeError(
-                f"input has inconsistent input_size: got {input.size(-1)} expected {self.input_size}"
-            )
+            raise RuntimeError(f"input has inconsistent input_size: got {input.size(-1)} expected {self.input_size}")
         for i, state in enumerate(hx if isinstance(hx, (tuple, list)) else () if hx is None else (hx,)):
             if state.dim() not in (1, 2):
                 what = f"hx[{i}]" if name == "LSTMCell" else "hidden"
                 raise ValueError(f"{name}: Expected {what} to be 1D or 2D, got {state.dim()}D instead")
             if state.dim() == input.dim() == 2 and state.size(0) != input.size(0):
-                raise RuntimeError(f"Input batch size {input.size(0)} doesn't match hidden{i} batch size {state.size(0)}")
+                raise RuntimeError(
+                    f"Input batch size {input.size(0)} doesn't match hidden{i} batch size {state.size(0)}"
+                )
             if state.size(-1) != self.hidden_size:
                 raise RuntimeError(
                     f"hidden{i} has inconsistent hidden_size: got {state.size(-1)}, expected {self.hidden_size}"

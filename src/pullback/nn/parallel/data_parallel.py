@@ -27,7 +27,9 @@ class DataParallel(Module):
 class DistributedDataParallel(Module):
     """Calls the module: there is one process, whose gradients are the mean over all."""
 
-    def __init__(self, module: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0, **options: Any) -> None:
+    def __init__(
+        self, module: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0, **options: Any
+    ) -> None:
         super().__init__()
         self.module = module
         self.dim = dim

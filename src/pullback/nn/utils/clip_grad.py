@@ -72,9 +72,7 @@ def clip_grad_norm_(
         is_generator = not isinstance(parameters, (list, tuple))
         parameters = list(parameters)
         if is_generator and not parameters:
-            warnings.warn(
-                "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2
-            )
+            warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
     grads = [p._grad for p in _listed(parameters) if p._grad is not None]
     total_norm = get_total_norm(grads, norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(parameters, max_norm, total_norm, foreach)

@@ -12,7 +12,9 @@ from pullback.nn.parameter import Parameter
 __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]
 
 
-def _fused(weight: Any, bias: Any, mean: Any, var: Any, eps: float, scale: Any, shift: Any, dim: int) -> tuple[Any, Any]:
+def _fused(
+    weight: Any, bias: Any, mean: Any, var: Any, eps: float, scale: Any, shift: Any, dim: int
+) -> tuple[Any, Any]:
     bias = creation.zeros_like(mean) if bias is None else bias
     scale = creation.ones_like(mean) if scale is None else scale
     shift = creation.zeros_like(mean) if shift is None else shift

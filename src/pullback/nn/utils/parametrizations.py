@@ -52,9 +52,7 @@ class _SpectralNorm(Module):
         super().__init__()
         ndim = weight.ndim
         if dim >= ndim or dim < -ndim:
-            raise IndexError(
-                f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but got {dim})"
-            )
+            raise IndexError(f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but got {dim})")
         if n_power_iterations <= 0:
             raise ValueError(
                 f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"

@@ -114,9 +114,7 @@ class ParametrizationList(ModuleList):
         with no_grad():
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
-                    raise RuntimeError(
-                        f"parametrization {type(module).__name__} does not implement right_inverse."
-                    )
+                    raise RuntimeError(f"parametrization {type(module).__name__} does not implement right_inverse.")
                 value = module.right_inverse(value)
             values = [value] if self.is_tensor else list(value)
             if len(values) != self.ntensors:
@@ -181,9 +179,7 @@ def _inject_property(module: Any, name: str) -> None:
     setattr(type(module), name, property(read, write))
 
 
-def register_parametrization(
-    module: Any, tensor_name: str, parametrization: Any, *, unsafe: bool = False
-) -> Any:
+def register_parametrization(module: Any, tensor_name: str, parametrization: Any, *, unsafe: bool = False) -> Any:
     """Compute a parameter or buffer of `module` by `parametrization` from now on.
 
     >>> import pullback
@@ -278,5 +274,3 @@ def transfer_parametrizations_and_params(from_module: Any, to_module: Any, tenso
         for attribute in ["original"] if source.is_tensor else [f"original{i}" for i in range(source.ntensors)]:
             setattr(target, attribute, getattr(source, attribute))
     return to_module
-
-

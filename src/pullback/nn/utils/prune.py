@@ -102,9 +102,7 @@ def remove(module: Any, name: str) -> Any:
             hook.remove(module)
             del module._forward_pre_hooks[key]
             return module
-    raise ValueError(
-        f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed"
-    )
+    raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
 
 
 def is_pruned(module: Any) -> bool:

@@ -45,9 +45,7 @@ class BasePruningMethod(ABC):
         original = getattr(module, name)
         scores = original if importance_scores is None else importance_scores
         if scores.shape != original.shape:
-            raise AssertionError(
-                f"importance_scores should have the same shape as parameter {name} of {module}"
-            )
+            raise AssertionError(f"importance_scores should have the same shape as parameter {name} of {module}")
         if former is None:
             module.register_parameter(name + "_orig", _taken_parameter(module, name))
             default_mask: Any = creation.ones_like(original.detach())
@@ -186,9 +184,7 @@ def count_to_prune(amount: Any, size: int) -> int:
     """How many of `size` entries an amount stands for."""
     if isinstance(amount, numbers.Integral):
         if int(amount) > size:
-            raise ValueError(
-                f"amount={amount} should be smaller than the number of parameters to prune={size}"
-            )
+            raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
         return int(amount)
     return round(float(amount) * size)
 

@@ -100,9 +100,7 @@ def invert_permutation(permutation: Any) -> Any:
     return output
 
 
-def pack_padded_sequence(
-    input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
-) -> Any:
+def pack_padded_sequence(input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True) -> Any:
     """Pack padded sequences of the given lengths."""
     if not isinstance(lengths, Tensor):
         lengths = creation.as_tensor(lengths, dtype=int64)
@@ -127,7 +125,9 @@ def _check_lengths(counts: list[int], input: Any, batch_first: bool, enforce_sor
             f"Expected `len(lengths)` to be equal to batch_size, but got {len(counts)} (batch_size={batch})"
         )
     if counts[-1] <= 0:
-        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
+        raise RuntimeError(
+            "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
+        )
     if enforce_sorted and any(later > earlier for earlier, later in itertools.pairwise(counts)):
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
@@ -173,7 +173,9 @@ def pad_sequence(
 ) -> Any:
     """Stack sequences of different lengths, filled up with a value."""
     if not isinstance(sequences, Iterable):
-        raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
+        raise RuntimeError(
+            f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
+        )
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     sequences = list(sequences)
@@ -207,5 +209,3 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Any]:
     """Undo `pack_sequence`."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
-
-

@@ -46,7 +46,9 @@ class MultiplicativeLR(LambdaLR):
         self._warn_outside_step()
         if self._is_initial:
             return self._current_lrs()
-        return [lr * function(self.last_epoch) for function, lr in zip(self.lr_lambdas, self._current_lrs(), strict=True)]
+        return [
+            lr * function(self.last_epoch) for function, lr in zip(self.lr_lambdas, self._current_lrs(), strict=True)
+        ]
 
 
 def _functions(optimizer: Optimizer, lr_lambda: Any) -> list[LrFunction]:
@@ -78,7 +80,9 @@ class StepLR(LRScheduler):
 class MultiStepLR(LRScheduler):
     """Multiply by `gamma` at given epochs."""
 
-    def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
         self.milestones = Counter(milestones)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -267,5 +271,3 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             round_number = int(math.log(epoch / self.T_0 * (self.T_mult - 1) + 1, self.T_mult))
             self.T_cur = epoch - self.T_0 * (self.T_mult**round_number - 1) / (self.T_mult - 1)
             self.T_i = self.T_0 * self.T_mult**round_number
-
-

@@ -44,7 +44,6 @@ def per_group(optimizer: Optimizer, name: str, value: Any) -> list[Any]:
     return list(value)
 
 
-
 class LRScheduler:
     """Adjusts learning rates; subclasses say how in `get_lr`, from the present rates where they can be chained."""
 
@@ -170,5 +169,6 @@ def _watch_steps(optimizer: Any) -> None:
 def functions_state(functions: list[Any]) -> list[Any]:
     """What can be saved of functions: the attributes of callable objects, None for plain functions."""
     return [
-        None if isinstance(function, (types.FunctionType, partial)) else dict(function.__dict__) for function in functions
+        None if isinstance(function, (types.FunctionType, partial)) else dict(function.__dict__)
+        for function in functions
     ]
