@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pullback.generated as G
-from pullback.backend.dtype import is_float_or_complex
+from pullback.backend.dtype import int64, is_float_or_complex, scalar_type_name
 from pullback.functions.matrix_products import matmul
 from pullback.graph.in_place import write_out
 from pullback.kernels.matrix_checks import _require_square
@@ -169,8 +169,12 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     size = x._array.shape[-1] if N is None else N
     if size <= 1:
         raise RuntimeError("N must be greater than 1.")
-    promoted = x if is_float_or_complex(x._array.dtype) or x._array.dtype.kind in "iu" else G.to_dtype(x, "int64")
-    wide = G.expand(G.unsqueeze(promoted, promoted._array.ndim), (*promoted._array.shape, size - 1))
+    dtype = x._array.dtype
+    if dtype.kind not in "fciu" or dtype == "float16":
+        raise RuntimeError(
+            f"linalg.vander supports floating point, complex, and integer tensors, but got {scalar_type_name(dtype)}"
+        )
+    wide = G.expand(G.unsqueeze(x, x._array.ndim), (*x._array.shape, size - 1))
     powers = G.cumprod(wide, -1)
     ones = G.ones_in_shape_of(G.slice_view(powers, powers._array.ndim - 1, 0, 1, 1))
     return G.cat([ones, powers], powers._array.ndim - 1)
@@ -180,6 +184,8 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of each element of a vector as columns, in descending order unless `increasing`."""
     if x._array.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
+    if not is_float_or_complex(x._array.dtype):
+        x = G.to_integer(x, int64.numpy_dtype)
     size = x._array.shape[0] if N is None else N
     if size < 0:
         raise RuntimeError("N must be non-negative.")

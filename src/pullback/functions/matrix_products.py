@@ -6,10 +6,11 @@ import math
 from typing import Any
 
 import pullback.generated as G
-from pullback.backend.dtype import is_float_or_complex, promote_dtypes
+from pullback.backend.dtype import promote_dtypes
 from pullback.errors import not_a_tensor
 from pullback.graph.history import bump_version, check_in_place
 from pullback.graph.in_place import adopt_result, alias_of, in_place, write_out
+from pullback.kernels.matrix_checks import _require_floating
 from pullback.tensor.tensor import Tensor
 
 
@@ -263,18 +264,12 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Te
     >>> pullback.linalg.vecdot(pullback.ones(2, 3), pullback.ones(3))
     tensor([3., 3.])
     """
-    if (
-        x._array.ndim == 1
-        and y._array.ndim == 1
-        and x._array.shape == y._array.shape
-        and x._array.dtype == y._array.dtype
-    ):
+    _require_floating("linalg.vecdot", x._array)
+    if x._array.ndim == 1 and x._array.shape == y._array.shape and x._array.dtype == y._array.dtype:
         result = G.vdot(x, y)
-    elif is_float_or_complex(x._array.dtype):
+    else:
         first: Any = G.conj_physical(x) if x._array.dtype.kind == "c" else x
         result = G.sum(first * y, dim)
-    else:
-        result = G.sum(G.mul(x, y), dim)
     return result if out is None else write_out("linalg_vecdot", out, result)
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
-from pullback.functions.joining import stack
 from pullback.functions.shape import sizes
 from pullback.functions.view_copies import copy_of_view
 from pullback.graph.in_place import write_out
@@ -180,22 +179,6 @@ def fill_diagonal_(input: Tensor, fill_value: Any, wrap: bool = False) -> Tensor
         offset = input.stride(0) * block
         G.refill_(input.as_strided((count,), (step,), input.storage_offset() + offset), fill_value)
     return input
-
-
-def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
-    """A matrix whose columns are powers of a vector."""
-    if x._array.ndim != 1:
-        raise RuntimeError("x must be a one-dimensional tensor.")
-    count = x._array.size if N is None else N
-    if count < 0:
-        raise RuntimeError("N must be non-negative.")
-    powers = [x.new_ones(x._array.size)]
-    for _ in range(1, count):
-        powers.append(powers[-1] * x)
-    if count == 0:
-        return x.new_empty(x._array.size, 0)  # type: ignore[no-any-return]
-    made = stack(powers, 1)
-    return made if increasing else G.flip(made, (1,))
 
 
 def block_diag(*tensors: Any) -> Tensor:

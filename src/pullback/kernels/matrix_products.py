@@ -299,6 +299,7 @@ def linear_product(input: Array, weight: Array) -> Array:
             f"({input.shape[0]})"
         )
     _same_dtype(input, weight)
+    _refuse_kinds(input, "b", "addmm_impl_cpu_")
     if input.ndim > 2:
         return _multiply(_rows(input), weight.T).reshape(*input.shape[:-1], weight.shape[0])
     return _multiply(input, weight.T)
