@@ -188,6 +188,14 @@ class Optimizer:
         """Update the parameters once; `closure` evaluates the loss anew."""
         raise NotImplementedError
 
+    def _cuda_graph_capture_health_check(self) -> None:
+        """Do nothing: optimizers written for PyTorch call it."""
+
+    @staticmethod
+    def profile_hook_step(func: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorate a `step` with the hooks around it; the constructor does it to every class."""
+        return func if getattr(func, "hooked", False) else _with_hooks(func)
+
     # Hooks.
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
