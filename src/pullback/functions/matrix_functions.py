@@ -174,6 +174,11 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
         raise RuntimeError(
             f"linalg.vander supports floating point, complex, and integer tensors, but got {scalar_type_name(dtype)}"
         )
+    return _powers(x, size)
+
+
+def _powers(x: Tensor, size: int) -> Tensor:
+    """The powers 0 to size - 1 along a new last dimension."""
     wide = G.expand(G.unsqueeze(x, x._array.ndim), (*x._array.shape, size - 1))
     powers = G.cumprod(wide, -1)
     ones = G.ones_in_shape_of(G.slice_view(powers, powers._array.ndim - 1, 0, 1, 1))
@@ -190,7 +195,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     if size < 0:
         raise RuntimeError("N must be non-negative.")
     if size > 1:
-        result = linalg_vander(x, N=size)
+        result = _powers(x, size)
     else:
         whole = G.expand(G.unsqueeze(x, 1), (x._array.shape[0], 1))
         result = G.slice_view(G.ones_in_shape_of(whole), 1, 0, size, 1)

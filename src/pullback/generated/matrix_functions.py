@@ -81,7 +81,7 @@ class LinalgDetBackward0(Node):
 
 
 def linalg_det(A: Tensor, *, out: Any = None) -> Tensor:
-    """The determinant."""
+    """The determinant: the product of the pivots. (NumPy's is the exponential of a sum of logarithms, and inexact.)"""
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
