@@ -89,7 +89,7 @@ _ELSEWHERE = {
     "install_as_torch": "pullback.as_torch",
     "vmap": "pullback.func",
     "compile": "pullback.compiler",
-    "ops": "pullback._ops",
+    "ops": "pullback.library",
     "derivative_coverage": "pullback.coverage",
     "autocast": "pullback.amp",
     "GradScaler": "pullback.amp",

@@ -78,8 +78,8 @@ class CustomOpDef:
         for output in result if isinstance(result, tuple) else (result,):
             if isinstance(output, Tensor) and any(output is a or _shares(output, a) for a in args):
                 raise RuntimeError(
-                    f"{self._qualname}: The output of this custom operator must not also be an input to this custom operator "
-                    "and may not alias any inputs to this custom operator or other returns. Return a clone() instead."
+                    f"{self._qualname}: The output of this custom operator must not also be an input to this custom "
+                    "operator and may not alias any inputs to this custom operator or other returns. Return a clone() instead."
                 )
         return result
 
@@ -95,7 +95,9 @@ class CustomOpDef:
 
     # What can be registered.
 
-    def register_autograd(self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None) -> None:
+    def register_autograd(
+        self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None
+    ) -> None:
         """Give the operator a backward, and a function that saves what it needs."""
         self._backward, self._setup_context = backward, setup_context
 
@@ -124,7 +126,7 @@ class CustomOpDef:
 
     def register_autocast(self, device_type: str, cast_inputs: Any, /) -> None:
         """Run the operator on inputs of a given dtype inside of autocast."""
-        from pullback.amp.autocast_mode import _cast, is_autocast_enabled
+        from pullback.amp.autocast_mode import _cast, is_autocast_enabled  # lazy: only autocast needs it
 
         inner = self._implementation
 
@@ -163,8 +165,8 @@ def _make_function(operator: CustomOpDef) -> Any:
         def backward(ctx: Any, *grads: Any) -> Any:
             if operator._backward is None:
                 raise RuntimeError(
-                    f"Trying to backward through {operator.overload_name} but no autograd formula was registered. Please use "
-                    "register_autograd to add one."
+                    f"Trying to backward through {operator.overload_name} but no autograd formula was registered. Please "
+                    "use register_autograd to add one."
                 )
             return operator._backward(ctx, *grads)
 
@@ -239,7 +241,7 @@ def opcheck(
     raise_exception: bool = True, atol: float | None = None, rtol: float | None = None,
 ) -> dict[str, str]:  # fmt: skip
     """Check that an operator leaves its inputs alone unless it says so, and that its gradient can be computed."""
-    from pullback.testing import assert_close
+    from pullback.testing import assert_close  # lazy: only the check needs it
 
     operator = _find(op)
     results: dict[str, str] = {}
@@ -247,10 +249,39 @@ def opcheck(
     output = operator(*args, **(kwargs or {}))
     for parameter, before, after in zip(operator._signature.parameters, copies, args, strict=False):
         if isinstance(after, Tensor) and parameter not in operator._mutated:
-            assert_close(after.detach(), before, msg=f"{operator._qualname} modified {parameter}, but mutates_args does not say so")
+            assert_close(
+                after.detach(),
+                before,
+                msg=f"{operator._qualname} modified {parameter}, but mutates_args does not say so",
+            )
     results["test_schema"] = "SUCCESS"
-    outputs = [o for o in (output if isinstance(output, tuple) else (output,)) if isinstance(o, Tensor) and o.requires_grad]
+    outputs = [
+        o for o in (output if isinstance(output, tuple) else (output,)) if isinstance(o, Tensor) and o.requires_grad
+    ]
     if outputs:
         sum(o.sum() for o in outputs).backward()
     results["test_autograd_registration"] = "SUCCESS"
     return results
+
+
+class _Namespace:
+    """The operators of one namespace."""
+
+    def __init__(self, name: str) -> None:
+        self._namespace = name
+
+    def __getattr__(self, name: str) -> Any:
+        operator = _operators.get(f"{self._namespace}::{name}")
+        if operator is None:
+            raise AttributeError(f"'_OpNamespace' '{self._namespace}' object has no attribute '{name}'")
+        return operator
+
+
+class _Ops:
+    """The namespaces."""
+
+    def __getattr__(self, name: str) -> _Namespace:
+        return _Namespace(name)
+
+
+ops = _Ops()

@@ -16,6 +16,7 @@ from pullback.autograd.grad_mode import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
+from pullback.autograd.gradcheck import gradcheck, gradgradcheck
 from pullback.graph import tensor_hooks as _tensor_hooks
 
 __all__ = [
@@ -41,7 +42,7 @@ __all__ = [
 
 _LAZY = {
     "Function": "function", "NestedIOFunction": "function", "Variable": "variable", "detect_anomaly": "anomaly_mode",
-    "set_detect_anomaly": "anomaly_mode", "gradcheck": "gradcheck", "gradgradcheck": "gradcheck",
+    "set_detect_anomaly": "anomaly_mode",
 }  # fmt: skip
 _SUBMODULES = {"function", "functional", "forward_ad", "anomaly_mode", "graph", "profiler", "profiler_util", "variable"}
 

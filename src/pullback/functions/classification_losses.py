@@ -70,7 +70,7 @@ def cross_entropy(
     """Minus the log probability that softmax of `input` gives to `target`: classes, or probabilities of classes.
 
     >>> import pullback
-    >>> pullback.cross_entropy(pullback.zeros(1, 4), pullback.tensor([2]))
+    >>> pullback.nn.functional.cross_entropy(pullback.zeros(1, 4), pullback.tensor([2]))
     tensor(1.3863)
     """
     number = _reduction(reduction, size_average, reduce)

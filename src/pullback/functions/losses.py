@@ -70,7 +70,7 @@ def mse_loss(
     """The squared distance.
 
     >>> import pullback
-    >>> pullback.mse_loss(pullback.tensor([1., 3.]), pullback.tensor([1., 1.]))
+    >>> pullback.nn.functional.mse_loss(pullback.tensor([1., 3.]), pullback.tensor([1., 1.]))
     tensor(2.)
     """
     number = _reduction(reduction, size_average, reduce)
