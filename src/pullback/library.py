@@ -79,7 +79,7 @@ class CustomOpDef:
             if isinstance(output, Tensor) and any(output is a or _shares(output, a) for a in args):
                 raise RuntimeError(
                     f"{self._qualname}: The output of this custom operator must not also be an input to this custom "
-                    "operator and may not alias any inputs to this custom operator or other returns. Return a clone() instead."
+                    "operator and may not alias any inputs to this custom operator or other returns. Return a clone()."
                 )
         return result
 
