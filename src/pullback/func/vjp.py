@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pullback.backend.dtype import is_float_or_complex
 from pullback.creation import zeros_like
 from pullback.func.arguments import Argnums, checked_argnums, chosen, flat_tensors, replaced, split_aux
 from pullback.func.batched_tensor import innermost_physical
@@ -40,6 +41,12 @@ def vjp_with_argnums(func: Callable[..., Any], argnums: Argnums, primals: tuple[
         if has_aux:
             output, aux = split_aux(output, _WHERE)
         outputs, output_spec = flat_tensors(output, _WHERE, "f(*primals)")
+        for value in outputs:
+            if not is_float_or_complex(value._array.dtype):
+                raise RuntimeError(
+                    "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
+                    f"{value.dtype}"
+                )
     transform.open = False
     outside = any(leads_outside(innermost_physical(o), transform) for o in outputs if o._requires_grad)
     vjp_fn = _product(outputs, output_spec, inputs, spec, transform, outside)
