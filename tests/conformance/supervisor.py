@@ -6,6 +6,7 @@ import json
 import select
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from typing import IO, Any
 
@@ -63,11 +64,21 @@ class Worker:
         self._process.wait()
 
 
+def _started() -> Worker:
+    """Start a worker; while a file of the package is being written, a start may fail."""
+    for _ in range(5):
+        try:
+            return Worker()
+        except Lost:
+            time.sleep(5)
+    return Worker()
+
+
 def run(
     wanted: Callable[[str, str], bool], factor: float, progress: Callable[[str, dict[str, Any]], None]
 ) -> tuple[dict[str, str], dict[str, Any]]:
     """Examine the wanted entries one after the other; give the families and the results by name."""
-    worker = Worker()
+    worker = _started()
     families = {name: family for name, family in worker.families.items() if wanted(name, family)}
     results: dict[str, Any] = {}
     for name in families:
@@ -77,7 +88,7 @@ def run(
             worker.stop()
             failure = {"tried": 1, "failed": 1, "dtypes": {}, "failures": [str(lost)]}
             results[name] = {"exists": {"tried": 1, "failed": 0, "dtypes": {}, "failures": []}, "forward": failure}
-            worker = Worker()
+            worker = _started()
         progress(name, results[name])
     worker.stop()
     return families, results

@@ -6,6 +6,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.functions.windowed_arguments import each_dim
+from pullback.graph.in_place import write_out
 from pullback.kernels.pooling import pooled_sizes
 from pullback.tensor.tensor import Tensor
 from pullback.typing import Shape
@@ -20,7 +21,39 @@ def max_pool1d(
     >>> pullback.max_pool1d(pullback.tensor([[1.0, 4.0, 2.0, 3.0]]), 2)
     tensor([[4., 3.]])
     """
-    return max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)[0]
+    window = _window("max_pool1d", 1, kernel_size, stride, padding, dilation)
+    _check_row(input, *[values[0] for values in window])
+    size = pooled_sizes(input._array.shape[-1:], *window, ceil_mode)[0]
+    if size < 1:
+        raise RuntimeError(f"max_pool1d() Invalid computed output size: {size}")
+    return _rows_as_planes(input, window, ceil_mode)[0]
+
+
+def _check_row(input: Tensor, kernel: int, stride: int, padding: int, dilation: int) -> None:
+    sizes = input._array.shape
+    if len(sizes) not in (2, 3) or 0 in sizes[-2:]:
+        raise RuntimeError(
+            "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:"
+            f"{list(sizes)}"
+        )
+    for name, value in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
+        if value <= 0:
+            raise RuntimeError(f"max_pool1d() {name} must be greater than zero, but got {value}")
+    if padding < 0:
+        raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {padding}")
+    if padding > kernel // 2:
+        raise RuntimeError(
+            f"max_pool1d() padding should be at most half of kernel size, but got padding={padding} and "
+            f"kernel_size={kernel}"
+        )
+
+
+def _rows_as_planes(input: Tensor, window: tuple[Shape, Shape, Shape, Shape], ceil_mode: bool) -> tuple[Tensor, Tensor]:
+    kernel, stride, padding, dilation = window
+    values, indices = G.max_pool2d_with_indices(
+        G.unsqueeze(input, input._array.ndim - 1), (1, *kernel), (1, *stride), (0, *padding), (1, *dilation), ceil_mode
+    )
+    return G.squeeze_dim(values, -2), G.squeeze_dim(indices, -2)
 
 
 def max_pool1d_with_indices(
@@ -33,20 +66,11 @@ def max_pool1d_with_indices(
             f"{list(input._array.shape)}"
         )
     window = _window("max_pool1d", 1, kernel_size, stride, padding, dilation)
-    if window[2][0] > window[0][0] // 2 or window[2][0] < 0:
-        raise RuntimeError(
-            f"max_pool1d() padding should be at most half of kernel size, but got padding={window[2][0]} and "
-            f"kernel_size={window[0][0]}"
-        )
     _check_window(window)
     size = pooled_sizes(input._array.shape[-1:], *window, ceil_mode)[0]
     if size < 1:
         raise RuntimeError(f"max_pool1d() Invalid computed output size: {size}")
-    kernel, stride, padding, dilation = window
-    values, indices = G.max_pool2d_with_indices(
-        G.unsqueeze(input, input._array.ndim - 1), (1, *kernel), (1, *stride), (0, *padding), (1, *dilation), ceil_mode
-    )
-    return G.squeeze_dim(values, -2), G.squeeze_dim(indices, -2)
+    return _rows_as_planes(input, window, ceil_mode)
 
 
 def max_pool2d(
@@ -96,22 +120,24 @@ def avg_pool1d(
 
 def avg_pool2d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True, divisor_override: int | None = None,
+    count_include_pad: bool = True, divisor_override: int | None = None, *, out: Any = None,
 ) -> Tensor:  # fmt: skip
     """The mean of each window of (N, C, H, W) or (C, H, W)."""
     window = _checked(2, "avg_pool2d", input, kernel_size, stride, padding, 1, ceil_mode)
     _check_divisor(divisor_override)
-    return G.avg_pool2d(input, *window[:3], ceil_mode, count_include_pad, divisor_override)  # type: ignore[no-any-return]
+    result = G.avg_pool2d(input, *window[:3], ceil_mode, count_include_pad, divisor_override)
+    return result if out is None else write_out("avg_pool2d", out, result)  # type: ignore[no-any-return]
 
 
 def avg_pool3d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True, divisor_override: int | None = None,
+    count_include_pad: bool = True, divisor_override: int | None = None, *, out: Any = None,
 ) -> Tensor:  # fmt: skip
     """The mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
     window = _checked(3, "avg_pool3d", input, kernel_size, stride, padding, 1, ceil_mode)
     _check_divisor(divisor_override)
-    return G.avg_pool3d(input, *window[:3], ceil_mode, count_include_pad, divisor_override)  # type: ignore[no-any-return]
+    result = G.avg_pool3d(input, *window[:3], ceil_mode, count_include_pad, divisor_override)
+    return result if out is None else write_out("avg_pool3d", out, result)  # type: ignore[no-any-return]
 
 
 def _check_divisor(divisor: int | None) -> None:
@@ -136,27 +162,33 @@ def _checked(
     dims: int, function: str, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> tuple[Shape, Shape, Shape, Shape]:
     window = _window(function, dims, kernel_size, stride, padding, dilation)
+    _check_padding(window)
     sizes = input._array.shape
     if len(sizes) not in (dims + 1, dims + 2) or 0 in sizes[-dims - 1 :]:
-        raise RuntimeError(
-            f"non-empty {dims + 1}D or {dims + 2}D (batch mode) tensor expected for input, but got an input of size "
-            f"{list(sizes)} to {function}"
-        )
+        raise RuntimeError(_shape_refusal(dims, function, sizes))
     _check_window(window)
     _check_sizes(input, *window, ceil_mode)
     return window
 
 
-def _check_window(window: tuple[Shape, Shape, Shape, Shape]) -> None:
-    names = ("T", "H", "W")[-len(window[0]) :]
+def _shape_refusal(dims: int, function: str, sizes: Shape) -> str:
+    if len(sizes) in (dims + 1, dims + 2) and dims == 2:
+        return f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(sizes)}"
+    if len(sizes) in (dims + 1, dims + 2) and function == "max_pool3d":
+        return (
+            "max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to have positive length, "
+            f"but input has a shape of {list(sizes)} and non-batch dimension 0 has length zero!"
+        )
+    return (
+        f"non-empty {dims + 1}D or {dims + 2}D (batch mode) tensor expected for input, but got an input of size "
+        f"{list(sizes)} to {function}"
+    )
+
+
+def _check_padding(window: tuple[Shape, Shape, Shape, Shape]) -> None:
     kernel, stride, padding, dilation = window
     if any(s == 0 for s in stride):
         raise RuntimeError("stride should not be zero")
-    for word, values in (("kernel size", kernel), ("stride", stride), ("dilation", dilation)):
-        if any(v <= 0 for v in values):
-            short = {"kernel size": "k"}.get(word, word if word == "dilation" else "d")
-            shown = " ".join(f"{short}{n}: {v}" for n, v in zip(names, values, strict=True))
-            raise RuntimeError(f"{word} should be greater than zero, but got {shown}")
     for k, p, d in zip(kernel, padding, dilation, strict=True):
         if p < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
@@ -165,6 +197,17 @@ def _check_window(window: tuple[Shape, Shape, Shape, Shape]) -> None:
                 f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
                 f"dilation={d}"
             )
+
+
+def _check_window(window: tuple[Shape, Shape, Shape, Shape]) -> None:
+    names = ("T", "H", "W")[-len(window[0]) :]
+    _check_padding(window)
+    kernel, stride, _, dilation = window
+    for word, values in (("kernel size", kernel), ("stride", stride), ("dilation", dilation)):
+        if any(v <= 0 for v in values):
+            short = {"kernel size": "k"}.get(word, word if word == "dilation" else "d")
+            shown = " ".join(f"{short}{n}: {v}" for n, v in zip(names, values, strict=True))
+            raise RuntimeError(f"{word} should be greater than zero, but got {shown}")
 
 
 def _check_sizes(input: Tensor, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, ceil_mode: bool) -> None:

@@ -39,4 +39,13 @@ def _one(function: str, input: Tensor, output_size: Any) -> int:
         if len(output_size) != 1:
             raise RuntimeError(f"{function}() argument 'output_size' should contain one int (got {len(output_size)})")
         output_size = output_size[0]
-    return as_int(output_size)
+    size = as_int(output_size)
+    if size < 0 and "max" in function:
+        shape = [*input._array.shape[:-1], 1, size]
+        raise RuntimeError(f"Trying to create tensor with negative dimension {size}: {shape}")
+    if size < 0:
+        raise RuntimeError(
+            "adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but received "
+            f"{{1, {size}}}"
+        )
+    return size

@@ -13,6 +13,8 @@ def _max_pool(
     dims: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
     return_indices: bool,
 ) -> Any:  # fmt: skip
+    if dims == 1 and not return_indices:
+        return functions.max_pool1d(input, kernel_size, () if stride is None else stride, padding, dilation, ceil_mode)
     name = f"max_pool{dims}d_with_indices"
     pair = getattr(functions, name)(input, kernel_size, () if stride is None else stride, padding, dilation, ceil_mode)
     return pair if return_indices else pair[0]

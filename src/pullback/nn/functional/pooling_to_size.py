@@ -13,6 +13,8 @@ from pullback.typing import Shape
 
 def _sizes(function: str, dims: int, input: Tensor, output_size: Any) -> Shape:
     """Target sizes; None keeps that of the input."""
+    if isinstance(output_size, (tuple, list)) and input._array.ndim <= len(output_size):
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     if input._array.ndim not in (dims + 1, dims + 2):
         raise RuntimeError(
             f"{function}(): Expected {dims + 1}D or {dims + 2}D tensor, but got"
@@ -23,10 +25,14 @@ def _sizes(function: str, dims: int, input: Tensor, output_size: Any) -> Shape:
     if len(output_size) == 1:
         output_size = tuple(output_size) * dims
     if len(output_size) != dims:
-        raise RuntimeError(f"{function}: output_size must be {dims}")
+        subject = "(): internal error: output_size.size()" if "max" in function else ": output_size"
+        raise RuntimeError(f"{function}{subject} must be {dims}")
     old = input._array.shape[-dims:]
     sizes = tuple([n if o is None else int(o) for o, n in zip(output_size, old, strict=True)])
     if any(s < 0 for s in sizes):
+        if "max" in function:
+            shape = [*input._array.shape[:-dims], *sizes]
+            raise RuntimeError(f"Trying to create tensor with negative dimension {min(sizes)}: {shape}")
         raise RuntimeError(
             f"{function}: elements of output_size must be greater than or equal to 0 but received {sizes}"
         )
