@@ -24,6 +24,7 @@ check: $(VENV)/.developed
 	$(BIN)/mypy --strict $(TYPED)
 	$(BIN)/python -m tools.check_layers
 	$(BIN)/python -m tools.check_notes
+	$(BIN)/python -m tools.compatibility --check
 	$(BIN)/python -m pytest
 
 lint: $(VENV)/.developed
