@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pullback.functions as F
+from pullback import creation
 from pullback.autograd.grad_mode import enable_grad, no_grad
 from pullback.optim.line_search import Point, strong_wolfe
 from pullback.optim.optimizer import Optimizer
@@ -32,24 +33,23 @@ class LBFGS(Optimizer):
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
         self._params = self.param_groups[0]["params"]
-        if any(param.dtype.is_complex for param in self._params):
-            raise NotImplementedError("LBFGS of complex parameters is not available: optimize their real views")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self._params = self.param_groups[0]["params"]
 
     def _gather_flat_grad(self) -> Any:
-        return F.cat([
-            param.new_zeros(param.numel()) if param._grad is None else param._grad.reshape(-1) for param in self._params
-        ])  # fmt: skip
+        """All gradients as one real vector."""
+        grads = [creation.zeros_like(param) if param._grad is None else param._grad for param in self._params]
+        return F.cat([_real(grad).reshape(-1) for grad in grads])
 
     def _move(self, step_size: float, direction: Any) -> None:
         """Add a multiple of a flat direction to the parameters."""
         offset = 0
         for param in self._params:
-            count = param.numel()
-            param.add_(direction[offset : offset + count].view_as(param), alpha=step_size)
+            target = _real(param)
+            count = target.numel()
+            target.add_(direction[offset : offset + count].view_as(target), alpha=step_size)
             offset += count
 
     def _evaluate(self, closure: Callable[[], Any]) -> float:
@@ -152,6 +152,11 @@ class LBFGS(Optimizer):
         for i in range(len(dirs)):
             result = result + steps[i] * (weights[i] - dirs[i].dot(result) * ro[i])
         return result
+
+
+def _real(tensor: Any) -> Any:
+    """A complex tensor as pairs of real numbers, on the same memory."""
+    return F.view_as_real(tensor) if tensor.dtype.is_complex else tensor
 
 
 def _number(loss: Any) -> float:

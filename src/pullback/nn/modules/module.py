@@ -26,7 +26,7 @@ from pullback.nn.modules.module_state import EXTRA_STATE_KEY as _EXTRA_STATE_KEY
 from pullback.nn.modules.module_state import ModuleState, _IncompatibleKeys
 from pullback.nn.modules.module_tree import ModuleTree
 from pullback.nn.modules.naming import typename
-from pullback.nn.parameter import Buffer, Parameter
+from pullback.nn.parameter import Parameter
 from pullback.tensor.tensor import Tensor
 
 __all__ = [
@@ -175,7 +175,8 @@ class Module(ModuleHooks, ModuleState, ModuleConversion, ModuleTree):
 
     def __setattr__(self, name: str, value: Any) -> None:
         state = self.__dict__
-        if isinstance(value, Parameter):
+        is_tensor = isinstance(value, Tensor)
+        if is_tensor and value._is_param:
             if "_parameters" not in state:
                 raise AttributeError("cannot assign parameters before Module.__init__() call")
             self._forget(name, "__dict__", "_buffers", "_modules")
@@ -197,7 +198,7 @@ class Module(ModuleHooks, ModuleState, ModuleConversion, ModuleTree):
                     f"cannot assign '{typename(value)}' as child module '{name}' (torch.nn.Module or None expected)"
                 )
             self._modules[name] = self._registered_module(name, value)
-        elif isinstance(value, Tensor) or name in state.get("_buffers", ()):
+        elif is_tensor or name in state.get("_buffers", ()):
             self._set_tensor(name, value)
         else:
             super().__setattr__(name, value)
@@ -205,7 +206,8 @@ class Module(ModuleHooks, ModuleState, ModuleConversion, ModuleTree):
     def _set_tensor(self, name: str, value: Any) -> None:
         buffers = self.__dict__.get("_buffers")
         known = buffers is not None and name in buffers
-        if not known and not isinstance(value, Buffer):
+        is_buffer = getattr(value, "_is_buffer", False)
+        if not known and not is_buffer:
             super().__setattr__(name, value)
             return
         if buffers is None:
@@ -214,7 +216,7 @@ class Module(ModuleHooks, ModuleState, ModuleConversion, ModuleTree):
             raise TypeError(
                 f"cannot assign '{typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)"
             )
-        if isinstance(value, Buffer) and not known:
+        if is_buffer and not known:
             self._forget(name, "__dict__", "_parameters", "_modules")
             self.register_buffer(name, value, bool(getattr(value, "persistent", True)))
             return
