@@ -1,1 +1,11 @@
-"""Arrays, dtypes, devices and random numbers: the border to the array library."""
+"""Arrays, dtypes, devices and random numbers: the border to the array library.
+
+`PULLBACK_KEEP_MEMORY=0` in the environment leaves the process's malloc as it is.
+"""
+
+import os
+
+from pullback.backend.allocator import keep_freed_memory
+
+if os.environ.get("PULLBACK_KEEP_MEMORY", "1") != "0":
+    keep_freed_memory()
