@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from pullback.autograd.grad_mode import _ContextDecorator
 from pullback.graph.tangents import set_tangent, tangent_at, without_tangents
 from pullback.modes.dual_level import close_dual_level, current_dual_level, open_dual_level
+from pullback.modes.interception import interceptable
 from pullback.modes.switches import set_switch, switches
 from pullback.tensor.tensor import Tensor
 
@@ -53,6 +54,7 @@ class dual_level(_ContextDecorator):
         exit_dual_level(level=self._level)
 
 
+@interceptable
 def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     """A view of `tensor` that carries `tangent`."""
     if level is None:
@@ -76,6 +78,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     return dual
 
 
+@interceptable
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     """The primal and the tangent of `tensor`; the tangent is None without one."""
     if level is None:

@@ -20,7 +20,7 @@ from pullback.func.batched_tensor import BatchedTensor, innermost_physical, leve
 from pullback.func.vmap_level import VmapLevel, active_levels
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.history import gradient_edge
-from pullback.graph.tangents import without_history
+from pullback.graph.tangents import levels_of, set_tangent, tangent_at, without_history
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.saved_tensor_hooks import disable_hooks, restore_hooks
 from pullback.modes.switches import set_switch, switches
@@ -108,15 +108,24 @@ def release(tree: Any, transform: Transform | None) -> Any:
     """Results as the world outside may see them: without history that leads to dead leaves only."""
     recorded = switches.grad_mode
 
+    def is_over(tensor: Any) -> bool:
+        return tensor._requires_grad and not (recorded and leads_outside(tensor, transform))
+
     def clean(value: Any) -> Any:
-        if not isinstance(value, Tensor) or not value._requires_grad:
+        if not isinstance(value, Tensor):
             return value
-        levels = levels_of_batch(value)
         bottom = innermost_physical(value)
-        if recorded and leads_outside(bottom, transform):
+        tangents = levels_of(bottom) if switches.dual_level >= 0 else ()
+        if not bottom._requires_grad and not tangents:
             return value
-        bare = without_history(bottom)
-        for level in reversed(levels):
+        bare = without_history(bottom) if is_over(bottom) else bottom
+        for dual_level in tangents:
+            tangent = tangent_at(bare, dual_level)
+            if is_over(tangent):
+                set_tangent(bare, dual_level, without_history(tangent))
+        if bare is bottom:
+            return value
+        for level in reversed(levels_of_batch(value)):
             bare = level.wrap(bare)
         return bare
 

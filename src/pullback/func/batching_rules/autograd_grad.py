@@ -1,4 +1,4 @@
-"""autograd.grad under vmap: the graph and the cotangents may be batched at different levels."""
+"""autograd.grad and forward_ad under vmap: graph, cotangents and tangents may be batched at different levels."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from pullback.creation import zeros_like
 from pullback.errors import NoGradientError
 from pullback.func.batched_tensor import levels_of_batch
 from pullback.func.batching_rules.table import rule
+from pullback.func.jvp import make_dual as dual_of
 from pullback.func.transform_level import pull_back
 from pullback.func.vmap_level import VmapLevel
 from pullback.graph.tangents import without_history
+from pullback.modes.dual_level import current_dual_level
 from pullback.tensor.tensor import Tensor
 
 
@@ -57,3 +59,16 @@ def _detached(value: Any) -> Any:
     if value is None or not value._requires_grad:
         return value
     return value.detach() if hasattr(value, "_level") else without_history(value)
+
+
+@rule("make_dual")
+def make_dual(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A dual tensor, whose primal and tangent are batched where one of them is."""
+    dual_level = kwargs.get("level")
+    return level.again(dual_of, *args, current_dual_level() if dual_level is None else dual_level)
+
+
+@rule("unpack_dual")
+def unpack_dual(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Primal and tangent of the whole batch."""
+    return level.wrap(function(args[0]._physical, **kwargs))
