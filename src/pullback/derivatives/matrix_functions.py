@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.rules import F, Pullback, Tensor, general, non_differentiable, wrt
+from pullback.rules import F, Pullback, Tensor, general, non_differentiable, tangent, wrt
 
 
 @general
@@ -18,6 +18,11 @@ def linalg_slogdet(grad_sign: Tensor, grad_logabsdet: Tensor, A: Tensor, *, sign
 @general(outputs=("inverse", "info"), differentiable=(True, False))
 def linalg_inv_ex(grad: Tensor, A: Tensor, *, inverse: Tensor) -> Pullback:
     return wrt(A=F.inverse_back(grad, inverse))
+
+
+@tangent
+def linalg_inv_ex_tangent(A_tangent: Tensor, *, inverse: Tensor) -> Tensor:
+    return (-F.matmul(inverse, F.matmul(A_tangent, inverse)), None)
 
 
 @general

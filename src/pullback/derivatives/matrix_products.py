@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.rules import Dim, F, Pullback, Scalar, Tensor, general, linear, multilinear, wrt
+from pullback.rules import Dim, F, Pullback, Scalar, Tensor, general, linear, multilinear, tangent, wrt
 
 
 @multilinear
@@ -28,6 +28,11 @@ def dot(grad: Tensor, input: Tensor, tensor: Tensor) -> Pullback:
 @general
 def vdot(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=F.conj(grad) * other, other=grad * input)
+
+
+@tangent
+def vdot_tangent(input: Tensor, other: Tensor, input_tangent: Tensor, other_tangent: Tensor) -> Tensor:
+    return F.vdot(input_tangent, other) + F.vdot(input, other_tangent)
 
 
 @multilinear(node="MulBackward0", promote="common")
@@ -66,6 +71,14 @@ def addmm(grad: Tensor, input: Tensor, mat1: Tensor, mat2: Tensor, beta: Scalar,
     )
 
 
+@tangent
+def addmm_tangent(
+    mat1: Tensor, mat2: Tensor, beta: Scalar, alpha: Scalar, input_tangent: Tensor, mat1_tangent: Tensor,
+    mat2_tangent: Tensor,
+) -> Tensor:  # fmt: skip
+    return F.addmm(input_tangent, mat1_tangent, mat2, beta=beta, alpha=alpha) + F.mm(mat1, mat2_tangent) * alpha
+
+
 @general(in_place=True)
 def addmv(grad: Tensor, input: Tensor, mat: Tensor, vec: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
     scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
@@ -74,6 +87,14 @@ def addmv(grad: Tensor, input: Tensor, mat: Tensor, vec: Tensor, beta: Scalar, a
         mat=F.outer(scaled, F.conj(vec)),
         vec=F.mv(F.conj(F.transpose(mat, 0, 1)), scaled),
     )
+
+
+@tangent
+def addmv_tangent(
+    mat: Tensor, vec: Tensor, beta: Scalar, alpha: Scalar, input_tangent: Tensor, mat_tangent: Tensor,
+    vec_tangent: Tensor,
+) -> Tensor:  # fmt: skip
+    return F.addmv(input_tangent, mat_tangent, vec, beta=beta, alpha=alpha) + F.mv(mat, vec_tangent) * alpha
 
 
 @general(in_place=True, promote="common")
@@ -98,6 +119,16 @@ def baddbmm(grad: Tensor, input: Tensor, batch1: Tensor, batch2: Tensor, beta: S
     )
 
 
+@tangent
+def baddbmm_tangent(
+    batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar, input_tangent: Tensor, batch1_tangent: Tensor,
+    batch2_tangent: Tensor,
+) -> Tensor:  # fmt: skip
+    return (
+        F.baddbmm(input_tangent, batch1_tangent, batch2, beta=beta, alpha=alpha) + F.bmm(batch1, batch2_tangent) * alpha
+    )
+
+
 @general(in_place=True)
 def addbmm(grad: Tensor, input: Tensor, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
     scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
@@ -115,11 +146,25 @@ def linear_bias(grad: Tensor, input: Tensor, weight: Tensor, bias: Tensor) -> Pu
     )
 
 
+@tangent
+def linear_bias_tangent(
+    input: Tensor, weight: Tensor, input_tangent: Tensor, weight_tangent: Tensor, bias_tangent: Tensor
+) -> Tensor:
+    return F.linear_bias(input_tangent, weight, bias_tangent) + F.linear_product(input, weight_tangent)
+
+
 @general(node="ViewBackward0")
 def linear_bias_folded(grad: Tensor, input: Tensor, weight: Tensor, bias: Tensor) -> Pullback:
     return wrt(
         input=F.linear_grad_input(grad, weight), weight=F.linear_grad_weight(grad, input), bias=F.linear_grad_bias(grad)
     )
+
+
+@tangent
+def linear_bias_folded_tangent(
+    input: Tensor, weight: Tensor, input_tangent: Tensor, weight_tangent: Tensor, bias_tangent: Tensor
+) -> Tensor:
+    return F.linear_bias_folded(input_tangent, weight, bias_tangent) + F.linear_product_folded(input, weight_tangent)
 
 
 @multilinear(node="MmBackward0")

@@ -139,7 +139,12 @@ def convolution_back(
         for i in range(len(stride)):
             reached = (grad.shape[2 + i] - 1) * stride[i] + dilation[i] * (weight.shape[2 + i] - 1) + 1
             rest[i] = input_shape[2 + i] + 2 * padding[i] - reached
-    return F.convolution(grad, F.conj(weight), None, stride, padding, dilation, not transposed, tuple(rest), groups)
+    result = F.convolution(grad, F.conj(weight), None, stride, padding, dilation, not transposed, tuple(rest), groups)
+    if transposed:
+        for i in range(len(stride)):
+            if result.shape[2 + i] > input_shape[2 + i]:
+                result = F.slice_view(result, 2 + i, 0, input_shape[2 + i], 1)
+    return result
 
 
 def convolution_weight_back(

@@ -19,7 +19,7 @@ from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference, zero_grad_array, zero_grad_tensor
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, tangents_flow
+from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
 from pullback.kernels.matrix_functions import linalg_det as linalg_det_kernel
 from pullback.kernels.matrix_functions import linalg_inv_ex as linalg_inv_ex_kernel
 from pullback.kernels.matrix_functions import linalg_matrix_exp as linalg_matrix_exp_kernel
@@ -310,7 +310,10 @@ def linalg_inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> 
 
 def linalg_inv_ex_tangent(result: Any, A: Any, check_errors: Any, A_tangent: Any) -> Any:
     """Tangent of linalg_inv_ex."""
-    return double_pullback(lambda xs: linalg_inv_ex(xs[0], check_errors=check_errors), (A,), (A_tangent,))
+    inverse = result[0]
+    if A_tangent is None:
+        A_tangent = zeros_like_input(A)
+    return (-F.matmul(inverse, F.matmul(A_tangent, inverse)), None)
 
 
 class LinalgPinvBackward0(Node):

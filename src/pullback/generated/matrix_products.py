@@ -692,17 +692,11 @@ def vdot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 
 def vdot_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
     """Tangent of vdot."""
-    return double_pullback(
-        lambda xs: vdot(xs[0], xs[1]),
-        (
-            input,
-            other,
-        ),
-        (
-            input_tangent,
-            other_tangent,
-        ),
-    )
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    if other_tangent is None:
+        other_tangent = zeros_like_input(other)
+    return F.vdot(input_tangent, other) + F.vdot(input, other_tangent)
 
 
 class OuterNode(Node):
@@ -1371,19 +1365,13 @@ def addmm_tangent(
     mat2_tangent: Any,
 ) -> Any:
     """Tangent of addmm."""
-    return double_pullback(
-        lambda xs: addmm(xs[0], xs[1], xs[2], beta=beta, alpha=alpha),
-        (
-            input,
-            mat1,
-            mat2,
-        ),
-        (
-            input_tangent,
-            mat1_tangent,
-            mat2_tangent,
-        ),
-    )
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    if mat1_tangent is None:
+        mat1_tangent = zeros_like_input(mat1)
+    if mat2_tangent is None:
+        mat2_tangent = zeros_like_input(mat2)
+    return F.addmm(input_tangent, mat1_tangent, mat2, beta=beta, alpha=alpha) + F.mm(mat1, mat2_tangent) * alpha
 
 
 class AddmvBackward0(Node):
@@ -1551,19 +1539,13 @@ def addmv_tangent(
     vec_tangent: Any,
 ) -> Any:
     """Tangent of addmv."""
-    return double_pullback(
-        lambda xs: addmv(xs[0], xs[1], xs[2], beta=beta, alpha=alpha),
-        (
-            input,
-            mat,
-            vec,
-        ),
-        (
-            input_tangent,
-            mat_tangent,
-            vec_tangent,
-        ),
-    )
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    if mat_tangent is None:
+        mat_tangent = zeros_like_input(mat)
+    if vec_tangent is None:
+        vec_tangent = zeros_like_input(vec)
+    return F.addmv(input_tangent, mat_tangent, vec, beta=beta, alpha=alpha) + F.mv(mat, vec_tangent) * alpha
 
 
 class AddrBackward0(Node):
@@ -1941,18 +1923,14 @@ def baddbmm_tangent(
     batch2_tangent: Any,
 ) -> Any:
     """Tangent of baddbmm."""
-    return double_pullback(
-        lambda xs: baddbmm(xs[0], xs[1], xs[2], beta=beta, alpha=alpha),
-        (
-            input,
-            batch1,
-            batch2,
-        ),
-        (
-            input_tangent,
-            batch1_tangent,
-            batch2_tangent,
-        ),
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    if batch1_tangent is None:
+        batch1_tangent = zeros_like_input(batch1)
+    if batch2_tangent is None:
+        batch2_tangent = zeros_like_input(batch2)
+    return (
+        F.baddbmm(input_tangent, batch1_tangent, batch2, beta=beta, alpha=alpha) + F.bmm(batch1, batch2_tangent) * alpha
     )
 
 
@@ -2277,19 +2255,13 @@ def linear_bias_tangent(
     result: Any, input: Any, weight: Any, bias: Any, input_tangent: Any, weight_tangent: Any, bias_tangent: Any
 ) -> Any:
     """Tangent of linear_bias."""
-    return double_pullback(
-        lambda xs: linear_bias(xs[0], xs[1], xs[2]),
-        (
-            input,
-            weight,
-            bias,
-        ),
-        (
-            input_tangent,
-            weight_tangent,
-            bias_tangent,
-        ),
-    )
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    if weight_tangent is None:
+        weight_tangent = zeros_like_input(weight)
+    if bias_tangent is None:
+        bias_tangent = zeros_like_input(bias)
+    return F.linear_bias(input_tangent, weight, bias_tangent) + F.linear_product(input, weight_tangent)
 
 
 class LinearBiasFoldedNode(Node):
@@ -2432,19 +2404,13 @@ def linear_bias_folded_tangent(
     result: Any, input: Any, weight: Any, bias: Any, input_tangent: Any, weight_tangent: Any, bias_tangent: Any
 ) -> Any:
     """Tangent of linear_bias_folded."""
-    return double_pullback(
-        lambda xs: linear_bias_folded(xs[0], xs[1], xs[2]),
-        (
-            input,
-            weight,
-            bias,
-        ),
-        (
-            input_tangent,
-            weight_tangent,
-            bias_tangent,
-        ),
-    )
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    if weight_tangent is None:
+        weight_tangent = zeros_like_input(weight)
+    if bias_tangent is None:
+        bias_tangent = zeros_like_input(bias)
+    return F.linear_bias_folded(input_tangent, weight, bias_tangent) + F.linear_product_folded(input, weight_tangent)
 
 
 class LinearProductNode(Node):
