@@ -66,7 +66,7 @@ _BETA_DENOMINATOR = (
 
 def standard_gamma(input: Array, generator: object = None) -> Array:
     """Draw samples of gamma distributions with rate 1 and the concentrations in `input`."""
-    return draw.standard_gamma(np.asarray(input), generator)  # type: ignore[arg-type]
+    return draw.standard_gamma(np.asarray(input), generator)
 
 
 def standard_gamma_grad(input: Array, output: Array) -> Array:
@@ -76,7 +76,7 @@ def standard_gamma_grad(input: Array, output: Array) -> Array:
 
 def sample_dirichlet(input: Array, generator: object = None) -> Array:
     """Draw samples of Dirichlet distributions with the concentrations in the last dimension of `input`."""
-    return draw.dirichlet(input, generator)  # type: ignore[arg-type]
+    return draw.dirichlet(input, generator)
 
 
 def dirichlet_grad(input: Array, alpha: Array, total: Array) -> Array:

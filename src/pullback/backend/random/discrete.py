@@ -303,8 +303,10 @@ def _multinomial_by_race(input: Array, num_samples: int, generator: Generator | 
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     if (input.sum(-1) == 0).any():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    # The times lie in memory as the weights do; where expanded ones share memory, row by row.
+    times = np.empty(input.shape, input.dtype) if 0 in input.strides else np.empty_like(input)
     with np.errstate(divide="ignore", invalid="ignore"):
-        speed = input / exponential_(np.empty_like(input), 1.0, generator)
+        speed = input / exponential_(times, 1.0, generator)
     order: Array = speed.argmax(-1, keepdims=True) if num_samples == 1 else (-speed).argsort(-1, kind="stable")
     return order[..., :num_samples]
 

@@ -1,0 +1,81 @@
+"""The beta distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.functions as F
+from pullback import creation
+from pullback.distributions import constraints
+from pullback.distributions.dirichlet import Dirichlet
+from pullback.distributions.distribution import Distribution
+from pullback.distributions.exp_family import ExponentialFamily
+from pullback.distributions.utils import broadcast_all, is_number
+from pullback.tensor.size import Size
+from pullback.tensor.tensor import Tensor
+
+__all__ = ["Beta"]
+
+
+class Beta(ExponentialFamily):
+    """A random probability: the first component of a Dirichlet distribution with two."""
+
+    arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
+    support = constraints.unit_interval
+    has_rsample = True
+
+    def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
+        if is_number(concentration1) and is_number(concentration0):
+            both = creation.tensor([float(concentration1), float(concentration0)])
+        else:
+            both = F.stack(list(broadcast_all(concentration1, concentration0)), -1)
+        self._dirichlet = Dirichlet(both, validate_args=validate_args)
+        super().__init__(self._dirichlet._batch_shape, validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        new = self._get_checked_instance(Beta, _instance)
+        new._dirichlet = self._dirichlet.expand(Size(batch_shape))
+        Distribution.__init__(new, batch_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
+    @property
+    def mean(self) -> Tensor:
+        return self.concentration1 / (self.concentration1 + self.concentration0)
+
+    @property
+    def mode(self) -> Tensor:
+        return self._dirichlet.mode[..., 0]
+
+    @property
+    def variance(self) -> Tensor:
+        total = self.concentration1 + self.concentration0
+        return self.concentration1 * self.concentration0 / (total.pow(2) * (total + 1))
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self._dirichlet.rsample(sample_shape).select(-1, 0)
+
+    def log_prob(self, value: Any) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return self._dirichlet.log_prob(F.stack([value, 1.0 - value], -1))
+
+    def entropy(self) -> Tensor:
+        return self._dirichlet.entropy()
+
+    @property
+    def concentration1(self) -> Tensor:
+        """The concentration at one."""
+        return self._dirichlet.concentration[..., 0]
+
+    @property
+    def concentration0(self) -> Tensor:
+        """The concentration at zero."""
+        return self._dirichlet.concentration[..., 1]
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.concentration1, self.concentration0)
+
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
+        return F.lgamma(x) + F.lgamma(y) - F.lgamma(x + y)

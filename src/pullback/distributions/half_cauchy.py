@@ -1,0 +1,65 @@
+"""The half-Cauchy distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pullback.functions as F
+from pullback import creation
+from pullback.distributions import constraints
+from pullback.distributions.cauchy import Cauchy
+from pullback.distributions.transformed_distribution import TransformedDistribution
+from pullback.distributions.transforms import AbsTransform
+from pullback.tensor.tensor import Tensor
+
+__all__ = ["HalfCauchy"]
+
+
+class HalfCauchy(TransformedDistribution):
+    """The absolute value of a Cauchy variable around zero."""
+
+    arg_constraints = {"scale": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+    base_dist: Cauchy
+
+    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+        super().__init__(Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        return super().expand(batch_shape, _instance=self._get_checked_instance(HalfCauchy, _instance))
+
+    @property
+    def scale(self) -> Tensor:
+        """The scale of the Cauchy variable."""
+        return self.base_dist.scale
+
+    @property
+    def mean(self) -> Tensor:
+        return self.base_dist.scale.new_full(self._extended_shape(), math.inf)
+
+    @property
+    def mode(self) -> Tensor:
+        return creation.zeros_like(self.scale)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.base_dist.variance
+
+    def log_prob(self, value: Any) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        value = creation.as_tensor(value, dtype=self.base_dist.scale.dtype, device=self.base_dist.scale.device)
+        return F.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
+
+    def cdf(self, value: Any) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return 2 * self.base_dist.cdf(value) - 1
+
+    def icdf(self, value: Any) -> Tensor:
+        return self.base_dist.icdf((value + 1) / 2)
+
+    def entropy(self) -> Tensor:
+        return self.base_dist.entropy() - math.log(2)

@@ -1,0 +1,97 @@
+"""Counts batch dimensions as part of an event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.distributions import constraints
+from pullback.distributions.constraints import Constraint
+from pullback.distributions.distribution import Distribution
+from pullback.distributions.utils import _sum_rightmost
+from pullback.tensor.size import Size
+from pullback.tensor.tensor import Tensor
+
+__all__ = ["Independent"]
+
+
+class Independent(Distribution):
+    """Another distribution whose last batch dimensions are read as one event: `log_prob` sums over them.
+
+    >>> import pullback
+    >>> from pullback.distributions import Normal
+    >>> Independent(Normal(pullback.zeros(3), pullback.ones(3)), 1).event_shape
+    torch.Size([3])
+    """
+
+    arg_constraints: Any = {}
+
+    def __init__(
+        self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None
+    ) -> None:
+        if reinterpreted_batch_ndims > len(base_distribution.batch_shape):
+            raise ValueError(
+                "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), "
+                f"actual {reinterpreted_batch_ndims} vs {len(base_distribution.batch_shape)}"
+            )
+        shape = Size((*base_distribution.batch_shape, *base_distribution.event_shape))
+        event_dim = reinterpreted_batch_ndims + len(base_distribution.event_shape)
+        cut = len(shape) - event_dim
+        self.base_dist = base_distribution
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+        super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        new = self._get_checked_instance(Independent, _instance)
+        whole = (*batch_shape, *self.event_shape[: self.reinterpreted_batch_ndims])
+        new.base_dist = self.base_dist.expand(Size(whole))
+        new.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
+        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
+    @property
+    def has_rsample(self) -> bool:
+        return bool(self.base_dist.has_rsample)
+
+    @property
+    def has_enumerate_support(self) -> bool:
+        return False if self.reinterpreted_batch_ndims > 0 else bool(self.base_dist.has_enumerate_support)
+
+    @constraints.dependent_property
+    def support(self) -> Constraint:
+        result: Constraint = self.base_dist.support
+        if self.reinterpreted_batch_ndims:
+            result = constraints.independent(result, self.reinterpreted_batch_ndims)
+        return result
+
+    @property
+    def mean(self) -> Tensor:
+        return self.base_dist.mean
+
+    @property
+    def mode(self) -> Tensor:
+        return self.base_dist.mode
+
+    @property
+    def variance(self) -> Tensor:
+        return self.base_dist.variance
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        return self.base_dist.sample(sample_shape)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self.base_dist.rsample(sample_shape)
+
+    def log_prob(self, value: Any) -> Tensor:
+        return _sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+
+    def entropy(self) -> Tensor:
+        return _sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        if self.reinterpreted_batch_ndims > 0:
+            raise NotImplementedError("Enumeration over cartesian product is not implemented")
+        return self.base_dist.enumerate_support(expand=expand)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.base_dist}, {self.reinterpreted_batch_ndims})"

@@ -1,0 +1,42 @@
+"""The logistic-normal distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.distributions import constraints
+from pullback.distributions.independent import Independent
+from pullback.distributions.normal import Normal
+from pullback.distributions.transformed_distribution import TransformedDistribution
+from pullback.distributions.transforms import StickBreakingTransform
+from pullback.tensor.tensor import Tensor
+
+__all__ = ["LogisticNormal"]
+
+
+class LogisticNormal(TransformedDistribution):
+    """A vector of normal variables broken into shares of a whole: samples lie on the simplex."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.simplex
+    has_rsample = True
+    base_dist: Independent
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        base = Normal(loc, scale, validate_args=validate_args)
+        if not base.batch_shape:
+            base = base.expand([1])
+        super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        return super().expand(batch_shape, _instance=self._get_checked_instance(LogisticNormal, _instance))
+
+    @property
+    def loc(self) -> Tensor:
+        """The means before the transform."""
+        return self.base_dist.base_dist.loc
+
+    @property
+    def scale(self) -> Tensor:
+        """The standard deviations before the transform."""
+        return self.base_dist.base_dist.scale

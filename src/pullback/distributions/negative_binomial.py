@@ -1,0 +1,69 @@
+"""The negative binomial distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.functions as F
+from pullback.autograd.grad_mode import no_grad
+from pullback.distributions import constraints
+from pullback.distributions.gamma import Gamma
+from pullback.distributions.probs_or_logits import ProbsOrLogits, require_one
+from pullback.distributions.utils import broadcast_all, lazy_property
+from pullback.tensor.tensor import Tensor
+
+__all__ = ["NegativeBinomial"]
+
+
+class NegativeBinomial(ProbsOrLogits):
+    """The number of successes, each with probability `probs`, before `total_count` failures."""
+
+    arg_constraints = {
+        "total_count": constraints.greater_than_eq(0),
+        "probs": constraints.half_open_interval(0.0, 1.0),
+        "logits": constraints.real,
+    }
+    support = constraints.nonnegative_integer
+    _event_dims_of_parameters = {"total_count": 0, "probs": 0, "logits": 0}
+
+    def __init__(
+        self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        require_one(probs, logits)
+        self._is_given_as_probs = probs is not None
+        if probs is not None:
+            self.total_count, self.probs = broadcast_all(total_count, probs)
+        else:
+            self.total_count, self.logits = broadcast_all(total_count, logits)
+        self.total_count = self.total_count.type_as(self._param)
+        super().__init__(self._param.size(), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.total_count * F.exp(self.logits)
+
+    @property
+    def mode(self) -> Tensor:
+        return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.mean / F.sigmoid(-self.logits)
+
+    @lazy_property
+    def _gamma(self) -> Gamma:
+        # The distribution is a Poisson one whose rate is gamma distributed.
+        return Gamma(concentration=self.total_count, rate=F.exp(-self.logits), validate_args=False)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        with no_grad():
+            return F.poisson(self._gamma.sample(sample_shape))
+
+    def log_prob(self, value: Any) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        unnormalized = self.total_count * F.logsigmoid(-self.logits) + value * F.logsigmoid(self.logits)
+        count = self.total_count + value
+        normalizer = -F.lgamma(count) + F.lgamma(1.0 + value) + F.lgamma(self.total_count)
+        normalizer = normalizer.masked_fill(count == 0.0, 0.0)
+        return unnormalized - normalizer

@@ -1,0 +1,111 @@
+"""The relaxed (concrete, Gumbel-softmax) categorical distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.functions as F
+from pullback import creation
+from pullback.distributions import constraints
+from pullback.distributions.categorical import Categorical
+from pullback.distributions.distribution import Distribution
+from pullback.distributions.transformed_distribution import TransformedDistribution
+from pullback.distributions.transforms import ExpTransform
+from pullback.distributions.utils import broadcast_all, clamp_probs
+from pullback.tensor.size import Size
+from pullback.tensor.tensor import Tensor
+
+__all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
+
+
+class ExpRelaxedCategorical(Distribution):
+    """The logarithm of a relaxed one-hot variable: log-softmax of logits plus Gumbel noise, over the temperature."""
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support = constraints.real_vector
+    has_rsample = True
+
+    def __init__(
+        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        self._categorical = Categorical(probs, logits)
+        self.temperature = temperature
+        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        new = self._get_checked_instance(ExpRelaxedCategorical, _instance)
+        new.temperature = self.temperature
+        new._categorical = self._categorical.expand(Size(batch_shape))
+        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
+    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
+        return self._categorical._new(*args, **kwargs)
+
+    @property
+    def param_shape(self) -> Size:
+        """The shape of the form that was given."""
+        return self._categorical.param_shape
+
+    @property
+    def logits(self) -> Tensor:
+        """Normalised log-probabilities."""
+        return self._categorical.logits
+
+    @property
+    def probs(self) -> Tensor:
+        """Probabilities."""
+        return self._categorical.probs
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        uniforms = clamp_probs(F.rand(shape, dtype=self.logits.dtype, device=self.logits.device))
+        gumbels = -((-(uniforms.log())).log())
+        scores = (self.logits + gumbels) / self.temperature
+        return scores - scores.logsumexp(dim=-1, keepdim=True)
+
+    def log_prob(self, value: Any) -> Tensor:
+        count = self._categorical._num_events
+        if self._validate_args:
+            self._validate_sample(value)
+        logits, value = broadcast_all(self.logits, value)
+        log_scale = creation.full_like(self.temperature, float(count)).lgamma() - self.temperature.log().mul(
+            -(count - 1)
+        )
+        score = logits - value.mul(self.temperature)
+        score = (score - score.logsumexp(dim=-1, keepdim=True)).sum(-1)
+        return score + log_scale
+
+
+class RelaxedOneHotCategorical(TransformedDistribution):
+    """A one-hot variable made continuous on the simplex: the lower the temperature, the nearer to its corners."""
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support = constraints.simplex
+    has_rsample = True
+    base_dist: ExpRelaxedCategorical
+
+    def __init__(
+        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
+        super().__init__(base, ExpTransform(), validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        return super().expand(batch_shape, _instance=self._get_checked_instance(RelaxedOneHotCategorical, _instance))
+
+    @property
+    def temperature(self) -> Tensor:
+        """The temperature."""
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Tensor:
+        """Normalised log-probabilities."""
+        return self.base_dist.logits
+
+    @property
+    def probs(self) -> Tensor:
+        """Probabilities."""
+        return self.base_dist.probs
