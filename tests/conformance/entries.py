@@ -58,7 +58,7 @@ class Entry:
 
 
 # Sparse, quantized, private and device-bound entries of the database are no dense public operations.
-_LEFT_OUT = re.compile(r"^(sparse\.|torch\.|_(?!_)|jiterator|to_sparse$|max_pool2d_with_indices_backward$|slice$)")
+_LEFT_OUT = re.compile(r"^(sparse\.|torch\.|_(?!_)|jiterator|to_sparse$|max_pool2d_with_indices_backward$|native_dropout_backward$|slice$)")
 _UNINITIALISED = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided", "resize_"}
 _ELEMENTWISE = ("UnaryUfuncInfo", "BinaryUfuncInfo")
 

@@ -16,5 +16,7 @@ WRONG_IN_PYTORCH: dict[tuple[str, str], str] = {
 INEXACT_IN_PYTORCH: dict[str, str] = {
     "special.bessel_j0": "off by 2e-7 between 4 and 10 in float64",
     "special.bessel_y1": "off by 3e-7 between 4 and 10 in float64",
+    "nn.functional.ctc_loss": "float32 gradients are sums of exponentials of large numbers",
+    "native_layer_norm": "rounding in the mean of one float32",
     "logcumsumexp": "the tangent is off by 2e-7 in float64, the gradient by cancellation in float32",
 }

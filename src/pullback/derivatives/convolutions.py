@@ -35,5 +35,7 @@ def convolution_grad_weight(
 ) -> Pullback:
     return wrt(
         input=F.convolution_back(output_grad, grad, input.shape, stride, padding, dilation, False, groups),
-        output_grad=F.convolution(input, grad, None, stride, padding, dilation, False, stride, groups),
+        output_grad=F.leading_part(
+            F.convolution(input, grad, None, stride, padding, dilation, False, stride, groups), output_grad.shape
+        ),
     )

@@ -99,6 +99,14 @@ def _convolve(
             f"Expected {_WORDS[dims]} input to {function}, but got input of size: {list(input._array.shape)}"
         )
     weight_dims = weight._array.ndim - 2
+    if weight_dims < 1:
+        raise RuntimeError(f"weight should have at least three dimensions, but has {weight._array.ndim}")
+    if isinstance(padding, str) and weight_dims != dims:
+        raise RuntimeError(
+            f"Expected {weight_dims + 2}-dimensional input for {weight_dims + 2}-dimensional "
+            f"weight{list(weight._array.shape)}, but got {input._array.ndim}-dimensional input of size "
+            f"{list(input._array.shape)} instead"
+        )
     stride = _each("stride", stride, dims, weight_dims)
     dilation = _each("dilation", dilation, dims, weight_dims)
     if isinstance(padding, str):

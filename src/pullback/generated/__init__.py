@@ -1493,6 +1493,7 @@ _FORMULAS = {
     "sgn_of_angle": "complex_numbers",
     "is_complex_value": "complex_numbers",
     "convolution_back": "convolutions",
+    "leading_part": "convolutions",
     "convolution_weight_back": "convolutions",
     "sum_over_channels": "convolutions",
     "adjoint_of": "decompositions",

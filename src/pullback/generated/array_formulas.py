@@ -140,11 +140,15 @@ def convolution_back(
             reached = (grad.shape[2 + i] - 1) * stride[i] + dilation[i] * (weight.shape[2 + i] - 1) + 1
             rest[i] = input_shape[2 + i] + 2 * padding[i] - reached
     result = F.convolution(grad, F.conj(weight), None, stride, padding, dilation, not transposed, tuple(rest), groups)
-    if transposed:
-        for i in range(len(stride)):
-            if result.shape[2 + i] > input_shape[2 + i]:
-                result = F.slice_view(result, 2 + i, 0, input_shape[2 + i], 1)
-    return result
+    return leading_part(result, input_shape) if transposed else result
+
+
+def leading_part(windows: Any, shape: Shape) -> Any:
+    """What lies within `shape`: where output_padding reaches the stride, further windows fit into the padded end."""
+    for dim in range(2, windows.ndim):
+        if windows.shape[dim] > shape[dim]:
+            windows = F.slice_view(windows, dim, 0, shape[dim], 1)
+    return windows
 
 
 def convolution_weight_back(

@@ -10,6 +10,7 @@ from pullback.backend.array_module import as_array, ndarray
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import convolution_back as convolution_back_kernel
 from pullback.generated.array_formulas import convolution_weight_back as convolution_weight_back_kernel
+from pullback.generated.array_formulas import leading_part as leading_part_kernel
 from pullback.generated.array_formulas import sum_over_channels as sum_over_channels_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
@@ -258,6 +259,7 @@ class ConvolutionGradWeightNode(Node):
     saved_dilation: Any = None
     saved_groups: Any = None
     saved_input_shape: Any = None
+    saved_output_grad_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         if self.released:
@@ -268,6 +270,7 @@ class ConvolutionGradWeightNode(Node):
         dilation = self.saved_dilation
         groups = self.saved_groups
         input_shape = self.saved_input_shape
+        output_grad_shape = self.saved_output_grad_shape
         edges = self.next_edges
         grad_of_input = None
         grad_of_output_grad = None
@@ -284,8 +287,9 @@ class ConvolutionGradWeightNode(Node):
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
-            grad_of_output_grad = convolution_kernel(
-                input, grad, None, stride, padding, dilation, False, stride, groups
+            grad_of_output_grad = leading_part_kernel(
+                convolution_kernel(input, grad, None, stride, padding, dilation, False, stride, groups),
+                output_grad_shape,
             )
         return (
             grad_of_input,
@@ -301,6 +305,7 @@ class ConvolutionGradWeightNode(Node):
         dilation = self.saved_dilation
         groups = self.saved_groups
         input_shape = self.saved_input_shape
+        output_grad_shape = self.saved_output_grad_shape
         edges = self.next_edges
         grad_of_input = None
         grad_of_output_grad = None
@@ -309,7 +314,9 @@ class ConvolutionGradWeightNode(Node):
             grad_of_input = F.convolution_back(output_grad, grad, input_shape, stride, padding, dilation, False, groups)
         if edges[1] is not None:
             input = self.unpack("input")
-            grad_of_output_grad = F.convolution(input, grad, None, stride, padding, dilation, False, stride, groups)
+            grad_of_output_grad = F.leading_part(
+                F.convolution(input, grad, None, stride, padding, dilation, False, stride, groups), output_grad_shape
+            )
         return (
             grad_of_input,
             grad_of_output_grad,
@@ -374,6 +381,7 @@ def convolution_grad_weight(
         node.saved_dilation = dilation
         node.saved_groups = groups
         node.saved_input_shape = input._array.shape
+        node.saved_output_grad_shape = output_grad._array.shape
         result._requires_grad = True
         result._edge = (node, 0)
         if process.changed:

@@ -47,7 +47,8 @@ def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
             f"input.size(-3)={channels} is not divisible by {r * r}"
         )
     blocks = input.reshape(math.prod(lead), channels // (r * r), r, r, height, width)
-    return blocks.transpose(0, 1, 4, 2, 5, 3).reshape(*lead, channels // (r * r), height * r, width * r)
+    dealt = np.array(blocks.transpose(0, 1, 4, 2, 5, 3), order="C")
+    return dealt.reshape(*lead, channels // (r * r), height * r, width * r)
 
 
 def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
@@ -68,7 +69,8 @@ def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
                 f"divisible by {r}"
             )
     blocks = input.reshape(math.prod(lead), channels, height // r, r, width // r, r)
-    return blocks.transpose(0, 1, 3, 5, 2, 4).reshape(*lead, channels * r * r, height // r, width // r)
+    dealt = np.array(blocks.transpose(0, 1, 3, 5, 2, 4), order="C")
+    return dealt.reshape(*lead, channels * r * r, height // r, width // r)
 
 
 def channel_shuffle(input: Array, groups: int) -> Array:

@@ -74,5 +74,8 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def _drop_channels(input: Tensor, p: float, training: bool, inplace: bool, *, batched: bool) -> Tensor:
     if batched:
         return _apply("feature_dropout", input, p, training, inplace)
+    if inplace:
+        _apply("feature_dropout", functions.unsqueeze(input, 0), p, training, inplace)
+        return input
     batch = functions.unsqueeze(input, 0)
     return functions.squeeze(_apply("feature_dropout", batch, p, training, inplace), 0)  # type: ignore[no-any-return]
