@@ -8,10 +8,11 @@ from pullback.func.functionalize import debug_unwrap, functionalize
 from pullback.func.grad import grad, grad_and_value
 from pullback.func.jacobians import hessian, jacfwd, jacrev
 from pullback.func.jvp import jvp, linearize
+from pullback.func.rearrange import rearrange
 from pullback.func.vjp import vjp
 from pullback.func.vmap import vmap
 
 __all__ = [
     "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
-    "linearize", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
+    "linearize", "rearrange", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
