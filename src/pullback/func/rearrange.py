@@ -11,6 +11,8 @@ from pullback.tensor.tensor import Tensor
 
 Group = tuple[str, ...]
 ELLIPSIS = "..."
+JOINED = "(...)"
+"""An ellipsis in brackets: the dimensions it stands for become one."""
 
 
 def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> Tensor:
@@ -62,7 +64,7 @@ def _groups(pattern: str, side: str) -> list[Group]:
         elif token != "1" and token != ELLIPSIS and not token.isidentifier():
             raise ValueError(f"Invalid axis identifier {token!r} in {pattern!r}")
         elif inside is not None:
-            inside += [] if token == "1" else [token]
+            inside += [] if token == "1" else [JOINED if token == ELLIPSIS else token]
         else:
             groups.append(() if token == "1" else (token,))
     if inside is not None:
@@ -71,7 +73,7 @@ def _groups(pattern: str, side: str) -> list[Group]:
 
 
 def _check_names(pattern: str, left: list[Group], right: list[Group], lengths: dict[str, int]) -> None:
-    sides = [[name for group in side for name in group] for side in (left, right)]
+    sides = [[ELLIPSIS if n == JOINED else n for group in side for n in group] for side in (left, right)]
     for names in sides:
         if len(set(names)) != len(names):
             raise ValueError(f"An identifier occurs twice on one side of {pattern!r}")
@@ -81,7 +83,7 @@ def _check_names(pattern: str, left: list[Group], right: list[Group], lengths: d
     unknown = sorted(set(lengths) - set(sides[0]))
     if unknown:
         raise ValueError(f"Identifiers {unknown} have a length, but are not in {pattern!r}")
-    if any(ELLIPSIS in group and len(group) > 1 for group in left):
+    if any(JOINED in group for group in left):
         raise ValueError(f"An ellipsis in brackets is only allowed on the right side: {pattern!r}")
 
 
@@ -100,7 +102,7 @@ def _with_hidden(side: list[Group], hidden: list[str]) -> list[Group]:
         if group == (ELLIPSIS,):
             groups += [(name,) for name in hidden]
         else:
-            groups.append(tuple([n for name in group for n in (hidden if name == ELLIPSIS else [name])]))
+            groups.append(tuple([n for name in group for n in (hidden if name == JOINED else [name])]))
     return groups
 
 
