@@ -134,7 +134,7 @@ def take_apart(input: Tensor, index: Any) -> tuple[Tensor, list[Tensor], tuple[i
         index = tuple(index)
     items = index if isinstance(index, tuple) else (index,)
     items = tuple([_as_item(item) for item in items])
-    specified = sum(_dimensions_of(item) for item in items)
+    specified = sum([_dimensions_of(item) for item in items])
     ndim = input._array.ndim
     if specified > ndim:
         if ndim == 0 and len(items) == 1 and type(items[0]) is int:
@@ -154,9 +154,10 @@ def take_apart(input: Tensor, index: Any) -> tuple[Tensor, list[Tensor], tuple[i
             result = G.select(result, dim, _checked_position(result, dim, item, real_dim))
             real_dim += 1
         elif isinstance(item, slice):
-            bounds = _slice_bounds(result, dim, item)
-            if bounds != (0, result._array.shape[dim], 1):
-                result = G.slice_view(result, dim, *bounds)
+            if item.start is not None or item.stop is not None or item.step is not None:
+                bounds = _slice_bounds(result, dim, item)
+                if bounds != (0, result._array.shape[dim], 1):
+                    result = G.slice_view(result, dim, *bounds)
             dim, real_dim = dim + 1, real_dim + 1
         else:
             if item._array.ndim == 0 and has_values(item._array):

@@ -39,8 +39,9 @@ def set_history(tensor: Tensor, node: Node, output_nr: int = 0) -> None:
     tensor._requires_grad = True
     extra = tensor._extra
     if extra is not None and extra.view is not None:
-        extra.view.edge = (node, output_nr)
-        extra.view.attr_version = tensor._version
+        info, counter = extra.view, tensor._counter
+        info.edge = (node, output_nr)
+        info.attr_version = 0 if counter is None else counter.value
     else:
         tensor._edge = (node, output_nr)
 

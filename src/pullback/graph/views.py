@@ -20,7 +20,15 @@ from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.saved_tensor import SavedOutput, forward_name
 from pullback.kernels.strided import Geometry, gather_strided, geometry_of, overwrite_strided, scatter_strided
 from pullback.modes.switches import process, switches
-from pullback.tensor.autograd_extra import CUSTOM_FUNCTION, DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, ViewInfo
+from pullback.tensor.autograd_extra import (
+    CUSTOM_FUNCTION,
+    DEFAULT,
+    INFERENCE,
+    MULTI_OUTPUT,
+    NO_GRAD,
+    AutogradExtra,
+    ViewInfo,
+)
 from pullback.tensor.tensor import Tensor, _Graph, new_tensor
 from pullback.tensor.version_counter import VersionCounter
 
@@ -48,7 +56,10 @@ def make_view(
         creation = creation or info.creation
         if replay is not None or info.replay is not None:
             replay = _chain_replays(source, info.replay, replay, view)
-    view._require_extra().view = ViewInfo(base, creation, counter.value, replay)
+    extra = view._extra
+    if extra is None:
+        extra = view._extra = AutogradExtra()
+    extra.view = ViewInfo(base, creation, counter.value, replay)
     if not base._requires_grad:
         counter.add_view(view)
     elif creation in (NO_GRAD, INFERENCE):
@@ -263,7 +274,6 @@ class AsStridedBackward0(Node):
             base = base.new_empty_strided(base.shape, self.base_geometry.element_strides()).zero_()
         self.replay(base).copy_(grad)
         return (base,)
-
 
     def _sum_overlapping(self, grad: Any) -> Any:
         """The gradient of the base where the view sees elements several times: their gradients add up."""

@@ -35,15 +35,13 @@ class ViewInfo:
 class AutogradExtra:
     """The rare part of a tensor's autograd state."""
 
-    __slots__ = ("grad_dtype", "hooks", "inference", "post_accumulate_hooks", "retains_grad", "tangents", "view")
-
+    # Defaults of the class, not slots: a view sets one of the seven, and setting them all takes as long again.
     UNSET = object()
 
-    def __init__(self) -> None:
-        self.view: ViewInfo | None = None
-        self.hooks: OrderedDict[int, Callable[..., Any]] | None = None
-        self.post_accumulate_hooks: OrderedDict[int, Callable[..., Any]] | None = None
-        self.retains_grad = False
-        self.inference = False
-        self.tangents: dict[int, Tensor] | None = None
-        self.grad_dtype: Any = AutogradExtra.UNSET
+    view: ViewInfo | None = None
+    hooks: OrderedDict[int, Callable[..., Any]] | None = None
+    post_accumulate_hooks: OrderedDict[int, Callable[..., Any]] | None = None
+    retains_grad: bool = False
+    inference: bool = False
+    tangents: dict[int, Tensor] | None = None
+    grad_dtype: Any = UNSET
