@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.rules import F, Pullback, Shape, Tensor, linear, wrt
+from pullback.rules import F, Pullback, Shape, Tensor, linear, non_differentiable, wrt
 
 
 @linear(node="FftC2CBackward0", out=False)
@@ -28,3 +28,7 @@ def doubled_inside(grad: Tensor, input: Tensor, dim: int, count: int) -> Pullbac
 @linear(out=False)
 def overlap_add(grad: Tensor, input: Tensor, step: int) -> Pullback:
     return wrt(input=F.unfold(grad, grad.ndim - 1, input.shape[-1], step))
+
+
+@non_differentiable(out=False)
+def check_envelope(input: Tensor, call: str) -> None: ...

@@ -8,11 +8,13 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.dtype import (
     complex_of,
+    from_numpy_dtype,
     is_float_or_complex,
     real_of,
     scalar_type_name,
     type_name,
 )
+from pullback.creation.filled import ones
 from pullback.tensor.tensor import Tensor
 
 
@@ -50,7 +52,7 @@ def stft(
     if window is not None:
         frames = frames * _widened(window, n_fft)
     elif width != n_fft:
-        frames = frames * _widened(_ones_like(signal, width), n_fft)
+        frames = frames * _widened(_rectangle(signal, width), n_fft)
     scale = "sqrt" if normalized else "none"
     if frames._array.dtype.kind == "c":
         spectra = G.fft_c2c(frames, (2,), scale, True)
@@ -105,8 +107,9 @@ def _widened(window: Any, n_fft: int) -> Any:
     return G.constant_pad_nd(window, (missing // 2, missing - missing // 2), 0)
 
 
-def _ones_like(signal: Any, size: int) -> Any:
-    return signal.new_ones(size, dtype=signal.real.dtype if signal._array.dtype.kind == "c" else signal.dtype)
+def _rectangle(signal: Any, size: int) -> Tensor:
+    """The window that changes nothing. It does not depend on the signal, so it is not batched with it."""
+    return ones(size, dtype=from_numpy_dtype(real_of(signal._array.dtype)))
 
 
 def istft(
@@ -127,7 +130,7 @@ def istft(
             spectra = G.slice_view(spectra, 2, 0, n_fft // 2 + 1, 1)
         frames = G.fft_c2r(spectra, (2,), scale, n_fft)
     real = real_of(input._array.dtype)
-    shape = window if window is not None else _ones_like(G.to_dtype(G.zeros_in_shape(input, (0,)), real), width)
+    shape = window if window is not None else _rectangle(input, width)
     shape = _widened(G.to_dtype(shape, complex_of(real) if return_complex else shape._array.dtype), n_fft)
     signal = G.overlap_add(frames * shape, hop)
     count = spectra._array.shape[1]
@@ -146,9 +149,7 @@ def _trimmed(call: str, signal: Any, envelope: Any, n_fft: int, center: bool, le
         end = whole - n_fft // 2 if center else whole
     signal = G.slice_view(signal, 1, start, min(end, whole), 1)
     envelope = G.slice_view(envelope, 1, start, min(end, whole), 1)
-    smallest = float(abs(envelope._array).min()) if envelope._array.size else 1.0
-    if smallest <= 1e-11:
-        raise RuntimeError(f"{call} window overlap add min: 1")
+    G.check_envelope(envelope, call)
     result = signal / envelope
     if end > whole:
         warnings.warn(

@@ -471,6 +471,7 @@ _FAMILIES = {
         overlap_add
         OverlapAddBackward0
         overlap_add_tangent
+        check_envelope
     """,
     "folding": """
         im2col

@@ -13,6 +13,7 @@ from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
+from pullback.kernels.fft import check_envelope as check_envelope_kernel
 from pullback.kernels.fft import doubled_inside as doubled_inside_kernel
 from pullback.kernels.fft import fft_c2c as fft_c2c_kernel
 from pullback.kernels.fft import fft_c2r as fft_c2r_kernel
@@ -460,3 +461,23 @@ def overlap_add_tangent(result: Any, input: Any, step: Any, input_tangent: Any) 
     if input_tangent is None:
         input_tangent = zeros_like_input(input)
     return overlap_add(input_tangent, step)
+
+
+def check_envelope(input: Tensor, call: str) -> Tensor:
+    """The smallest magnitude of summed windows, which must not vanish. (A kernel, so that batches are checked too.)"""
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(check_envelope, (input, call), {})
+            if taken is not NotImplemented:
+                return taken
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("check_envelope", "input", 1, input)
+    input_array = input._array
+    computed: Any = check_envelope_kernel(input_array, call)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if process.changed:
+        note_inference(result)
+    return result

@@ -91,6 +91,7 @@ OPERATIONS: dict[str, Operation] = {
     'chebyshev_polynomial_u': Operation('chebyshev_polynomial_u', 'non_differentiable', 'special', (('input', 'tensor', False), ('n', 'tensor', False)), ('input', 'n'), (), (), False, False, 1),
     'chebyshev_polynomial_v': Operation('chebyshev_polynomial_v', 'non_differentiable', 'special', (('input', 'tensor', False), ('n', 'tensor', False)), ('input', 'n'), (), (), False, False, 1),
     'chebyshev_polynomial_w': Operation('chebyshev_polynomial_w', 'non_differentiable', 'special', (('input', 'tensor', False), ('n', 'tensor', False)), ('input', 'n'), (), (), False, False, 1),
+    'check_envelope': Operation('check_envelope', 'non_differentiable', 'fft', (('input', 'tensor', False), ('call', 'plain', False)), ('input',), (), (), False, False, 1),
     'cholesky': Operation('cholesky', 'general', 'decompositions', (('input', 'tensor', False), ('upper', 'plain', False)), ('input',), ('input',), (), False, False, 1),
     'cholesky_inverse': Operation('cholesky_inverse', 'general', 'solvers', (('input', 'tensor', False), ('upper', 'plain', False)), ('input',), ('input',), (), False, False, 1),
     'cholesky_solve': Operation('cholesky_solve', 'general', 'solvers', (('input', 'tensor', False), ('L', 'tensor', False), ('upper', 'plain', False)), ('input', 'L'), ('input', 'L'), (), False, False, 1),

@@ -64,3 +64,11 @@ def overlap_add(input: Array, step: int) -> Array:
         result[..., chunk : chunk + frames, :] += blocks[..., chunk, :]
     flat = result.reshape(*batch, (frames + chunks - 1) * step)
     return flat[..., : (frames - 1) * step + size]
+
+
+def check_envelope(input: Array, call: str) -> Array:
+    """The smallest magnitude of summed windows, which must not vanish. (A kernel, so that batches are checked too.)"""
+    smallest = np.min(np.abs(input)) if input.size else np.ones(())
+    if smallest <= 1e-11:
+        raise RuntimeError(f"{call} window overlap add min: 1")
+    return smallest

@@ -24,7 +24,7 @@ FILES = {
     "exchange": "bytes_of_storage export_dlpack import_dlpack array_over_buffer array_over_file map_elements",
     "exponential": "pow pow_scalar pow_base sqrt rsqrt exp expm1 log log2 log10 log1p logaddexp logaddexp2",
     "extrema": "max_all min_all max_dim min_dim amax amin aminmax argmax argmin shares shares_or_nans",
-    "fft": "fft_c2c fft_r2c fft_c2r doubled_inside fft_frequencies overlap_add",
+    "fft": "fft_c2c fft_r2c fft_c2r doubled_inside fft_frequencies overlap_add check_envelope",
     "folding": "im2col col2im pixel_shuffle pixel_unshuffle channel_shuffle",
     "gamma_gradients": "standard_gamma standard_gamma_grad sample_dirichlet dirichlet_grad",
     "grid_sampling": "polynomials_of grid_sampler_2d grid_sampler_3d grid_points grid_slopes point_positions take_points put_points affine_grid_generator affine_grid_back",
