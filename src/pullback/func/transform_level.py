@@ -85,10 +85,14 @@ def track(value: Any, transform: Transform) -> Any:
     return above_levels(alias, levels)
 
 
-def leads_outside(tensor: Any, transform: Transform | None) -> bool:
-    """Whether the graph behind a tensor has a leaf other than those of `transform` and of transforms that are over."""
+def leads_outside(tensor: Any, transform: Transform | None, inside: set[Any] | None = None) -> bool:
+    """Whether the graph behind a tensor has a leaf other than those of `transform` and of transforms that are over.
+
+    `inside` collects the nodes behind which there is none, so that the next tensor's walk need not go there again.
+    """
     edge = gradient_edge(tensor)
-    if edge is None:
+    known: set[Any] = set() if inside is None else inside
+    if edge is None or edge[0] in known:
         return False
     waiting, seen = [edge[0]], {edge[0]}
     while waiting:
@@ -98,18 +102,20 @@ def leads_outside(tensor: Any, transform: Transform | None) -> bool:
             if owner is None or (owner is not transform and owner.open):
                 return True
         for following in node.next_edges:
-            if following is not None and following[0] not in seen:
+            if following is not None and following[0] not in seen and following[0] not in known:
                 seen.add(following[0])
                 waiting.append(following[0])
+    known |= seen
     return False
 
 
 def release(tree: Any, transform: Transform | None) -> Any:
     """Results as the world outside may see them: without history that leads to dead leaves only."""
     recorded = switches.grad_mode
+    inside: set[Any] = set()
 
     def is_over(tensor: Any) -> bool:
-        return tensor._requires_grad and not (recorded and leads_outside(tensor, transform))
+        return tensor._requires_grad and not (recorded and leads_outside(tensor, transform, inside))
 
     def clean(value: Any) -> Any:
         if not isinstance(value, Tensor):

@@ -48,7 +48,8 @@ def vjp_with_argnums(func: Callable[..., Any], argnums: Argnums, primals: tuple[
                     f"{value.dtype}"
                 )
     transform.open = False
-    outside = any(leads_outside(innermost_physical(o), transform) for o in outputs if o._requires_grad)
+    inside: set[Any] = set()
+    outside = any(leads_outside(innermost_physical(o), transform, inside) for o in outputs if o._requires_grad)
     vjp_fn = _product(outputs, output_spec, inputs, spec, transform, outside)
     clean_output, clean_aux = release(output, transform), release(aux, transform)
     return (clean_output, vjp_fn, clean_aux) if has_aux else (clean_output, vjp_fn)
