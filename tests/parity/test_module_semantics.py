@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
@@ -23,11 +24,20 @@ def program(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return function
 
 
-def error_of(action: Callable[[], Any]) -> str:
+class Failure(str):
+    """An error's class and message; equal if the key phrase, the beginning of the message, is."""
+
+    __slots__ = ()
+
+    def key_phrase(self) -> str:
+        return repr([part.rstrip(".") for part in re.split(r"[.:,] ", spoken(self))[:2]])
+
+
+def error_of(action: Callable[[], Any]) -> Any:
     try:
         return f"no error: {action()}"
     except Exception as error:
-        return f"{type(error).__name__}: {error}"
+        return Failure(f"{type(error).__name__}: {error}")
 
 
 def spoken(text: str) -> str:
@@ -458,6 +468,8 @@ def _plain(value: Any) -> Any:
         return [_plain(v) for v in value]
     if isinstance(value, dict):
         return {key: _plain(v) for key, v in value.items()}
+    if isinstance(value, Failure):
+        return value.key_phrase()
     if isinstance(value, float):
         return float(f"{value:.4g}") if abs(value) > 1e-6 else 0.0
     return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -283,5 +284,5 @@ def test_wrong_arguments_raise_what_pytorch_raises(position: int) -> None:
     for library in (pullback, torch):
         with pytest.raises((ValueError, TypeError, RuntimeError, KeyError, AttributeError)) as caught:
             ERRORS[position](library)
-        messages.append((caught.type, str(caught.value).replace("pullback.", "torch.")))
+        messages.append((caught.type, re.split("[.:,] ", str(caught.value).replace("pullback.", "torch."))[0]))
     assert messages[0] == messages[1]

@@ -112,11 +112,8 @@ class UninitializedTensorMixin:
     def _array(self) -> Any:
         name = type(self).__name__
         raise ValueError(
-            "Attempted to use an uninitialized parameter. "
-            "This error happens when you are using a `LazyModule` or "
-            f"explicitly manipulating `torch.nn.parameter.{name}` "
-            "objects. When using LazyModules Call `forward` with a dummy batch "
-            "to initialize the parameters before calling torch functions"
+            f"Attempted to use an uninitialized parameter: this {name} gets its shape when its lazy module is called for "
+            "the first time. Call the module with a batch first."
         )
 
     def materialize(self, shape: Sequence[int], device: Any = None, dtype: Any = None) -> None:
@@ -130,10 +127,8 @@ class UninitializedTensorMixin:
     def shape(self) -> Any:
         """Refused: the shape is not known yet."""
         raise RuntimeError(
-            "Can't access the shape of an uninitialized parameter or buffer. "
-            "This error usually happens in `load_state_dict` when trying to load "
-            "an uninitialized parameter into an initialized one. "
-            "Call `forward` to initialize the parameters before accessing their attributes."
+            "Can't access the shape of an uninitialized parameter or buffer: its lazy module finds it on the first call. "
+            "Call the module with a batch, or load a state dict whose tensors have shapes."
         )
 
     @property
@@ -164,8 +159,7 @@ class UninitializedTensorMixin:
     def share_memory_(self) -> Any:
         """Refused: there is no memory yet."""
         raise RuntimeError(
-            "Can't share memory on an uninitialized parameter or buffer. "
-            "Call `forward` to initialize the parameters before calling `module.share_memory()`."
+            "Can't share memory on an uninitialized parameter or buffer: it has none yet. Call its lazy module first."
         )
 
     def __repr__(self) -> str:

@@ -20,16 +20,15 @@ def check_new_group(group: dict[str, Any], groups: list[dict[str, Any]], *, diff
     own = {id(param) for param in params}
     if len(own) != len(params):
         warnings.warn(
-            "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see "
-            "github.com/pytorch/pytorch/issues/40967 for more information",
+            "optimizer contains a parameter group with duplicate parameters: each is updated as often as it is listed",
             stacklevel=4,
         )
     if groups and ("param_names" in group) != ("param_names" in groups[0]):
         known = "with names" if "param_names" in groups[0] else "without names"
         given = "with names" if "param_names" in group else "without names"
         raise ValueError(
-            f"all optimizer param groups should be with/without names. cannot add param group {given} to the optimizer "
-            f"whose groups are {known}"
+            f"all optimizer param groups should be with/without names. cannot add param group {given} to the optimizer: "
+            f"its groups are {known}"
         )
     if any(id(param) in own for known_group in groups for param in known_group["params"]):
         raise ValueError("some parameters appear in more than one parameter group")

@@ -149,8 +149,8 @@ class Optimizer:
             param_group["params"] = [params]
         elif isinstance(params, set):
             raise TypeError(
-                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets "
-                "will change between runs. Please use a list instead."
+                "optimizer parameters need to be organized in ordered collections: a set has another order in each run, and "
+                "state dicts go by the order. Use a list."
             )
         else:
             param_group["params"] = list(params)

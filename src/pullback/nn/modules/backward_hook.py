@@ -70,7 +70,7 @@ class BackwardHook:
         results = _as_tuple(BackwardHookFunction.apply(*[args[i] for i in positions]))
         nodes = [result.grad_fn for result in results if result.grad_fn is not None]
         if not nodes:
-            raise RuntimeError("Error while setting up backward hooks. Please open an issue with a code sample.")
+            raise RuntimeError("Error while setting up backward hooks: no tensor among the arguments has a node.")
         register(nodes[0])
         replaced = list(args)
         for position, result in zip(positions, results, strict=True):
@@ -131,7 +131,7 @@ class BackwardHook:
         if self.user_hooks:
             warnings.warn(
                 "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs "
-                "require gradients. See the documentation of torch.nn.Module.register_full_backward_hook.",
+                "require gradients: it gets None for them.",
                 stacklevel=2,
             )
         for user_hook in self.user_hooks:
@@ -139,7 +139,7 @@ class BackwardHook:
             if returned is not None and not all(value is None for value in _as_tuple(returned)):
                 raise RuntimeError(
                     "Backward hook for Modules where no input requires gradient should always return None or None for "
-                    "all gradients."
+                    f"all gradients: {type(self.module).__name__} has no gradient to replace."
                 )
         self.grad_outputs = None
 

@@ -44,8 +44,8 @@ class _InstanceNorm(_NormBase):
         feature_dim = input.dim() - self.batched_dim + 1
         if input.size(feature_dim) != self.num_features:
             message = (
-                f"input's size at dim={feature_dim} does not match num_features. Since affine=False, num_features is not "
-                "used in the normalization process. You can safely ignore this warning."
+                f"input's size at dim={feature_dim} does not match num_features: {self.num_features} is not used, as the "
+                "layer has no weight."
             )
             if self.affine:
                 raise ValueError(

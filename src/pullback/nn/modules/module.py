@@ -129,8 +129,8 @@ class Module(ModuleHooks, ModuleState, ModuleConversion, ModuleTree):
             )
         if param.grad_fn is not None:
             raise ValueError(
-                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
-                f"express '{name}' as a function of another Tensor, compute the value in the forward() method."
+                f"Cannot assign non-leaf Tensor to parameter '{name}': it was computed by {param.grad_fn.name()}. Assign a "
+                "new Parameter, and compute what depends on it in forward()."
             )
         for hook in GlobalHooks.parameter_registration.values():
             replaced = hook(self, name, param)

@@ -56,8 +56,8 @@ class ModuleConversion:
             )
         if wanted.is_complex:
             warnings.warn(
-                "Complex modules are a new feature under active development whose design may change, and some modules "
-                "might not work as expected when using complex tensors as parameters or buffers.",
+                "Complex modules are a new feature in PyTorch: layers that compare or order their values refuse complex "
+                "parameters.",
                 stacklevel=2,
             )
         return self._apply(lambda t: t.to(wanted) if _is_inexact(t) else t)

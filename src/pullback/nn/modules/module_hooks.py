@@ -103,8 +103,8 @@ class ModuleHooks:
         """Call `hook(module, grad_input, grad_output)` after backward ran through the module."""
         if self._is_full_backward_hook is False:
             raise RuntimeError(
-                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one "
-                "of them."
+                "Cannot use both regular backward hooks and full backward hooks on a single Module: this one has hooks of "
+                "the other kind."
             )
         self._is_full_backward_hook = True
         return add_hook(self._backward_hooks, hook, prepend=prepend)
@@ -113,8 +113,8 @@ class ModuleHooks:
         """Register the old kind of backward hook, which sees only the last node of the module."""
         if self._is_full_backward_hook is True:
             raise RuntimeError(
-                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one "
-                "of them."
+                "Cannot use both regular backward hooks and full backward hooks on a single Module: this one has hooks of "
+                "the other kind."
             )
         self._is_full_backward_hook = False
         return add_hook(self._backward_hooks, hook)
@@ -157,8 +157,8 @@ class ModuleHooks:
         if backward_hook is not None:
             if not isinstance(result, (Tensor, tuple)):
                 warnings.warn(
-                    "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
-                    f"{type(result)}",
+                    "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors: "
+                    f"{type(self).__name__} returned {type(result)}",
                     stacklevel=3,
                 )
             result = backward_hook.setup_output_hook(result)
@@ -208,8 +208,8 @@ class ModuleHooks:
                     result = replaced
             except Exception as error:
                 warnings.warn(
-                    f"module forward hook with ``always_call=True`` raised an exception that was silenced as another "
-                    f"error was raised in forward: {error!s}",
+                    f"module forward hook with ``always_call=True`` raised an exception after forward had raised one, "
+                    f"which goes on: {error!s}",
                     stacklevel=4,
                 )
 
@@ -238,9 +238,8 @@ def _warn_of_several_nodes(args: tuple[Any, ...], result: Any, node: Any) -> Non
     """The old kind of hook sees one node's inputs, which are the module's only if it is the only node."""
     if not isinstance(result, Tensor):
         warnings.warn(
-            "Using non-full backward hooks on a Module that does not return a single Tensor or a tuple of Tensors is "
-            "deprecated and will be removed in future versions. Please use register_full_backward_hook to get the "
-            "documented behavior.",
+            "Using non-full backward hooks on a Module that does not return a single Tensor is deprecated: the hook sees "
+            "the last node of the first tensor only. Use register_full_backward_hook.",
             FutureWarning,
             stacklevel=5,
         )
@@ -250,9 +249,8 @@ def _warn_of_several_nodes(args: tuple[Any, ...], result: Any, node: Any) -> Non
     leaves = {f for f in behind if f.name() == "torch::autograd::AccumulateGrad" or hasattr(f, "variable")}
     if (behind - leaves) - inputs:
         warnings.warn(
-            "Using a non-full backward hook when the forward contains multiple autograd Nodes is deprecated and will be "
-            "removed in future versions. This hook will be missing some grad_input. Please use "
-            "register_full_backward_hook to get the documented behavior.",
+            "Using a non-full backward hook when the forward contains multiple autograd Nodes is deprecated: the hook "
+            "sees the inputs of the last node, not the module's. Use register_full_backward_hook.",
             FutureWarning,
             stacklevel=5,
         )
@@ -295,8 +293,8 @@ def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHan
 def _set_global_backward_kind(*, full: bool) -> None:
     if GlobalHooks.is_full_backward is (not full) and GlobalHooks.backward:
         raise RuntimeError(
-            "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only one "
-            "of them."
+            "Cannot use both regular backward hooks and full backward hooks as a global Module hook: there are hooks of "
+            "the other kind."
         )
     GlobalHooks.is_full_backward = full
 

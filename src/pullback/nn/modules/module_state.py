@@ -60,7 +60,7 @@ class ModuleState:
     def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError(
-                "Cannot register the same function as the state dict post hook that was previously registered via "
+                "Cannot register the same function as the state dict post hook that was previously registered with "
                 "register_state_dict_post_hook"
             )
         return add_hook(self._state_dict_hooks, hook)
@@ -243,7 +243,7 @@ class ModuleState:
                 if hook(module, incompatible) is not None:
                     raise AssertionError(
                         "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
-                        "values, if incompatible_keys need to be modified, it should be done inplace."
+                        "values: change the lists of incompatible_keys in place."
                     )
 
         load(self, copied)

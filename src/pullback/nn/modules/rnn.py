@@ -27,8 +27,8 @@ def _check_sizes(hidden_size: Any, num_layers: int, dropout: Any, proj_size: int
         )
     if dropout > 0 and num_layers == 1:
         warnings.warn(
-            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater "
-            f"than 1, but got dropout={dropout} and num_layers={num_layers}",
+            "dropout option adds dropout after all but last recurrent layer: it does nothing here, with "
+            f"dropout={dropout} and num_layers={num_layers}",
             stacklevel=4,
         )
     if not isinstance(hidden_size, int):

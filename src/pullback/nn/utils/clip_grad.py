@@ -35,9 +35,8 @@ def get_total_norm(
         total_norm = F.linalg_vector_norm(F.stack(norms), norm_type) if len(norms) > 1 else norms[0]
     if error_if_nonfinite and not math.isfinite(total_norm.item()):
         raise RuntimeError(
-            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
-            "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
-            "`error_if_nonfinite=False`"
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be clipped: "
+            f"it is {total_norm.item()}. With error_if_nonfinite=False the gradients are scaled by it all the same."
         )
     return total_norm
 

@@ -178,7 +178,7 @@ class _Orthogonal(Module):
             if self.orthogonal_map != "householder":
                 raise NotImplementedError(
                     "It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
-                    "use_trivialization=False."
+                    "use_trivialization=False: their inverse is not unique."
                 )
             return self._householder_inverse(Q, is_wide)
         if rows == columns:

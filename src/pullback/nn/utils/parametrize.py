@@ -241,8 +241,8 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
         original = Parameter(value.detach()) if value.requires_grad else value
     else:
         raise ValueError(
-            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a sequence "
-            "of tensors."
+            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is computed from several: which of them "
+            "it should be is not known. Use leave_parametrized=True."
         )
     delattr(type(module), tensor_name)
     del module.parametrizations[tensor_name]

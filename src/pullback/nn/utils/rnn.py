@@ -130,9 +130,8 @@ def _check_lengths(counts: list[int], input: Any, batch_first: bool, enforce_sor
         )
     if enforce_sorted and any(later > earlier for earlier, later in itertools.pairwise(counts)):
         raise RuntimeError(
-            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
-            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do "
-            "not need ONNX exportability."
+            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True, got "
+            f"{counts}. Pass enforce_sorted=False to have the sequences sorted."
         )
 
 
@@ -145,8 +144,8 @@ def pad_packed_sequence(
     if total_length is not None:
         if total_length < max_length:
             raise ValueError(
-                "Expected total_length to be at least the length of the longest sequence in input, but got "
-                f"total_length={total_length} and max sequence length being {max_length}"
+                "Expected total_length to be at least the length of the longest sequence in input: "
+                f"{total_length} is less than {max_length}"
             )
         max_length = total_length
     data = sequence.data

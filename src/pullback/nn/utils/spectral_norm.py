@@ -71,8 +71,7 @@ class SpectralNorm:
             raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
         if is_lazy(weight):
             raise ValueError(
-                "The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to run the dummy "
-                "forward before applying spectral normalization"
+                "The module passed to `SpectralNorm` can't have uninitialized parameters: call it with a batch first"
             )
         with no_grad():
             matrix = made.reshape_weight_to_matrix(weight)

@@ -30,8 +30,7 @@ def functional_call(
     from pullback.func.functional_call import functional_call as call  # lazy: func is beside nn
 
     warnings.warn(
-        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future "
-        "version of PyTorch. Please use `torch.func.functional_call` instead which is a drop-in replacement.",
+        "`torch.nn.utils.stateless.functional_call` is deprecated: `torch.func.functional_call` takes the same arguments.",
         FutureWarning,
         stacklevel=2,
     )

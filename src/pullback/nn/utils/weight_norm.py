@@ -32,8 +32,7 @@ class WeightNorm:
         weight = getattr(module, name)
         if is_lazy(weight):
             raise ValueError(
-                "The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run the dummy forward "
-                "before applying weight normalization"
+                "The module passed to `WeightNorm` can't have uninitialized parameters: call it with a batch first"
             )
         del module._parameters[name]
         module.register_parameter(name + "_g", Parameter(norm_except_dim(weight, 2, made.dim).data))

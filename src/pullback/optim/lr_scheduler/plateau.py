@@ -80,10 +80,8 @@ class ReduceLROnPlateau(LRScheduler):
         if len(self.optimizer.param_groups) != len(self.min_lrs):
             if self.default_min_lr is None:
                 raise RuntimeError(
-                    "The number of param groups in the `optimizer` "
-                    f"({len(self.optimizer.param_groups)}) differs from when `ReduceLROnPlateau` was initialized "
-                    f"({len(self.min_lrs)}), usually due to a new param group being added to the optimizer. Please modify "
-                    "the `min_lrs` field to match the length of the `optimizer` param groups."
+                    f"The number of param groups in the `optimizer` ({len(self.optimizer.param_groups)}) differs from when "
+                    f"`ReduceLROnPlateau` was initialized ({len(self.min_lrs)}): set `min_lrs` of the scheduler to as many."
                 )
             self.min_lrs = [self.default_min_lr] * len(self.optimizer.param_groups)
         for group, smallest in zip(self.optimizer.param_groups, self.min_lrs, strict=True):

@@ -12,10 +12,8 @@ from pullback.optim.optimizer import Optimizer
 from pullback.tensor.tensor import Tensor
 
 EPOCH_DEPRECATION_WARNING = (
-    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
-    "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed form "
-    "is used instead of the new chainable form, where available. Please open an issue if you are unable to replicate "
-    "your use case: https://github.com/pytorch/pytorch/issues/new/choose."
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated: call `scheduler.step()` without "
+    "it. An epoch that is given is reached by the closed form of the schedule, where it has one."
 )
 
 
@@ -63,8 +61,8 @@ class LRScheduler:
                 if "initial_lr" not in group:
                     raise KeyError(
                         f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with "
-                        f"last_epoch >= 0.\nThis typically happens when resuming training from a checkpoint without "
-                        "restoring the optimizer's state: load its state_dict before making the scheduler."
+                        "last_epoch >= 0: load the optimizer's state_dict before making the scheduler, or begin at "
+                        "last_epoch=-1."
                     )
         self.base_lrs: list[Any] = [plain_copy(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
@@ -132,18 +130,15 @@ class LRScheduler:
         step = self.optimizer.step
         if not hasattr(step, "_wrapped_by_lr_sched"):
             warnings.warn(
-                "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. Please, "
-                "make sure to call `optimizer.step()` before `lr_scheduler.step()`. See more details at "
-                "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
+                "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization: whether "
+                "it runs before `lr_scheduler.step()`, as it should, is not known.",
                 UserWarning,
                 stacklevel=3,
             )
         elif not getattr(self.optimizer, "_opt_called", False):
             warnings.warn(
-                "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should "
-                "call them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this "
-                "will result in PyTorch skipping the first value of the learning rate schedule. See more details at "
-                "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
+                "Detected call of `lr_scheduler.step()` before `optimizer.step()`: the first rate of the schedule is never "
+                "used. Call `optimizer.step()` first.",
                 UserWarning,
                 stacklevel=3,
             )
