@@ -21,22 +21,23 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     >>> pullback.matmul(pullback.ones(2, 3), pullback.ones(3))
     tensor([3., 3.])
     """
-    for position, value in enumerate((input, other), 1):
-        if not isinstance(value, Tensor):
-            raise not_a_tensor("matmul", "input" if position == 1 else "other", position, value)
-    dims = (input._array.ndim, other._array.ndim)
-    if 0 in dims:
-        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {dims[0]}D and {dims[1]}D")
-    if dims == (2, 2):
+    if not isinstance(input, Tensor):
+        raise not_a_tensor("matmul", "input", 1, input)
+    if not isinstance(other, Tensor):
+        raise not_a_tensor("matmul", "other", 2, other)
+    first, second = input._array.ndim, other._array.ndim
+    if first == 2 and second == 2:
         result = G.mm(input, other)
-    elif dims == (1, 1):
-        result = G.dot(input, other)
-    elif dims == (2, 1):
-        result = G.mv(input, other)
-    elif dims == (1, 2):
-        result = G.mm(G.unsqueeze(input, 0), other).squeeze_(0)
-    else:
+    elif first == 0 or second == 0:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {first}D and {second}D")
+    elif first > 2 or second > 2:
         result = G.matmul_batched(input, other)
+    elif second == 2:
+        result = G.mm(G.unsqueeze(input, 0), other).squeeze_(0)
+    elif first == 2:
+        result = G.mv(input, other)
+    else:
+        result = G.dot(input, other)
     return result if out is None else write_out("matmul", out, result)
 
 

@@ -11,6 +11,9 @@ from pullback.kernels.broadcasting import sum_to
 from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.typing import Array, Dim, Scalar, Shape
 
+# The dtypes that BLAS multiplies, by NumPy's letters: of these nothing has to be checked or widened.
+_NATIVE = "fdFD"
+
 
 def _same_dtype(a: Array, b: Array, *, batched: bool = False) -> None:
     if a.dtype is not b.dtype and a.dtype != b.dtype:
@@ -44,6 +47,12 @@ def _multiply(a: Array, b: Array) -> Array:
 
 def mm(input: Array, mat2: Array) -> Array:
     """The product of two matrices."""
+    dtype = input.dtype
+    if (
+        dtype is mat2.dtype and dtype.char in _NATIVE and input.ndim == 2 and mat2.ndim == 2
+        and input.shape[1] == mat2.shape[0]
+    ):  # fmt: skip
+        return input @ mat2
     if input.ndim != 2 or mat2.ndim != 2:
         raise RuntimeError(f"{'self' if input.ndim != 2 else 'mat2'} must be a matrix")
     if input.shape[1] != mat2.shape[0]:
@@ -277,8 +286,9 @@ def _check_expandable(shape: Shape, target: Shape) -> None:
 def linear_bias(input: Array, weight: Array, bias: Array) -> Array:
     """`input @ weight.T + bias` for a matrix of inputs."""
     result = linear_product(input, weight)
-    _check_expandable(bias.shape, result.shape)
-    if result.dtype != bias.dtype or not result.flags.writeable:
+    if bias.shape != result.shape[-1:]:
+        _check_expandable(bias.shape, result.shape)
+    if result.dtype != bias.dtype:
         return result + bias
     result += bias
     return result
@@ -291,6 +301,9 @@ def linear_bias_folded(input: Array, weight: Array, bias: Array) -> Array:
 
 def linear_product(input: Array, weight: Array) -> Array:
     """`input @ weight.T` for a matrix of inputs."""
+    dtype = input.dtype
+    if dtype is weight.dtype and dtype.char in _NATIVE and input.ndim == 2 and input.shape[1] == weight.shape[1]:
+        return input @ weight.T
     if input.shape[-1] != weight.shape[-1]:
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({_folded(input)} and {weight.shape[1]}x{weight.shape[0]})"
