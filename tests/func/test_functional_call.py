@@ -101,3 +101,20 @@ def test_batch_norm_needs_statistics_for_each_example() -> None:
         vmap(model)(pullback.rand(3, 4, 2))
     replace_all_batch_norm_modules_(model)
     assert vmap(model)(pullback.rand(3, 4, 2)).shape == (3, 4, 2)
+
+
+def test_older_forms_of_functional_modules() -> None:
+    from pullback.func import combine_state_for_ensemble, make_functional, make_functional_with_buffers
+
+    layer, norm, x = nn.Linear(2, 2), nn.BatchNorm1d(2), pullback.rand(3, 2)
+    with pytest.warns(FutureWarning, match="functional_call"):
+        function, params = make_functional(layer)
+    assert pullback.equal(function(params, x), layer(x))
+    with pytest.warns(FutureWarning):
+        batched, params, buffers = make_functional_with_buffers(norm.eval())
+    assert pullback.equal(batched(params, buffers, x), norm(x))
+    with pytest.warns(FutureWarning), pytest.raises(RuntimeError, match="`model` has buffers"):
+        make_functional(norm)
+    with pytest.warns(FutureWarning):
+        one, params, buffers = combine_state_for_ensemble([layer, layer])
+    assert vmap(one, in_dims=(0, 0, None))(params, buffers, x).shape == (2, 3, 2)
