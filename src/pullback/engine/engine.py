@@ -7,6 +7,7 @@ wrapped and only there.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -35,6 +36,7 @@ class _Running(threading.local):
 
 
 _running = _Running()
+_log = logging.getLogger("pullback.autograd")
 _passes = 0
 _passes_lock = threading.Lock()
 _locks_lock = threading.Lock()
@@ -126,7 +128,7 @@ class Engine:
         self._send(task, root, root.grads, ())
         queue = task.ready_queue
         heap = queue.heap
-        plain = not task.create_graph and task.exec_info is None
+        plain = not task.create_graph and task.exec_info is None and not process.log_nodes
         while heap:
             _, _, node, grads, owned = heappop(heap)
             if plain and node.extra is None and not node.needs_tensors and not process.changed and _passes == 1:
@@ -206,6 +208,9 @@ class Engine:
             info = task.exec_info.get(node)
             if info is None:
                 return
+        if process.log_nodes:
+            shapes = ", ".join("None" if g is None else str(list(g.shape)) for g in grads)
+            _log.debug("Executing: %r with grad_outputs: [%s]", node, shapes)
         buffer = InputBuffer(0)
         buffer.grads, buffer.owned = grads, owned
         extra = node.extra

@@ -19,6 +19,8 @@ class Process:
 
     changed: int = 0
     """Threads that left the defaults, plus one per Tensor subclass that overrides operations."""
+    log_nodes: bool = False
+    """Whether backward logs each node it runs; `_logging.set_logs` sets it."""
 
 
 process = Process()

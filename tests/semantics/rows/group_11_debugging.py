@@ -157,3 +157,17 @@ def row_154_profiler(torch: Any, say: Any) -> None:
     forward, backward = by_name["aten::mul"], by_name["autograd::engine::evaluate_function: MulBackward0"]
     say(forward.sequence_nr == backward.sequence_nr, by_name["mine"].cpu_time_total > 0)
     say("Self CPU" in prof.key_averages().table(sort_by="self_cpu_time_total"))
+
+
+def row_151_deprecated_jacobians(torch: Any, say: Any) -> None:
+    from importlib import import_module
+
+    module = import_module(f"{torch.__name__}.autograd.gradcheck")
+    say(hasattr(module, "get_numerical_jacobian"), hasattr(module, "get_analytical_jacobian"))
+
+
+def row_153_logging(torch: Any, say: Any) -> None:
+    from importlib import import_module
+
+    logs = import_module(f"{torch.__name__}._logging")
+    say(hasattr(logs, "set_logs"))

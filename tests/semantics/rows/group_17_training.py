@@ -68,3 +68,24 @@ def row_200_parameter_vectors(torch: Any, say: Any) -> None:
     say(vector, vector.grad_fn.name())
     torch.nn.utils.vector_to_parameters(torch.arange(3.0), parameters)
     say(parameters)
+
+
+def row_197_differentiable_step(torch: Any, say: Any) -> None:
+    w = torch.tensor([1.0], requires_grad=True)
+    rate = torch.tensor(0.1, requires_grad=True)
+    p = w * 1
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1, differentiable=True)
+    say(optimizer.defaults["differentiable"], rate.requires_grad, p.requires_grad)
+
+
+def row_199_step_hooks(torch: Any, say: Any) -> None:
+    p = torch.ones(1, requires_grad=True)
+    optimizer = torch.optim.SGD([p], lr=0.1)
+    order: list[str] = []
+    optimizer.register_step_pre_hook(lambda o, a, k: order.append("pre"))
+    handle = optimizer.register_step_post_hook(lambda o, a, k: order.append("post"))
+    p.sum().backward()
+    optimizer.step()
+    handle.remove()
+    optimizer.step()
+    say(order, p)

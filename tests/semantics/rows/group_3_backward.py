@@ -236,3 +236,12 @@ def row_052_degenerate(torch: Any, say: Any) -> None:
     scalar = torch.tensor(2.0, requires_grad=True)
     (scalar * scalar).backward()
     say(scalar.grad)
+
+
+def row_049_selective_execution(torch: Any, say: Any) -> None:
+    x, w = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
+    left, right = x * 2, w * 3
+    ran: list[str] = []
+    left.grad_fn.register_hook(lambda gi, go: ran.append("left"))
+    right.grad_fn.register_hook(lambda gi, go: ran.append("right"))
+    say(torch.autograd.grad((left * right).sum(), x), ran)

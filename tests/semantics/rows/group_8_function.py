@@ -388,3 +388,24 @@ def row_120_custom_op(torch: Any, say: Any) -> None:
     operator.register_autograd(lambda ctx, grad: (grad * ctx.k, None), setup_context=setup)
     operator(x, 3.0).sum().backward()
     say(x.grad)
+
+
+def row_105_attributes(torch: Any, say: Any) -> None:
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, factor: float) -> Any:
+            ctx.factor = factor
+            ctx.kept = x
+            return x * factor
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * ctx.factor * ctx.kept, None
+
+    x = torch.tensor([3.0], requires_grad=True)
+    y = Scale.apply(x, 2.0)
+    with torch.no_grad():
+        x.add_(1)
+    y.backward(retain_graph=True)
+    y.backward()
+    say(x.grad, y.grad_fn.factor)
