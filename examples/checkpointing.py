@@ -40,7 +40,9 @@ class DeepNetwork(nn.Module):
 
     def __init__(self, width: int, depth: int) -> None:
         super().__init__()
-        block = [nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)) for _ in range(depth)]
+        block = [
+            nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)) for _ in range(depth)
+        ]
         self.blocks = nn.ModuleList(block)
         self.out = nn.Linear(width, 1)
 

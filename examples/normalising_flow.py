@@ -21,7 +21,9 @@ class Coupling(nn.Module):
     def __init__(self, width: int, is_flipped: bool) -> None:
         super().__init__()
         self.is_flipped = is_flipped
-        self.net = nn.Sequential(nn.Linear(1, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 2))
+        self.net = nn.Sequential(
+            nn.Linear(1, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 2)
+        )
 
     def halves(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """The half that is kept and the half that is changed."""

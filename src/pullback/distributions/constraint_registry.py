@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Number
+from functools import partial
 from typing import Any
 
 from pullback.distributions import constraints, transforms
 from pullback.distributions.constraints import Constraint
 from pullback.distributions.transforms import Transform
+from pullback.distributions.utils import is_number
 
 __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
@@ -53,7 +54,7 @@ _REGISTRIES = (biject_to, transform_to)
 def _register_in_both(factory: Callable[[ConstraintRegistry, Any], Transform], *kinds: Any) -> None:
     for registry in _REGISTRIES:
         for kind in kinds:
-            registry.register(kind, lambda constraint, registry=registry: factory(registry, constraint))
+            registry.register(kind, partial(factory, registry))
 
 
 def _to_independent(registry: ConstraintRegistry, constraint: Any) -> Transform:
@@ -75,7 +76,7 @@ def _to_less_than(registry: ConstraintRegistry, constraint: Any) -> Transform:
 
 def _to_interval(registry: ConstraintRegistry, constraint: Any) -> Transform:
     low, high = constraint.lower_bound, constraint.upper_bound
-    if isinstance(low, Number) and low == 0 and isinstance(high, Number) and high == 1:
+    if is_number(low) and low == 0 and is_number(high) and high == 1:
         return transforms.SigmoidTransform()
     return transforms.ComposeTransform([transforms.SigmoidTransform(), transforms.AffineTransform(low, high - low)])
 

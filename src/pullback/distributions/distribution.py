@@ -197,7 +197,7 @@ class Distribution:
 
     def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
         """An uninitialised object of this type, for `expand`."""
-        if _instance is None and type(self).__init__ is not cls.__init__:
+        if _instance is None and getattr(type(self), "__init__") is not getattr(cls, "__init__"):  # noqa: B009
             raise NotImplementedError(
                 f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method "
                 "must also define a custom .expand() method."

@@ -20,7 +20,7 @@ class Independent(Distribution):
     >>> import pullback
     >>> from pullback.distributions import Normal
     >>> Independent(Normal(pullback.zeros(3), pullback.ones(3)), 1).event_shape
-    torch.Size([3])
+    pullback.Size([3])
     """
 
     arg_constraints: Any = {}

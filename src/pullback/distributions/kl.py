@@ -64,7 +64,8 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     >>> kl_divergence(Normal(0.0, 1.0), Normal(1.0, 1.0))
     tensor(0.5000)
     """
-    function = _dispatch_kl(type(p), type(q))
+    types: tuple[type, type] = (type(p), type(q))
+    function = _dispatch_kl(*types)
     if function is NotImplemented:
         raise NotImplementedError(
             f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from pullback.distributions import constraints
-from pullback.distributions.independent import Independent
 from pullback.distributions.normal import Normal
 from pullback.distributions.transformed_distribution import TransformedDistribution
 from pullback.distributions.transforms import StickBreakingTransform
@@ -20,7 +19,7 @@ class LogisticNormal(TransformedDistribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.simplex
     has_rsample = True
-    base_dist: Independent
+    base_dist: Any
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         base = Normal(loc, scale, validate_args=validate_args)

@@ -6,7 +6,6 @@ Bears PyTorch's name because users import `torch.distributions.utils`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import update_wrapper
 from numbers import Number
 from typing import Any, overload
 
@@ -84,7 +83,7 @@ class lazy_property:
 
     def __init__(self, wrapped: Callable[[Any], Any]) -> None:
         self.wrapped = wrapped
-        update_wrapper(self, wrapped)
+        self.__doc__, self.__name__ = wrapped.__doc__, wrapped.__name__
 
     @overload
     def __get__(self, instance: None, owner: Any = None) -> Any: ...

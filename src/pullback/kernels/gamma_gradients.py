@@ -8,6 +8,8 @@ PyTorch's values, so that both give the same gradients (the approximations are g
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from pullback.backend import random as draw
@@ -64,7 +66,7 @@ _BETA_DENOMINATOR = (
 )
 
 
-def standard_gamma(input: Array, generator: object = None) -> Array:
+def standard_gamma(input: Array, generator: Any = None) -> Array:
     """Draw samples of gamma distributions with rate 1 and the concentrations in `input`."""
     return draw.standard_gamma(np.asarray(input), generator)
 
@@ -74,7 +76,7 @@ def standard_gamma_grad(input: Array, output: Array) -> Array:
     return _elementwise(_gamma_gradient, np.asarray(input), np.asarray(output))
 
 
-def sample_dirichlet(input: Array, generator: object = None) -> Array:
+def sample_dirichlet(input: Array, generator: Any = None) -> Array:
     """Draw samples of Dirichlet distributions with the concentrations in the last dimension of `input`."""
     return draw.dirichlet(input, generator)
 
