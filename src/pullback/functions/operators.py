@@ -47,11 +47,35 @@ for _method, _name in {
     OPERATORS[f"__{_method}__"] = _operator(_name)
 for _method, _name in {
     "radd": "reflected_add", "rmul": "reflected_mul", "rsub": "reflected_sub", "rtruediv": "reflected_div",
-    "rdiv": "reflected_div", "rfloordiv": "reflected_floor_divide", "rmod": "reflected_remainder", "rpow": "reflected_pow",
+    "rfloordiv": "reflected_floor_divide", "rmod": "reflected_remainder", "rpow": "reflected_pow",
     "rmatmul": "reflected_matmul", "rand": "reflected_and", "ror": "reflected_or", "rxor": "reflected_xor",
     "rlshift": "reflected_left_shift", "rrshift": "reflected_right_shift",
 }.items():  # fmt: skip
     OPERATORS[f"__{_method}__"] = _operator(_name)
+
+
+def _own(method: str) -> Any:
+    """A reflected operator which, called on the class, refuses what is no tensor, as a built-in method does."""
+    plain = OPERATORS[method]
+
+    def reflected(self: Any, other: Any) -> Any:
+        if not isinstance(self, Tensor):
+            kind = type(self).__name__
+            raise TypeError(
+                f"descriptor '{method}' for 'torch._C.TensorBase' objects doesn't apply to a '{kind}' object"
+            )
+        return plain(self, other)
+
+    return reflected
+
+
+def _reflected_divide(self: Any, other: Any) -> Any:
+    return self.reciprocal() * other
+
+
+for _method in ("__radd__", "__rmul__"):
+    OPERATORS[_method] = _own(_method)
+OPERATORS["__rdiv__"] = _reflected_divide
 for _method, _name in {
     "iadd": "add_", "isub": "sub_", "imul": "mul_", "itruediv": "true_divide_", "ifloordiv": "floor_divide_",
     "imod": "remainder_", "iand": "bitwise_and_", "ior": "bitwise_or_", "ixor": "bitwise_xor_", "ipow": "pow_",
@@ -80,6 +104,7 @@ def _setitem(self: Any, index: Any, value: Any) -> None:
 
 OPERATORS["__getitem__"] = _getitem
 OPERATORS["__setitem__"] = _setitem
+
 
 def _getter(function_name: str) -> Callable[[Any], Any]:
     """A property that calls a function, found when it is first read."""
