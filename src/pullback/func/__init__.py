@@ -8,13 +8,11 @@ from pullback.func.functionalize import debug_unwrap, functionalize
 from pullback.func.grad import grad, grad_and_value
 from pullback.func.jacobians import hessian, jacfwd, jacrev
 from pullback.func.jvp import jvp, linearize
-from pullback.func.make_functional import (
-    FunctionalModule,
-    FunctionalModuleWithBuffers,
-    combine_state_for_ensemble,
-    make_functional,
-    make_functional_with_buffers,
-)
+from pullback.func.make_functional import FunctionalModule as FunctionalModule
+from pullback.func.make_functional import FunctionalModuleWithBuffers as FunctionalModuleWithBuffers
+from pullback.func.make_functional import combine_state_for_ensemble as combine_state_for_ensemble
+from pullback.func.make_functional import make_functional as make_functional
+from pullback.func.make_functional import make_functional_with_buffers as make_functional_with_buffers
 from pullback.func.rearrange import rearrange
 from pullback.func.vjp import vjp
 from pullback.func.vmap import vmap
@@ -24,7 +22,3 @@ __all__ = [
     "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
     "linearize", "rearrange", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
-OLDER_NAMES = (
-    FunctionalModule, FunctionalModuleWithBuffers, combine_state_for_ensemble, make_functional,
-    make_functional_with_buffers,
-)  # fmt: skip
