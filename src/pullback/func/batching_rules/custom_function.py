@@ -9,6 +9,7 @@ import pullback.functions as F
 from pullback.autograd.function import Function
 from pullback.func.batching_rules.table import Rule, physical_of
 from pullback.func.vmap_level import VmapLevel
+from pullback.kernels.broadcasting import is_expandable_to
 from pullback.tensor.tensor import Tensor
 from pullback.utils._pytree import _broadcast_to_and_flatten as broadcast_to_and_flatten
 from pullback.utils._pytree import tree_flatten, tree_map, tree_unflatten
@@ -157,12 +158,12 @@ def _make_function(
             here = fresh()
             flat = output if isinstance(output, tuple) else (output,)
             outputs = wrap(here, flat, shape["outputs"])
+            given = wrap(here, inputs, batched_inputs)
+            ctx.input_sizes = [tuple(x.shape) if isinstance(x, Tensor) else None for x in given]
             view = _BatchedContext(ctx, here)
             view.__dict__["_outputs"] = outputs
             with here.running():
-                cls.setup_context(
-                    view, wrap(here, inputs, batched_inputs), outputs if isinstance(output, tuple) else outputs[0]
-                )
+                cls.setup_context(view, given, outputs if isinstance(output, tuple) else outputs[0])
             constant = ctx.__dict__.get("constant_outputs", [False] * len(flat))
             ctx.mark_non_differentiable(*[o for o, c in zip(flat, constant, strict=True) if c])
 
@@ -171,8 +172,9 @@ def _make_function(
             here = fresh()
             with here.running():
                 results = cls._backward_function()(_BatchedContext(ctx, here), *wrap(here, grads, shape["outputs"]))
-            flat = results if isinstance(results, tuple) else (results,)
-            return tuple([_fit(here, g, flag) for g, flag in zip(flat, batched_inputs, strict=False)])
+                flat = results if isinstance(results, tuple) else (results,)
+                reduced = [_sum_to(g, size) for g, size in zip(flat, ctx.input_sizes, strict=False)]
+            return tuple([_fit(here, g, flag) for g, flag in zip(reduced, batched_inputs, strict=False)])
 
         @staticmethod
         def jvp(ctx: Any, *tangents: Any) -> Any:
@@ -185,6 +187,13 @@ def _make_function(
 
     Generated.__name__ = f"Vmapped{cls.__name__}"
     return Generated
+
+
+def _sum_to(grad: Any, size: Any) -> Any:
+    """The gradient of an input that was broadcast."""
+    if not isinstance(grad, Tensor) or size is None or grad._array.shape == size:
+        return grad
+    return F.sum_to_size(grad, size) if is_expandable_to(size, grad._array.shape) else grad
 
 
 def _fit(level: VmapLevel, value: Any, batched: bool) -> Any:
