@@ -1,5 +1,32 @@
 """The layers, one file per family."""
 
+# Bound here too, so that the files are attributes even where this one is executed a second time.
+from pullback.nn.modules import (  # noqa: F401
+    activation,
+    adaptive,
+    batchnorm,
+    channelshuffle,
+    container,
+    conv,
+    distance,
+    dropout,
+    flatten,
+    fold,
+    instancenorm,
+    lazy,
+    linear,
+    loss,
+    module,
+    normalization,
+    padding,
+    pixelshuffle,
+    pooling,
+    rnn,
+    sparse,
+    transformer,
+    upsampling,
+    utils,
+)  # fmt: skip
 from pullback.nn.modules.activation import (
     CELU,
     ELU,
