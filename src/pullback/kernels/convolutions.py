@@ -55,14 +55,41 @@ def _forward(x: Array, w: Array, stride: Shape, padding: Shape, dilation: Shape,
         if len(part) == 1:
             np.matmul(matrix, columns, out=result[start].reshape(groups, -1, places))
             continue
-        product = np.matmul(matrix, columns).reshape(groups, -1, len(part), *counts)
-        target = result[start : start + step].reshape(len(part), groups, -1, *counts)
-        target[...] = product.transpose(2, 0, 1, *range(3, product.ndim))
+        target = result[start : start + step].reshape(len(part), groups, -1, places)
+        target[...] = _samples_first(np.matmul(matrix, columns), len(part), _samples_last(len(part), kernel, counts))
     return result
 
 
 def _samples_per_chunk(elements: int) -> int:
     return max(1, _CHUNK // max(1, elements))
+
+
+# Note [Samples last]
+# The columns of the unrolled matrix are positions of each sample in turn, or, where rows of positions are short, samples
+# of each position in turn: then NumPy copies and adds runs of (row length times samples) elements instead of short rows.
+
+
+def _samples_last(batch: int, kernel: Shape, counts: Shape) -> bool:
+    """Which order of columns is faster; see Note [Samples last].
+
+    Measured with 32 samples of 6x14x14 and a 5x5 kernel: samples last take 0.65 of the time forward, 0.49 backward to
+    the input; with rows of 28 they take 1.15 and 0.9 of it.
+    """
+    return batch >= 4 and counts[-1] < 24 and math.prod(kernel) > 1
+
+
+def _unrolled(part: Array, last: bool) -> Array:
+    """Samples (N, groups, C, places) as a matrix per group whose columns are ordered as Note [Samples last] says."""
+    ordered = part.transpose(1, 2, 3, 0) if last else part.transpose(1, 2, 0, 3)
+    return ordered.reshape(*ordered.shape[:2], -1)
+
+
+def _samples_first(product: Array, batch: int, last: bool) -> Array:
+    """The inverse of `_unrolled`, as a view."""
+    lead = product.shape[:2]
+    if last:
+        return product.reshape(*lead, -1, batch).transpose(3, 0, 1, 2)
+    return product.reshape(*lead, batch, -1).transpose(2, 0, 1, 3)
 
 
 def _columns(
@@ -77,10 +104,13 @@ def _columns(
     if math.prod(kernel) == 1 and not any(padding) and all(s == 1 for s in stride):
         flat = x.reshape(batch, groups, channels // groups, -1)
         return flat.transpose(1, 2, 0, 3).reshape(groups, channels // groups, -1)
-    windows = window_view(pad_with(x, padding), kernel, stride, dilation, counts)
     dims = len(kernel)
-    order = (*range(1, 2 + dims), 0, *range(2 + dims, 2 + 2 * dims))
-    ordered = windows.transpose(order)
+    if _samples_last(batch, kernel, counts):
+        moved = np.ascontiguousarray(pad_with(x, padding).transpose(*range(1, 2 + dims), 0))
+        ordered = window_view(moved, (*kernel, 1), (*stride, 1), (*dilation, 1), (*counts, batch))
+    else:
+        windows = window_view(pad_with(x, padding), kernel, stride, dilation, counts)
+        ordered = windows.transpose(*range(1, 2 + dims), 0, *range(2 + dims, 2 + 2 * dims))
     if not room or room[0].shape != ordered.shape:
         room[:] = [np.empty(ordered.shape, x.dtype)]
     room[0][...] = ordered
@@ -128,7 +158,13 @@ def _transposed(
     step = _samples_per_chunk(math.prod(kernel) * out_channels * places)
     for start in range(0, batch, step):
         part = x[start : start + step].reshape(-1, groups, channels // groups, places)
-        columns = np.matmul(matrix, part.transpose(1, 2, 0, 3).reshape(groups, channels // groups, -1))
+        last = _samples_last(len(part), kernel, counts)
+        columns = np.matmul(matrix, _unrolled(part, last))
+        if last:
+            windows = columns.reshape(out_channels, *kernel, 1, *counts, len(part))
+            total = add_windows(windows, (*sizes, len(part)), (*stride, 1), (*dilation, 1))
+            result[start : start + step] = total.transpose(1 + dims, *range(1 + dims))[crop]
+            continue
         windows = columns.reshape(out_channels, *kernel, -1, *counts)
         windows = windows.transpose(1 + dims, *range(1 + dims), *range(2 + dims, 2 + 2 * dims))
         result[start : start + step] = add_windows(windows, sizes, stride, dilation)[crop]
@@ -187,6 +223,6 @@ def convolution_grad_weight(
     for start in range(0, batch, step):
         columns = _columns(x[start : start + step], kernel, stride, padding, dilation, counts, groups, room)
         part = g[start : start + step].reshape(-1, groups, out_channels // groups, math.prod(counts))
-        rows = part.transpose(1, 2, 0, 3).reshape(groups, out_channels // groups, -1)
+        rows = _unrolled(part, _samples_last(len(part), kernel, counts))
         total += np.matmul(rows, columns.conj().transpose(0, 2, 1))
     return total.reshape(weight_shape).astype(input.dtype, copy=False)
