@@ -139,7 +139,7 @@ def addbmm(grad: Tensor, input: Tensor, batch1: Tensor, batch2: Tensor, beta: Sc
     )
 
 
-@general(node="AddmmBackward0")
+@general(node="AddmmBackward0", public="linear", edges=("bias", "input", "weight"))
 def linear_bias(grad: Tensor, input: Tensor, weight: Tensor, bias: Tensor) -> Pullback:
     return wrt(
         input=F.linear_grad_input(grad, weight), weight=F.linear_grad_weight(grad, input), bias=F.linear_grad_bias(grad)
@@ -153,7 +153,7 @@ def linear_bias_tangent(
     return F.linear_bias(input_tangent, weight, bias_tangent) + F.linear_product(input, weight_tangent)
 
 
-@general(node="ViewBackward0")
+@general(node="ViewBackward0", public="linear", edges=("bias", "input", "weight"))
 def linear_bias_folded(grad: Tensor, input: Tensor, weight: Tensor, bias: Tensor) -> Pullback:
     return wrt(
         input=F.linear_grad_input(grad, weight), weight=F.linear_grad_weight(grad, input), bias=F.linear_grad_bias(grad)

@@ -2121,7 +2121,7 @@ class LinearBiasNode(Node):
     __slots__ = ()
     saved_names = ("input", "weight")
     public_names = {"input": "self"}
-    fresh = (True, True, False)
+    fresh = (False, True, True)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_weight: Any = None
@@ -2132,27 +2132,27 @@ class LinearBiasNode(Node):
             raise graph_freed(self.name())
         grad = grads[0]
         edges = self.next_edges
+        grad_of_bias = None
         grad_of_input = None
         grad_of_weight = None
-        grad_of_bias = None
         if edges[0] is not None:
+            grad_of_bias = linear_grad_bias_kernel(grad)
+        if edges[1] is not None:
             weight = self.saved_weight
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
             weight = weight._array
             grad_of_input = linear_grad_input_kernel(grad, weight)
-        if edges[1] is not None:
+        if edges[2] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
             grad_of_weight = linear_grad_weight_kernel(grad, input)
-        if edges[2] is not None:
-            grad_of_bias = linear_grad_bias_kernel(grad)
         return (
+            grad_of_bias,
             grad_of_input,
             grad_of_weight,
-            grad_of_bias,
         )
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -2160,21 +2160,21 @@ class LinearBiasNode(Node):
             raise graph_freed(self.name())
         grad = grads[0]
         edges = self.next_edges
+        grad_of_bias = None
         grad_of_input = None
         grad_of_weight = None
-        grad_of_bias = None
         if edges[0] is not None:
+            grad_of_bias = F.linear_grad_bias(grad)
+        if edges[1] is not None:
             weight = self.unpack("weight")
             grad_of_input = F.linear_grad_input(grad, weight)
-        if edges[1] is not None:
+        if edges[2] is not None:
             input = self.unpack("input")
             grad_of_weight = F.linear_grad_weight(grad, input)
-        if edges[2] is not None:
-            grad_of_bias = F.linear_grad_bias(grad)
         return (
+            grad_of_bias,
             grad_of_input,
             grad_of_weight,
-            grad_of_bias,
         )
 
     def release_saved_tensors(self) -> None:
@@ -2196,13 +2196,13 @@ def linear_bias(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any = None)
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("linear_bias", out, linear_bias(input, weight, bias))
+        return write_out("linear", out, linear_bias(input, weight, bias))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("linear_bias", "input", 1, input)
+        input = as_tensor_argument("linear", "input", 1, input)
     if not isinstance(weight, TensorBase):
-        weight = as_tensor_argument("linear_bias", "weight", 2, weight)
+        weight = as_tensor_argument("linear", "weight", 2, weight)
     if not isinstance(bias, TensorBase):
-        bias = as_tensor_argument("linear_bias", "bias", 3, bias)
+        bias = as_tensor_argument("linear", "bias", 3, bias)
     input_array = input._array
     weight_array = weight._array
     bias_array = bias._array
@@ -2211,12 +2211,12 @@ def linear_bias(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any = None)
         computed = as_array(computed)
     result: Tensor = new(Tensor)
     result._array = computed
-    if record and (input._requires_grad or weight._requires_grad or bias._requires_grad):
+    if record and (bias._requires_grad or input._requires_grad or weight._requires_grad):
         node = LinearBiasNode()
         node.next_edges = (
+            (bias._edge or gradient_edge(bias)) if bias._requires_grad else None,
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (weight._edge or gradient_edge(weight)) if weight._requires_grad else None,
-            (bias._edge or gradient_edge(bias)) if bias._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -2232,7 +2232,7 @@ def linear_bias(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any = None)
         if process.changed:
             adopt_switches(node)
     if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, weight, bias):
+        if switches.dual_level >= 0 and tangents_flow(bias, input, weight):
             carry_tangents(
                 result,
                 linear_bias_tangent,
@@ -2242,9 +2242,9 @@ def linear_bias(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any = None)
                     bias,
                 ),
                 (
+                    bias,
                     input,
                     weight,
-                    bias,
                 ),
             )
         note_inference(result)
@@ -2252,15 +2252,15 @@ def linear_bias(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any = None)
 
 
 def linear_bias_tangent(
-    result: Any, input: Any, weight: Any, bias: Any, input_tangent: Any, weight_tangent: Any, bias_tangent: Any
+    result: Any, input: Any, weight: Any, bias: Any, bias_tangent: Any, input_tangent: Any, weight_tangent: Any
 ) -> Any:
     """Tangent of linear_bias."""
+    if bias_tangent is None:
+        bias_tangent = zeros_like_input(bias)
     if input_tangent is None:
         input_tangent = zeros_like_input(input)
     if weight_tangent is None:
         weight_tangent = zeros_like_input(weight)
-    if bias_tangent is None:
-        bias_tangent = zeros_like_input(bias)
     return F.linear_bias(input_tangent, weight, bias_tangent) + F.linear_product(input, weight_tangent)
 
 
@@ -2270,7 +2270,7 @@ class LinearBiasFoldedNode(Node):
     __slots__ = ()
     saved_names = ("input", "weight")
     public_names = {"input": "self"}
-    fresh = (True, True, False)
+    fresh = (False, True, True)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_weight: Any = None
@@ -2281,27 +2281,27 @@ class LinearBiasFoldedNode(Node):
             raise graph_freed(self.name())
         grad = grads[0]
         edges = self.next_edges
+        grad_of_bias = None
         grad_of_input = None
         grad_of_weight = None
-        grad_of_bias = None
         if edges[0] is not None:
+            grad_of_bias = linear_grad_bias_kernel(grad)
+        if edges[1] is not None:
             weight = self.saved_weight
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
             weight = weight._array
             grad_of_input = linear_grad_input_kernel(grad, weight)
-        if edges[1] is not None:
+        if edges[2] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
             grad_of_weight = linear_grad_weight_kernel(grad, input)
-        if edges[2] is not None:
-            grad_of_bias = linear_grad_bias_kernel(grad)
         return (
+            grad_of_bias,
             grad_of_input,
             grad_of_weight,
-            grad_of_bias,
         )
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -2309,21 +2309,21 @@ class LinearBiasFoldedNode(Node):
             raise graph_freed(self.name())
         grad = grads[0]
         edges = self.next_edges
+        grad_of_bias = None
         grad_of_input = None
         grad_of_weight = None
-        grad_of_bias = None
         if edges[0] is not None:
+            grad_of_bias = F.linear_grad_bias(grad)
+        if edges[1] is not None:
             weight = self.unpack("weight")
             grad_of_input = F.linear_grad_input(grad, weight)
-        if edges[1] is not None:
+        if edges[2] is not None:
             input = self.unpack("input")
             grad_of_weight = F.linear_grad_weight(grad, input)
-        if edges[2] is not None:
-            grad_of_bias = F.linear_grad_bias(grad)
         return (
+            grad_of_bias,
             grad_of_input,
             grad_of_weight,
-            grad_of_bias,
         )
 
     def release_saved_tensors(self) -> None:
@@ -2345,13 +2345,13 @@ def linear_bias_folded(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any 
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("linear_bias_folded", out, linear_bias_folded(input, weight, bias))
+        return write_out("linear", out, linear_bias_folded(input, weight, bias))
     if not isinstance(input, TensorBase):
-        input = as_tensor_argument("linear_bias_folded", "input", 1, input)
+        input = as_tensor_argument("linear", "input", 1, input)
     if not isinstance(weight, TensorBase):
-        weight = as_tensor_argument("linear_bias_folded", "weight", 2, weight)
+        weight = as_tensor_argument("linear", "weight", 2, weight)
     if not isinstance(bias, TensorBase):
-        bias = as_tensor_argument("linear_bias_folded", "bias", 3, bias)
+        bias = as_tensor_argument("linear", "bias", 3, bias)
     input_array = input._array
     weight_array = weight._array
     bias_array = bias._array
@@ -2360,12 +2360,12 @@ def linear_bias_folded(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any 
         computed = as_array(computed)
     result: Tensor = new(Tensor)
     result._array = computed
-    if record and (input._requires_grad or weight._requires_grad or bias._requires_grad):
+    if record and (bias._requires_grad or input._requires_grad or weight._requires_grad):
         node = LinearBiasFoldedNode()
         node.next_edges = (
+            (bias._edge or gradient_edge(bias)) if bias._requires_grad else None,
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (weight._edge or gradient_edge(weight)) if weight._requires_grad else None,
-            (bias._edge or gradient_edge(bias)) if bias._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -2381,7 +2381,7 @@ def linear_bias_folded(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any 
         if process.changed:
             adopt_switches(node)
     if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, weight, bias):
+        if switches.dual_level >= 0 and tangents_flow(bias, input, weight):
             carry_tangents(
                 result,
                 linear_bias_folded_tangent,
@@ -2391,9 +2391,9 @@ def linear_bias_folded(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any 
                     bias,
                 ),
                 (
+                    bias,
                     input,
                     weight,
-                    bias,
                 ),
             )
         note_inference(result)
@@ -2401,15 +2401,15 @@ def linear_bias_folded(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any 
 
 
 def linear_bias_folded_tangent(
-    result: Any, input: Any, weight: Any, bias: Any, input_tangent: Any, weight_tangent: Any, bias_tangent: Any
+    result: Any, input: Any, weight: Any, bias: Any, bias_tangent: Any, input_tangent: Any, weight_tangent: Any
 ) -> Any:
     """Tangent of linear_bias_folded."""
+    if bias_tangent is None:
+        bias_tangent = zeros_like_input(bias)
     if input_tangent is None:
         input_tangent = zeros_like_input(input)
     if weight_tangent is None:
         weight_tangent = zeros_like_input(weight)
-    if bias_tangent is None:
-        bias_tangent = zeros_like_input(bias)
     return F.linear_bias_folded(input_tangent, weight, bias_tangent) + F.linear_product_folded(input, weight_tangent)
 
 

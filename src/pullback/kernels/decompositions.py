@@ -11,6 +11,7 @@ from pullback.backend.logical_array import has_values
 from pullback.errors import LinAlgError
 from pullback.kernels.matrix_checks import (
     _as_info,
+    _by_columns,
     _raise_for_info,
     _refuse_half,
     _require_floating,
@@ -56,7 +57,7 @@ def _cholesky(A: Array, upper: bool) -> tuple[Array, Array]:
         L, info = np.linalg.cholesky(lower), np.zeros(A.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         L, info = _cholesky_by_columns(lower)
-    return (np.ascontiguousarray(L.swapaxes(-1, -2).conj()) if upper else L), info
+    return (L.conj().swapaxes(-1, -2) if upper else _by_columns(L)), info
 
 
 def _cholesky_by_columns(A: Array) -> tuple[Array, Array]:
@@ -87,9 +88,9 @@ def linalg_qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:
     if A.size == 0:
         return _empty_qr(A, mode)
     if mode == "r":
-        return np.zeros(0, A.dtype), np.linalg.qr(A, "r")
+        return np.zeros(0, A.dtype), _by_columns(np.linalg.qr(A, "r"))
     Q, R = np.linalg.qr(A, "reduced" if mode == "reduced" else "complete")
-    return Q, R
+    return _by_columns(Q), _by_columns(R)
 
 
 def _empty_qr(A: Array, mode: str) -> tuple[Array, Array]:
@@ -112,7 +113,7 @@ def geqrf(input: Array) -> tuple[Array, Array]:
     if input.size == 0:
         return input.copy(), np.zeros((*input.shape[:-2], min(input.shape[-2:])), input.dtype)
     reflectors, tau = np.linalg.qr(input, "raw")
-    return np.ascontiguousarray(reflectors.swapaxes(-1, -2)), tau
+    return _by_columns(reflectors.swapaxes(-1, -2)), tau
 
 
 def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Array, Array, Array]:
@@ -126,7 +127,7 @@ def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = Non
         U, S, Vh = np.linalg.svd(A, full_matrices)
     except np.linalg.LinAlgError:
         raise _svd_failed(A) from None
-    return U, S, Vh
+    return _by_columns(U), S, _by_columns(Vh)
 
 
 def singular_values(A: Array) -> Array:
@@ -167,7 +168,7 @@ def linalg_eigh(A: Array, UPLO: str = "L") -> tuple[Array, Array]:
         L, V = np.linalg.eigh(A, "L" if UPLO in "Ll" else "U")
     except np.linalg.LinAlgError:
         return np.full(A.shape[:-1], np.nan, real_of(A.dtype)), np.full(A.shape, np.nan, A.dtype)
-    return L, V
+    return L, _by_columns(V)
 
 
 def hermitian_eigenvalues(A: Array, UPLO: str = "L") -> Array:
@@ -189,7 +190,7 @@ def linalg_eig(A: Array) -> tuple[Array, Array]:
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     L, V = np.linalg.eig(A)
     wide = complex_of(A.dtype)
-    return L.astype(wide, copy=False), V.astype(wide, copy=False)
+    return L.astype(wide, copy=False), _by_columns(V.astype(wide, copy=False))
 
 
 def eigenvalues(A: Array) -> Array:

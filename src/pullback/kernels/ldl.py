@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from pullback.kernels.matrix_checks import _raise_for_info, _refuse_half, _require_floating, _require_square
+from pullback.kernels.matrix_checks import (
+    _by_columns,
+    _raise_for_info,
+    _refuse_half,
+    _require_floating,
+    _require_square,
+)
 from pullback.kernels.triangular import _solve_left
 from pullback.typing import Array
 
@@ -40,7 +46,7 @@ def linalg_ldl_factor_ex(
     info = infos.reshape(A.shape[:-2])
     if check_errors:
         _raise_for_info("torch.linalg.ldl_factor_ex", info, "The diagonal element {info} of D is zero.")
-    return np.tril(factors).reshape(A.shape), pivots.reshape(A.shape[:-1]), info
+    return _by_columns(np.tril(factors).reshape(A.shape)), pivots.reshape(A.shape[:-1]), info
 
 
 def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian: bool = False) -> Array:
@@ -62,7 +68,7 @@ def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian: bool = Fa
     right = np.array(np.broadcast_to(B, (*batch, *B.shape[-2:])).reshape(count, *B.shape[-2:]))
     for position in range(len(right)):
         right[position] = _solve_one(factors[position], steps[position], right[position], hermitian)
-    return right.reshape(*batch, *B.shape[-2:])
+    return _by_columns(right.reshape(*batch, *B.shape[-2:]))
 
 
 def _solve_one(LD: Array, pivots: Array, B: Array, hermitian: bool) -> Array:

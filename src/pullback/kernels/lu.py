@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback.kernels.matrix_checks import (
     _broadcast_batches,
+    _by_columns,
     _raise_for_info,
     _refuse_half,
     _require_fitting,
@@ -79,7 +80,7 @@ def linalg_lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = Fa
     if check_errors:
         _raise_for_info("torch.linalg.lu_factor_ex", info, "U[{info},{info}] is zero and using it on lu_solve would "
                         "result in a division by zero.")  # fmt: skip
-    return LU, pivots, info
+    return _by_columns(LU), pivots, info
 
 
 def linalg_lu(A: Array, *, pivot: bool = True) -> tuple[Array, Array, Array]:
@@ -145,13 +146,13 @@ def linalg_lu_solve(LU: Array, pivots: Array, B: Array, *, left: bool = True, ad
     if not left:
         # XA = B is the adjoint of A^H X^H = B^H.
         flipped = linalg_lu_solve(LU, pivots, B.swapaxes(-1, -2).conj(), left=True, adjoint=not adjoint)
-        return np.ascontiguousarray(flipped.swapaxes(-1, -2).conj())
+        return _by_columns(flipped.swapaxes(-1, -2).conj())
     if not adjoint:
         lower = _solve_left(LU, permute_rows(B, pivots, False), upper=False, unitriangular=True)
-        return np.ascontiguousarray(_solve_left(LU, lower, upper=True, unitriangular=False))
+        return _by_columns(_solve_left(LU, lower, upper=True, unitriangular=False))
     flipped = LU.swapaxes(-1, -2).conj()
     upper = _solve_left(flipped, B, upper=False, unitriangular=False)
-    return permute_rows(_solve_left(flipped, upper, upper=True, unitriangular=True), pivots, True)
+    return _by_columns(permute_rows(_solve_left(flipped, upper, upper=True, unitriangular=True), pivots, True))
 
 
 def _check_lu_solve(LU: Array, pivots: Array, B: Array, left: bool) -> None:

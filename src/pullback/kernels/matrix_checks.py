@@ -85,3 +85,8 @@ def _raise_for_info(function: str, info: Array, message: str) -> None:
 
 def _as_info(infos: Any, batch: Shape) -> Array:
     return np.asarray(infos, np.int32).reshape(batch)
+
+
+def _by_columns(matrices: Array) -> Array:
+    """The same matrices with columns contiguous in memory, as LAPACK leaves what PyTorch returns."""
+    return np.ascontiguousarray(matrices.swapaxes(-1, -2)).swapaxes(-1, -2)

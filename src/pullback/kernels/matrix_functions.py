@@ -77,7 +77,8 @@ def check_inverse(info: Array) -> None:
 
 def _invert(A: Array) -> tuple[Array, Array]:
     try:
-        return np.linalg.inv(A), np.zeros(A.shape[:-2], np.int32)
+        # The inverse of the transpose is the transpose of the inverse: columns then lie together, as PyTorch's do.
+        return np.linalg.inv(A.swapaxes(-1, -2)).swapaxes(-1, -2), np.zeros(A.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         info = np.asarray(_factorize(A)[2])
         singular = (info != 0)[..., None, None]

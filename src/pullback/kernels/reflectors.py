@@ -6,7 +6,7 @@ import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
 from pullback.kernels.decompositions import identity_like
-from pullback.kernels.matrix_checks import _refuse_half
+from pullback.kernels.matrix_checks import _by_columns, _refuse_half
 from pullback.typing import Array
 
 
@@ -35,7 +35,7 @@ def linalg_householder_product(input: Array, tau: Array) -> Array:
     """The first columns of the product of the reflectors that geqrf returns."""
     _check("torch.linalg.householder_product", input, tau)
     _refuse_half(input, "orgqr_cpu")
-    return apply_reflectors(input, tau, identity_like(input), False)
+    return _by_columns(apply_reflectors(input, tau, identity_like(input), False))
 
 
 def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False) -> Array:
@@ -43,9 +43,9 @@ def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: 
     _check_product(input, tau, other, left)
     _refuse_half(input, "ormqr_cpu")
     if left:
-        return apply_reflectors(input, tau, other, transpose)
+        return _by_columns(apply_reflectors(input, tau, other, transpose))
     flipped = apply_reflectors(input, tau, other.swapaxes(-1, -2).conj(), not transpose)
-    return np.ascontiguousarray(flipped.swapaxes(-1, -2).conj())
+    return _by_columns(flipped.swapaxes(-1, -2).conj())
 
 
 def _check(function: str, input: Array, tau: Array) -> None:

@@ -9,6 +9,7 @@ from pullback.errors import LinAlgError
 from pullback.kernels.lu import _factorize
 from pullback.kernels.matrix_checks import (
     _broadcast_batches,
+    _by_columns,
     _raise_for_info,
     _refuse_half,
     _require_fitting,
@@ -52,10 +53,10 @@ def check_solution(info: Array) -> None:
 def _solve(A: Array, B: Array, left: bool) -> tuple[Array, Array]:
     if not left:
         flipped, info = _solve(A.swapaxes(-1, -2), B.swapaxes(-1, -2), True)
-        return np.ascontiguousarray(flipped.swapaxes(-1, -2)), info
+        return flipped.swapaxes(-1, -2), info
     _broadcast_batches(A, B)
     try:
-        return np.linalg.solve(A, B), np.zeros(A.shape[:-2], np.int32)
+        return _by_columns(np.linalg.solve(A, B)), np.zeros(A.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         info = np.asarray(_factorize(A)[2])
         singular = (info != 0)[..., None, None]
@@ -88,7 +89,7 @@ def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
     flipped = L.swapaxes(-1, -2).conj()
     lower, adjoint = (flipped, L) if upper else (L, flipped)
     half = _solve_left(lower, input, upper=False, unitriangular=False)
-    return np.ascontiguousarray(_solve_left(adjoint, half, upper=True, unitriangular=False))
+    return _by_columns(_solve_left(adjoint, half, upper=True, unitriangular=False))
 
 
 def cholesky_inverse(input: Array, upper: bool = False) -> Array:
@@ -127,7 +128,7 @@ def linalg_lstsq(
     solution = Vh.swapaxes(-1, -2).conj() @ coefficients
     residuals = _residuals(A, right, solution, rank, chosen, batch)
     return (
-        solution[..., 0] if vector else solution,
+        solution[..., 0] if vector else _by_columns(solution),
         residuals,
         np.zeros(0, np.int64) if chosen == "gels" else rank,
         S if chosen in ("gelsd", "gelss") else np.zeros(0, S.dtype),

@@ -9,6 +9,7 @@ import numpy as np
 
 from pullback.kernels.matrix_checks import (
     _broadcast_batches,
+    _by_columns,
     _refuse_half,
     _require_fitting,
     _require_matrix,
@@ -64,9 +65,9 @@ def linalg_solve_triangular(
     _refuse_half(A, "triangular_solve_cpu")
     _broadcast_batches(A, B)
     if left:
-        return np.ascontiguousarray(_solve_left(A, B, upper=upper, unitriangular=unitriangular))
+        return _by_columns(_solve_left(A, B, upper=upper, unitriangular=unitriangular))
     flipped = _solve_left(A.swapaxes(-1, -2), B.swapaxes(-1, -2), upper=not upper, unitriangular=unitriangular)
-    return np.ascontiguousarray(flipped.swapaxes(-1, -2))
+    return _by_columns(flipped.swapaxes(-1, -2))
 
 
 def triangular_solve(
@@ -94,4 +95,4 @@ def triangular_solve(
     matrix = np.broadcast_to(A, (*batch, *A.shape[-2:]))
     flipped = matrix.swapaxes(-1, -2).conj() if transpose else matrix
     solution = _solve_left(flipped, input, upper=upper != transpose, unitriangular=unitriangular)
-    return np.ascontiguousarray(solution), matrix.copy()
+    return _by_columns(solution), _by_columns(matrix).copy(order="K")
