@@ -141,3 +141,16 @@ def test_the_jvp_of_a_function_under_vmap() -> None:
     tangents = pullback.eye(3)
     columns = vmap(lambda v: jvp(Cube.apply, (X,), (v,))[1])(tangents)
     pullback.testing.assert_close(columns, pullback.diag(3 * X**2))
+
+
+def test_generated_rules_nest() -> None:
+    x = pullback.rand(2, 2, 2)
+    actual = vmap(vmap(jacrev(jacrev(Cube.apply))))(x)
+    expected = pullback.stack([pullback.stack([jacrev(jacrev(lambda a: a**3))(b) for b in a]) for a in x])
+    pullback.testing.assert_close(actual, expected)
+
+
+def test_gradients_of_broadcast_inputs_are_summed() -> None:
+    x = pullback.rand(4, 3)
+    actual = vmap(grad(lambda a: ScaledProduct.apply(a, a.sum(), 2.0)[0].sum()))(x)
+    pullback.testing.assert_close(actual, vmap(grad(lambda a: (a * a.sum() * 2.0).sum()))(x))

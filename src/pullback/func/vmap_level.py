@@ -27,7 +27,7 @@ class VmapLevel:
     def __init__(self, batch_size: int, randomness: str) -> None:
         self.batch_size = batch_size
         self.randomness = randomness
-        self.number = max([level.number for level in active_levels()], default=0) + 1
+        self.number: int = max([level.number for level in active_levels()], default=0) + 1
         self.key = _next_number()
         self.open = True
 

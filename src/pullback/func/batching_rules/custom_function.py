@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -73,42 +74,53 @@ def _users_rule(level: VmapLevel, cls: type[Function], args: tuple[Any, ...], kw
 
 
 class _BatchedContext:
-    """The ctx that a Function's own code sees under a generated rule: what it saves is kept as whole batches."""
+    """The ctx that a Function's own code sees under a generated rule: what it saves is kept as whole batches.
 
-    def __init__(self, ctx: Any, level: VmapLevel) -> None:
-        self.__dict__["_ctx"] = ctx
-        self.__dict__["_level"] = level
+    Generated rules nest, so each marks what it keeps on the one real ctx with a key of its own.
+    """
+
+    def __init__(self, ctx: Any, level: VmapLevel, key: str, outputs: tuple[Any, ...] = ()) -> None:
+        self.__dict__.update(_ctx=ctx, _level=level, _key=key, _outputs=outputs)
+
+    def keep(self, name: str, value: Any) -> None:
+        """Remember something about the batches under this rule's key."""
+        setattr(self._ctx, f"{self._key}_{name}", value)
+
+    def kept(self, name: str) -> Any:
+        """What `keep` remembered; None without it."""
+        return getattr(self._ctx, f"{self._key}_{name}", None)
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors for backward."""
-        self._ctx.saved_levels = [self._level.owns(t) for t in tensors]
+        self.keep("saved", [self._level.owns(t) for t in tensors])
         self._ctx.save_for_backward(*[physical_of(self._level, t) for t in tensors])
 
     def save_for_forward(self, *tensors: Any) -> None:
         """Keep tensors for jvp."""
-        self._ctx.saved_levels = [self._level.owns(t) for t in tensors]
+        self.keep("saved", [self._level.owns(t) for t in tensors])
         self._ctx.save_for_forward(*[physical_of(self._level, t) for t in tensors])
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
         """Outputs that no gradient flows to."""
-        self._ctx.constant_outputs = [any(o is t for t in tensors) for o in self._outputs]
+        self.keep("constant", [any(o is t for t in tensors) for o in self._outputs])
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """What was saved, batched again."""
-        pairs = zip(self._ctx.saved_tensors, self._ctx.saved_levels, strict=True)
+        pairs = zip(self._ctx.saved_tensors, self.kept("saved") or (), strict=True)
         return tuple([self._level.wrap(t) if batched else t for t, batched in pairs])
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._ctx, name)
-        kept = self._ctx.__dict__.get("batched_attributes", {})
-        return kept[name](self._level) if name in kept else value
+        return self._level.wrap(value) if isinstance(value, Tensor) and self.kept(f"batched_{name}") else value
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._level.owns(value):
-            physical = value._physical
-            self._ctx.__dict__.setdefault("batched_attributes", {})[name] = lambda level: level.wrap(physical)
-        setattr(self._ctx, name, value)
+            self.keep(f"batched_{name}", True)
+        setattr(self._ctx, name, physical_of(self._level, value))
+
+
+_next_key = itertools.count(1).__next__
 
 
 def _generated_rule(level: VmapLevel, cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -131,6 +143,8 @@ def _make_function(
     cls: type[Function], level: VmapLevel, batched_inputs: list[bool], shape: dict[str, Any]
 ) -> type[Function]:
     """The Function on whole batches that a generated rule applies."""
+
+    key = f"_rule_{_next_key()}"
 
     def fresh() -> VmapLevel:
         return VmapLevel(level.batch_size, level.randomness)
@@ -159,28 +173,28 @@ def _make_function(
             flat = output if isinstance(output, tuple) else (output,)
             outputs = wrap(here, flat, shape["outputs"])
             given = wrap(here, inputs, batched_inputs)
-            ctx.input_sizes = [tuple(x.shape) if isinstance(x, Tensor) else None for x in given]
-            view = _BatchedContext(ctx, here)
-            view.__dict__["_outputs"] = outputs
+            view = _BatchedContext(ctx, here, key, outputs)
+            view.keep("sizes", [tuple(x.shape) if isinstance(x, Tensor) else None for x in given])
             with here.running():
                 cls.setup_context(view, given, outputs if isinstance(output, tuple) else outputs[0])
-            constant = ctx.__dict__.get("constant_outputs", [False] * len(flat))
+            constant = view.kept("constant") or [False] * len(flat)
             ctx.mark_non_differentiable(*[o for o, c in zip(flat, constant, strict=True) if c])
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
             here = fresh()
+            view = _BatchedContext(ctx, here, key)
             with here.running():
-                results = cls._backward_function()(_BatchedContext(ctx, here), *wrap(here, grads, shape["outputs"]))
+                results = cls._backward_function()(view, *wrap(here, grads, shape["outputs"]))
                 flat = results if isinstance(results, tuple) else (results,)
-                reduced = [_sum_to(g, size) for g, size in zip(flat, ctx.input_sizes, strict=False)]
+                reduced = [_sum_to(g, size) for g, size in zip(flat, view.kept("sizes"), strict=False)]
             return tuple([_fit(here, g, flag) for g, flag in zip(reduced, batched_inputs, strict=False)])
 
         @staticmethod
         def jvp(ctx: Any, *tangents: Any) -> Any:
             here = fresh()
             with here.running():
-                results = cls.jvp(_BatchedContext(ctx, here), *wrap(here, tangents, batched_inputs))
+                results = cls.jvp(_BatchedContext(ctx, here, key), *wrap(here, tangents, batched_inputs))
             flat = results if isinstance(results, tuple) else (results,)
             unwrapped = tuple([_fit(here, t, flag) for t, flag in zip(flat, shape["outputs"], strict=True)])
             return unwrapped if isinstance(results, tuple) else unwrapped[0]
