@@ -151,9 +151,9 @@ class Operation:
 
     @property
     def inputs(self) -> tuple[Parameter, ...]:
-        """The tensor parameters that have a line, in the kernel's order: the node's edges."""
-        named = {line.parameter for line in self.rule.lines}
-        return tuple(p for p in self.kernel.tensors if p.name in named)
+        """The tensor parameters that have a line, in the order of the node's edges."""
+        by_name = {p.name: p for p in self.kernel.tensors}
+        return tuple(by_name[line.parameter] for line in self.rule.lines)
 
     @property
     def edges(self) -> tuple[Parameter, ...]:

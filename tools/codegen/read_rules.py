@@ -19,6 +19,7 @@ OPTIONS = {
     "saved",
     "out",
     "forward",
+    "edges",
     "public",
 }
 _ALLOWED = (
@@ -124,6 +125,9 @@ def _read_rule(statement: ast.FunctionDef, path: Path, kind: str, options: dict[
         check_expression(value, path, known)
         rule.lines.append(Line(str(keyword.arg), value))
     order = {p.name: i for i, p in enumerate(kernel.parameters)}
+    edges = options.get("edges")
+    if isinstance(edges, tuple):
+        order.update({str(name): i - len(edges) for i, name in enumerate(edges)})
     rule.lines.sort(key=lambda line: order[line.parameter])
     return rule
 

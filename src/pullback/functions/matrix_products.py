@@ -55,6 +55,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
     """
     if out is not None:
         return write_out("linear", out, linear(input, weight, bias))
+    for position, (name, value) in enumerate((("input", input), ("weight", weight)), 1):
+        if not isinstance(value, Tensor):
+            raise not_a_tensor("linear", name, position, value)
     folded = input._array.ndim != 2
     if bias is None:
         if weight._array.ndim == 1:

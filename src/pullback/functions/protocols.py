@@ -101,6 +101,9 @@ def _repr(self: Tensor, *, tensor_contents: str | None = None) -> str:
         invalid = False
     except RuntimeError:
         node, invalid = None, True
+    kind = type(self)
+    subclass = kind._is_param and kind.__name__ not in ("Parameter", "Tensor")
+    plain = kind is Tensor or (kind._is_param and not subclass)
     text = format_tensor(
         self._array,
         dtype_name=self.dtype.name,
@@ -109,10 +112,10 @@ def _repr(self: Tensor, *, tensor_contents: str | None = None) -> str:
         grad_fn_name=None if node is None else node.name().rpartition("::")[2],
         invalid_grad_fn=invalid,
         tangent=tangent,
-        class_name="tensor" if type(self) is Tensor or type(self)._is_param else type(self).__name__,
+        class_name="tensor" if plain else kind.__name__,
         contents=tensor_contents,
     )
-    return format_parameter(text) if type(self)._is_param else text
+    return format_parameter(text, is_subclass=subclass) if kind._is_param else text
 
 
 def _shown_tangent(self: Tensor) -> str | None:
