@@ -50,7 +50,7 @@ def is_number(value: Any) -> bool:
 
 
 def _standard_normal(shape: Sequence[int], dtype: Any, device: Any) -> Tensor:
-    return F.normal(creation.zeros(shape, dtype=dtype, device=device), creation.ones(shape, dtype=dtype, device=device))
+    return F.randn(shape, dtype=dtype, device=device)
 
 
 def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
