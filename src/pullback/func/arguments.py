@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from pullback.tensor.tensor import Tensor
-from pullback.utils._pytree import tree_flatten, tree_map
+from pullback.utils._pytree import tree_flatten
 
 Argnums = Any
 
@@ -66,8 +65,3 @@ def flat_tensors(output: Any, where: str, call: str) -> tuple[list[Any], Any]:
     if not leaves:
         raise RuntimeError(f"{where}: expected {call} to return at least one Tensor, got none")
     return leaves, spec
-
-
-def map_tensors(function: Callable[[Any], Any], tree: Any) -> Any:
-    """A tree with `function` applied to its tensors."""
-    return tree_map(lambda value: function(value) if isinstance(value, Tensor) else value, tree)

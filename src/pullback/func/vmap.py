@@ -10,7 +10,7 @@ import pullback.functions as F
 from pullback.func.batched_tensor import BatchedTensor
 from pullback.func.vmap_level import VmapLevel
 from pullback.tensor.tensor import Tensor
-from pullback.utils._pytree import TreeSpec, tree_flatten, tree_map, tree_unflatten
+from pullback.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 from pullback.utils._pytree import _broadcast_to_and_flatten as broadcast_to_and_flatten
 
 InDims = Any
@@ -204,8 +204,3 @@ def _unwrap_output(value: Any, dim: int | None, level: VmapLevel, func: Callable
         return value
     physical = level.to_physical(value)
     return physical if dim == 0 else F.movedim(physical, 0, dim)
-
-
-def mapped_over(tree: Any, level: VmapLevel) -> Any:
-    """Every tensor of a tree as a tensor of `level`."""
-    return tree_map(lambda value: level.wrap(value) if isinstance(value, Tensor) else value, tree)

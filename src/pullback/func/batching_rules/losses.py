@@ -9,7 +9,7 @@ import pullback.functions as F
 import pullback.generated as G
 from pullback.func.batching_rules.elementwise import elementwise
 from pullback.func.batching_rules.loop import quiet_loop
-from pullback.func.batching_rules.table import bind, call, expanded, fold, ndim_of, rule, shape_of, unfold_batch
+from pullback.func.batching_rules.table import bind, call, expanded, fold, ndim_of, rule, unfold_batch
 from pullback.func.vmap_level import VmapLevel
 
 Arguments = tuple[Any, ...]
@@ -80,8 +80,3 @@ def dist(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs
     bound = bind("dist", args, kwargs)
     p = bound.get("p", 2)
     return level.again(lambda a, b: G.norm_dim(G.sub(a, b), p, None, False), bound["input"], bound["other"])
-
-
-def shape_after(level: VmapLevel, value: Any) -> tuple[int, ...]:
-    """The shape of a batch."""
-    return (level.batch_size, *shape_of(value))
