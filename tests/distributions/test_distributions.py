@@ -166,3 +166,12 @@ def test_lazy_attribute_records_even_if_first_read_without_grad() -> None:
     with torch.no_grad():
         categorical.probs
     assert categorical.probs.requires_grad
+
+
+def test_tangent_of_a_gamma_sample_is_its_gradient() -> None:
+    alpha = torch.tensor([0.5, 3.0], requires_grad=True)
+    torch.manual_seed(0)
+    (expected,) = torch.autograd.grad(torch._standard_gamma(alpha).sum(), alpha)
+    torch.manual_seed(0)
+    _, actual = torch.func.jvp(torch._standard_gamma, (alpha.detach(),), (torch.ones(2),))
+    torch.testing.assert_close(actual, expected)

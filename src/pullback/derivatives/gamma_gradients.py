@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from pullback.rules import F, Pullback, Tensor, general, not_implemented, wrt
+from pullback.rules import F, Pullback, Tensor, general, not_implemented, tangent, wrt
 
 
 @general(node="StandardGammaBackward0", out=False)
 def standard_gamma(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * F.standard_gamma_grad(input, result))
+
+
+@tangent
+def standard_gamma_tangent(input: Tensor, input_tangent: Tensor, *, result: Tensor) -> Tensor:
+    return input_tangent * F.standard_gamma_grad(input, result)
 
 
 @general(node="StandardGammaGradBackward0", out=False)

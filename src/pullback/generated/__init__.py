@@ -1528,6 +1528,7 @@ _FORMULAS = {
     "trilinear_back_weight": "distances",
     "embedding_bag_back": "embedding_bags",
     "embedding_bag_sample_back": "embedding_bags",
+    "embedding_gradient": "embeddings",
     "pow_grad_input": "exponential",
     "pow_grad_exponent": "exponential",
     "pow_base_grad": "exponential",

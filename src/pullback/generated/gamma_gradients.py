@@ -7,13 +7,12 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
-from pullback.engine.double_pullback import double_pullback
 from pullback.errors import derivative_not_implemented, graph_freed
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, forward_not_implemented, tangents_flow
+from pullback.graph.tangents import carry_tangents, forward_not_implemented, tangents_flow, zeros_like_input
 from pullback.kernels.gamma_gradients import dirichlet_grad as dirichlet_grad_kernel
 from pullback.kernels.gamma_gradients import sample_dirichlet as sample_dirichlet_kernel
 from pullback.kernels.gamma_gradients import standard_gamma as standard_gamma_kernel
@@ -125,7 +124,9 @@ def standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
 
 def standard_gamma_tangent(result: Any, input: Any, generator: Any, input_tangent: Any) -> Any:
     """Tangent of standard_gamma."""
-    return double_pullback(lambda xs: standard_gamma(xs[0], generator), (input,), (input_tangent,))
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return input_tangent * F.standard_gamma_grad(input, result)
 
 
 class StandardGammaGradNode(Node):
