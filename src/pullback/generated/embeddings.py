@@ -15,6 +15,7 @@ from pullback.graph.saved_tensor import raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
 from pullback.kernels.embeddings import embedding as embedding_kernel
 from pullback.kernels.embeddings import embedding_back as embedding_back_kernel
+from pullback.kernels.embeddings import embedding_gradient as embedding_gradient_kernel
 from pullback.kernels.embeddings import embedding_take as embedding_take_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
@@ -28,11 +29,12 @@ class EmbeddingBackward0(Node):
     """Gradient of embedding."""
 
     __slots__ = ()
-    saved_names = ("indices", "padding_idx", "scale_grad_by_freq")
+    saved_names = ("indices", "padding_idx", "scale_grad_by_freq", "sparse")
     saved_indices: Any = None
     saved_indices_version: int = -1
     saved_padding_idx: Any = None
     saved_scale_grad_by_freq: Any = None
+    saved_sparse: Any = None
     saved_weight_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -41,6 +43,7 @@ class EmbeddingBackward0(Node):
         grad = grads[0]
         padding_idx = self.saved_padding_idx
         scale_grad_by_freq = self.saved_scale_grad_by_freq
+        sparse = self.saved_sparse
         weight_shape = self.saved_weight_shape
         edges = self.next_edges
         if edges[0] is None:
@@ -49,7 +52,9 @@ class EmbeddingBackward0(Node):
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
         indices = indices._array
-        grad_of_weight = embedding_back_kernel(grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq)
+        grad_of_weight = embedding_gradient_kernel(
+            grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq, sparse
+        )
         return (grad_of_weight,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -58,12 +63,13 @@ class EmbeddingBackward0(Node):
         grad = grads[0]
         padding_idx = self.saved_padding_idx
         scale_grad_by_freq = self.saved_scale_grad_by_freq
+        sparse = self.saved_sparse
         weight_shape = self.saved_weight_shape
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.unpack("indices")
-        grad_of_weight = F.embedding_back(grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq)
+        grad_of_weight = F.embedding_gradient(grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq, sparse)
         return (grad_of_weight,)
 
     def release_saved_tensors(self) -> None:
@@ -103,6 +109,7 @@ def embedding(
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
         node.saved_padding_idx = padding_idx
         node.saved_scale_grad_by_freq = scale_grad_by_freq
+        node.saved_sparse = sparse
         node.saved_weight_shape = weight._array.shape
         result._requires_grad = True
         result._edge = (node, 0)

@@ -5,34 +5,47 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from pullback.typing import Array, DType, Shape
 
-_FORWARD = {"none": "backward", "sqrt": "ortho", "count": "forward"}
-_INVERSE = {"none": "forward", "sqrt": "ortho", "count": "backward"}
+_FORWARD: dict[str, Any] = {"none": "backward", "sqrt": "ortho", "count": "forward"}
+_INVERSE: dict[str, Any] = {"none": "forward", "sqrt": "ortho", "count": "backward"}
 
 
 def fft_c2c(input: Array, dim: Shape, scale: str, forward: bool) -> Array:
     """The transform of complex numbers, or its inverse."""
     if not dim or input.size == 0:
         return input.copy()
-    if forward:
-        return np.fft.fftn(input, axes=dim, norm=_FORWARD[scale])
-    return np.fft.ifftn(input, axes=dim, norm=_INVERSE[scale])
+    function, norms = (np.fft.fftn, _FORWARD) if forward else (np.fft.ifftn, _INVERSE)
+    return _back(function(_innermost(input, dim), axes=_last(dim), norm=norms[scale]), dim)
 
 
 def fft_r2c(input: Array, dim: Shape, scale: str, onesided: bool) -> Array:
     """The transform of real numbers; one-sided without the conjugate half of the last of the dimensions."""
-    if onesided:
-        return np.fft.rfftn(input, axes=dim, norm=_FORWARD[scale])
-    return np.fft.fftn(input, axes=dim, norm=_FORWARD[scale])
+    function = np.fft.rfftn if onesided else np.fft.fftn
+    return _back(function(_innermost(input, dim), axes=_last(dim), norm=_FORWARD[scale]), dim)
 
 
 def fft_c2r(input: Array, dim: Shape, scale: str, last_size: int) -> Array:
     """The inverse of the one-sided transform of `last_size` real numbers along the last of the dimensions."""
     sizes = [*[input.shape[d] for d in dim[:-1]], last_size]
-    return np.fft.irfftn(input, sizes, axes=dim, norm=_INVERSE[scale])
+    return _back(np.fft.irfftn(_innermost(input, dim), sizes, axes=_last(dim), norm=_INVERSE[scale]), dim)
+
+
+def _innermost(input: Array, dim: Shape) -> Array:
+    """The dimensions to transform moved to the end: results lie in memory that way, as PyTorch's do."""
+    return np.ascontiguousarray(np.moveaxis(input, dim, _last(dim)))
+
+
+def _last(dim: Shape) -> Shape:
+    return tuple(range(-len(dim), 0))
+
+
+def _back(result: Array, dim: Shape) -> Array:
+    return np.moveaxis(result, _last(dim), dim)
 
 
 def doubled_inside(input: Array, dim: int, count: int) -> Array:

@@ -20,7 +20,7 @@ FILES = {
     "decompositions": "linalg_cholesky_ex cholesky check_cholesky linalg_qr geqrf linalg_svd singular_values linalg_eigh hermitian_eigenvalues linalg_eig eigenvalues depends_on_phase identity_like",
     "distances": "cdist_forward euclidean_dist pdist_forward pair_rows largest_share trilinear joint_shape",
     "embedding_bags": "embedding_bag_forward put_rows take_rows",
-    "embeddings": "embedding check_rows embedding_back add_rows embedding_take renormalized_rows one_hot_rows index_range",
+    "embeddings": "embedding embedding_gradient check_rows embedding_back add_rows embedding_take renormalized_rows one_hot_rows index_range",
     "exchange": "bytes_of_storage export_dlpack import_dlpack array_over_buffer array_over_file map_elements",
     "exponential": "pow pow_scalar pow_base sqrt rsqrt exp expm1 log log2 log10 log1p logaddexp logaddexp2",
     "extrema": "max_all min_all max_dim min_dim amax amin aminmax argmax argmin shares shares_or_nans",
