@@ -16,7 +16,7 @@ import pullback
 from . import checks
 from .comparison import Mismatch
 from .entries import Entry, Sample, choose
-from .exceptions import WRONG_IN_PYTORCH
+from .exceptions import NOT_COMPARED
 
 # How many samples of each dtype a kind takes; the seconds after which an entry draws no more.
 COUNTS = {
@@ -68,7 +68,7 @@ def examine(
         end = time.monotonic() + SECONDS * max(1.0, factor)
         drawn = _Drawn(entry)
         for kind, check, dtypes, requires_grad in _plan(entry):
-            if kind not in kinds or (entry.name, kind) in WRONG_IN_PYTORCH:
+            if kind not in kinds or (entry.name, kind) in NOT_COMPARED:
                 continue
             for dtype in dtypes:
                 for sample in choose(drawn(dtype, requires_grad), max(2, round(COUNTS[kind] * factor))):

@@ -1,16 +1,20 @@
-"""Where PyTorch itself is wrong or inexact, found by a higher-precision reference or by finite differences."""
+"""What is not compared, entry by entry, with the reason: PyTorch is wrong, inexact, or leaves the result open.
 
-WRONG_IN_PYTORCH: dict[tuple[str, str], str] = {
-    (
-        "as_strided_scatter",
-        "backward",
-    ): "the gradient of the input is zero where it is kept, and kept where it is written",
+Wrong and inexact results were found by a higher-precision reference or by finite differences.
+"""
+
+NOT_COMPARED: dict[tuple[str, str], str] = {
+    ("as_strided_scatter", "backward"): "PyTorch's gradient of the input is zero where it is kept, and the reverse",
     ("as_strided_scatter", "double-backward"): "as the first gradient",
-    ("triangular_solve", "forward-AD"): "the tangent of the triangle that is not read counts",
-    ("cholesky_inverse", "forward-AD"): "the tangent of the triangle that is not read counts",
-    ("fft.ihfft2", "out"): "out= is not written",
-    ("fft.ihfftn", "out"): "out= is not written",
-    ("nn.functional.linear_cross_entropy (chunked)", "double-backward"): "the chunked form has no second gradient",
+    ("triangular_solve", "forward-AD"): "in PyTorch the tangent of the triangle that is not read counts",
+    ("cholesky_inverse", "forward-AD"): "in PyTorch the tangent of the triangle that is not read counts",
+    ("logcumsumexp", "forward-AD"): "PyTorch's tangents of complex numbers are NaN",
+    ("fft.ihfft2", "out"): "PyTorch does not write out=",
+    ("fft.ihfftn", "out"): "PyTorch does not write out=",
+    ("nn.functional.linear_cross_entropy (chunked)", "double-backward"): "PyTorch's chunked form has no second gradient",
+    ("searchsorted", "vmap"): "the second example of the batch is not sorted",
+    ("bucketize", "vmap"): "the second example of the batch is not sorted",
+    ("argwhere", "vmap"): "the number of results differs between examples",
 }
 
 INEXACT_IN_PYTORCH: dict[str, str] = {
