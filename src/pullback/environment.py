@@ -8,6 +8,7 @@ from typing import Any
 
 from pullback.backend.device import CPU, device, usable_device
 from pullback.backend.dtype import TYPE_NAME_TO_DTYPE, finfo, iinfo, set_default_dtype
+from pullback.backend.naming import display_namespace
 from pullback.modes.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_mode
 from pullback.tensor.formatting import set_printoptions
 from pullback.tensor.tensor import Tensor
@@ -24,7 +25,7 @@ class layout:
         self.name = name
 
     def __repr__(self) -> str:
-        return f"torch.{self.name}"
+        return f"{display_namespace()}.{self.name}"
 
 
 strided = layout("strided")
@@ -39,7 +40,7 @@ class memory_format:
         self.name = name
 
     def __repr__(self) -> str:
-        return f"torch.{self.name}"
+        return f"{display_namespace()}.{self.name}"
 
 
 contiguous_format = memory_format("contiguous_format")

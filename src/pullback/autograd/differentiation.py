@@ -8,7 +8,8 @@ from typing import Any
 
 from pullback.backend.array_module import ones
 from pullback.backend.dtype import from_numpy_dtype
-from pullback.engine.engine import engine
+from pullback.backend.sparse_array import SparseArray
+from pullback.engine.engine import as_tensor, engine
 from pullback.errors import NoGradientError
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.edge import Edge
@@ -164,8 +165,12 @@ def _finish(
         if value is None:
             results.append(_zeros_like(wanted[index]) if materialize else None)
         else:
-            results.append(value if create_graph else new_tensor(_as_array(value)))
+            results.append(value if create_graph else _as_result(value))
     return tuple(results)
+
+
+def _as_result(value: Any) -> Tensor:
+    return as_tensor(value) if isinstance(value, SparseArray) else new_tensor(_as_array(value))
 
 
 def _as_array(value: Any) -> Any:

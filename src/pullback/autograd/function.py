@@ -194,7 +194,9 @@ def _apply(cls: type[Function], args: tuple[Any, ...]) -> Any:
         set_grad_mode(former)
     outputs = output if isinstance(output, tuple) else (output,)
     if dual:
-        ctx.to_save, ctx.saved_for_forward = (_with_tangents(s, inputs, args) for s in (ctx.to_save, ctx.saved_for_forward))
+        ctx.to_save, ctx.saved_for_forward = (
+            _with_tangents(s, inputs, args) for s in (ctx.to_save, ctx.saved_for_forward)
+        )
     saved = ctx.to_save if ctx.saved_for_forward is None else ctx.saved_for_forward
     wrapped = _wrap_outputs(ctx, outputs, inputs, args, records)
     if dual:

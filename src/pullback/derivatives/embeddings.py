@@ -6,8 +6,10 @@ from pullback.rules import F, Pullback, Tensor, linear, wrt
 
 
 @linear(out=False)
-def embedding(grad: Tensor, weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool) -> Pullback:
-    return wrt(weight=F.embedding_back(grad, indices, weight.shape[0], padding_idx, scale_grad_by_freq))
+def embedding(
+    grad: Tensor, weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
+) -> Pullback:
+    return wrt(weight=F.embedding_gradient(grad, indices, weight.shape[0], padding_idx, scale_grad_by_freq, sparse))
 
 
 @linear(node="EmbeddingDenseBackwardBackward0", out=False)

@@ -15,6 +15,7 @@ from heapq import heappop
 from typing import Any
 
 from pullback.backend.array_module import as_array, contains_nan
+from pullback.backend.sparse_array import SparseArray
 from pullback.engine.graph_task import ExecInfo, GraphTask
 from pullback.engine.input_buffer import InputBuffer
 from pullback.engine.validation import fit_gradients
@@ -26,6 +27,7 @@ from pullback.graph.hooks import HookDict, call_node_hooks, call_tensor_hooks
 from pullback.graph.node import Node
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.switches import SWITCH_DEFAULTS, process, reset_switches, set_switch, switches
+from pullback.tensor.sparse_tensor import SparseTensor, new_sparse_tensor
 from pullback.tensor.tensor import Tensor, new_tensor
 
 
@@ -256,10 +258,10 @@ class Engine:
     def _replace(self, task: GraphTask, node: Node, buffer: InputBuffer, index: int, run: Callable[[Any], Any]) -> None:
         """Run hooks on one gradient as a Tensor; a replacement takes its place, and it is not owned any more."""
         before = buffer.grads[index]
-        wrapped = before if task.create_graph or before is None else new_tensor(as_array(before))
+        wrapped = before if task.create_graph or before is None else as_tensor(before)
         after = _in_mode(task, node, run, wrapped)
         if after is not None:
-            buffer.grads[index] = after if task.create_graph else after._array
+            buffer.grads[index] = after if task.create_graph else as_value(after)
         buffer.owned[index] = False
 
     def _pre_hooks(self, task: GraphTask, hooks: HookDict, buffer: InputBuffer) -> None:
@@ -364,6 +366,16 @@ class Engine:
         task.final_callbacks.append(callback)
 
 
+def as_tensor(value: Any) -> Tensor:
+    """A gradient of the array path as users see it."""
+    return new_sparse_tensor(value) if isinstance(value, SparseArray) else new_tensor(as_array(value))
+
+
+def as_value(tensor: Tensor) -> Any:
+    """A user's gradient as the array path moves it."""
+    return tensor._sparse if isinstance(tensor, SparseTensor) else tensor._array
+
+
 def current_graph_task() -> GraphTask | None:
     """The backward pass that runs in this thread."""
     return _running.task
@@ -392,20 +404,20 @@ def _in_mode(task: GraphTask, node: Node | None, function: Callable[..., Any], *
 def _as_tensors(task: GraphTask, values: Sequence[Any]) -> list[Any]:
     if task.create_graph:
         return list(values)
-    return [None if v is None else new_tensor(as_array(v)) for v in values]
+    return [None if v is None else as_tensor(v) for v in values]
 
 
 def _as_values(task: GraphTask, values: Sequence[Any]) -> list[Any]:
     if task.create_graph:
         return list(values)
-    return [None if v is None else v._array for v in values]
+    return [None if v is None else as_value(v) for v in values]
 
 
 def _check_nan(node: Node, results: Sequence[Any]) -> None:
     for index, result in enumerate(results):
         if result is None or node.next_edges[index] is None:
             continue
-        if contains_nan(result._array if isinstance(result, Tensor) else as_array(result)):
+        if contains_nan(as_tensor(result)._array if not isinstance(result, Tensor) else result._array):
             _report_anomaly(node)
             raise AnomalyError(f"Function '{node.name()}' returned nan values in its {index}th output.")
 

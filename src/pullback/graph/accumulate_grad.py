@@ -14,9 +14,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.backend.array_module import as_array, cast_array, copy_array, has_internal_overlap
+from pullback.backend.sparse_array import SparseArray
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import FIRST, Node
 from pullback.modes.switches import process
+from pullback.tensor.sparse_tensor import SparseTensor, new_sparse_tensor
 from pullback.tensor.tensor import Tensor, new_tensor
 
 _creation_lock = threading.Lock()
@@ -47,7 +49,9 @@ class AccumulateGrad(Node):
             return
         with self.lock:
             current = variable._grad
-            if current is None:
+            if isinstance(grad, SparseArray) or isinstance(current, SparseTensor):
+                variable._grad = _sum_with_sparse(current, grad)
+            elif current is None:
                 variable._grad = made = new_tensor(self._laid_out(grad, owned))
                 if process.changed:
                     made._note_inference()
@@ -100,6 +104,17 @@ class AccumulateGrad(Node):
         if grads[0] is not None:
             self.accumulate_tensor(grads[0])
         return ()
+
+
+def _sum_with_sparse(current: Any, grad: Any) -> Any:
+    """The gradient after a sparse arrival, or an arrival at a sparse one: sparse only if both are."""
+    if current is None:
+        return new_sparse_tensor(grad)
+    if not isinstance(current, SparseTensor):
+        current._array += grad.dense()
+        return current
+    total = current._sparse + grad
+    return new_sparse_tensor(total) if isinstance(total, SparseArray) else new_tensor(total)
 
 
 def copy_like(array: Any, leaf: Any) -> Any:

@@ -45,7 +45,9 @@ def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any
     alias = alias_of(input)
     if process.changed and switches.dual_level >= 0:
         for level in levels_of(alias):
-            set_tangent(alias, level, tangent_at(alias, level).clone())  # what is saved of it: that of `input` is written to
+            set_tangent(
+                alias, level, tangent_at(alias, level).clone()
+            )  # what is saved of it: that of `input` is written to
     result = function(alias, *args, **kwargs)
     check_writable(input, result)
     if records and result._requires_grad:

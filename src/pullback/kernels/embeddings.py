@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
+from pullback.backend.sparse_array import SparseArray
 from pullback.kernels.accumulation import widened
 from pullback.typing import Array, Shape
 
@@ -20,6 +21,20 @@ def embedding(
         raise RuntimeError("'weight' must be 2-D")
     check_rows("embedding", weight, indices)
     return np.take(weight, indices, 0)
+
+
+def embedding_gradient(
+    input: Array, indices: Array, rows: int, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
+) -> Array:
+    """The gradient of the table: dense, or with `sparse` only the rows that were looked up."""
+    if not sparse:
+        return embedding_back(input, indices, rows, padding_idx, scale_grad_by_freq)
+    flat = indices.reshape(-1)
+    grads = input.reshape(flat.size, input.shape[-1])
+    if padding_idx >= 0:
+        kept = flat != padding_idx
+        flat, grads = flat[kept], grads[kept]
+    return SparseArray(flat[None].astype(np.int64), grads.copy(), (rows, input.shape[-1]))
 
 
 def check_rows(function: str, weight: Array, indices: Array) -> None:

@@ -245,3 +245,29 @@ def row_049_selective_execution(torch: Any, say: Any) -> None:
     left.grad_fn.register_hook(lambda gi, go: ran.append("left"))
     right.grad_fn.register_hook(lambda gi, go: ran.append("right"))
     say(torch.autograd.grad((left * right).sum(), x), ran)
+
+
+def row_053_sparse_gradients(torch: Any, say: Any) -> None:
+    embedding = torch.nn.functional.embedding
+    w = torch.ones(4, 2, requires_grad=True)
+    index = torch.tensor([1, 3, 1])
+    embedding(index, w, sparse=True).sum().backward()
+    grad = w.grad
+    say(grad.is_sparse, grad.is_coalesced(), grad._nnz(), grad._indices(), grad.to_dense(), grad.shape)
+    say(repr(grad), grad.coalesce().indices(), grad.coalesce().values())
+    with say.catch("Cannot get indices on an uncoalesced tensor, please call .coalesce() first"):
+        grad.indices()
+    embedding(index, w, sparse=True).sum().backward()
+    say(w.grad.is_sparse, w.grad._nnz(), w.grad.to_dense())
+    (w * 1).sum().backward()
+    say(w.grad.is_sparse, w.grad)
+    embedding(index, w, sparse=True).sum().backward()
+    say(w.grad.is_sparse, w.grad)
+    w.grad = None
+    (embedding(index, w, sparse=True).sum() + w.sum()).backward()
+    say(w.grad.is_sparse, w.grad)
+    say(torch.autograd.grad(embedding(index, w, sparse=True).sum(), w)[0].is_sparse)
+    w.grad = None
+    embedding(index, w, sparse=True).sum().backward()
+    torch.optim.SGD([w], lr=0.1).step()
+    say(w)

@@ -1,0 +1,70 @@
+"""SparseArray: rows of values at indices, as the gradient of an embedding is. Not a general sparse algebra.
+
+It answers what the engine asks of a gradient (shape, dtype, addition) and turns into a dense array for anything else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.typing import Array, DType, Shape
+
+
+class SparseArray:
+    """Values at index tuples of the leading dimensions; indices may repeat, and then their values add up."""
+
+    __slots__ = ("coalesced", "indices", "shape", "values")
+
+    def __init__(self, indices: Array, values: Array, shape: Shape, coalesced: bool = False) -> None:
+        self.indices = indices
+        self.values = values
+        self.shape = tuple(shape)
+        self.coalesced = coalesced
+
+    @property
+    def dtype(self) -> DType:
+        return self.values.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def sparse_dim(self) -> int:
+        return int(self.indices.shape[0])
+
+    def dense(self) -> Array:
+        """The same numbers as a dense array."""
+        table: Array = np.zeros(self.shape, self.values.dtype)
+        np.add.at(table, tuple(self.indices), self.values)
+        return table
+
+    def coalesce(self) -> SparseArray:
+        """The same numbers with every index once, in order."""
+        if self.coalesced:
+            return self
+        sizes = self.shape[: self.sparse_dim]
+        flat = np.ravel_multi_index(tuple(self.indices), sizes) if self.indices.size else self.indices.reshape(-1)
+        unique, inverse = np.unique(flat, return_inverse=True)
+        values: Array = np.zeros((unique.size, *self.values.shape[1:]), self.values.dtype)
+        np.add.at(values, inverse, self.values)
+        indices = np.stack(np.unravel_index(unique, sizes)).astype(self.indices.dtype)
+        return SparseArray(indices, values, self.shape, True)
+
+    def astype(self, dtype: DType) -> SparseArray:
+        """The same numbers in another dtype."""
+        return SparseArray(self.indices, self.values.astype(dtype), self.shape, self.coalesced)
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, SparseArray):
+            indices = np.concatenate([self.indices, other.indices], 1)
+            return SparseArray(indices, np.concatenate([self.values, other.values]), self.shape)
+        return self.dense() + other
+
+    def __radd__(self, other: Any) -> Any:
+        return other + self.dense()
+
+    # NumPy asks the other operand first only if that has no ufunc protocol of its own.
+    __array_ufunc__ = None

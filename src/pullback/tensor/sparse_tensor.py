@@ -1,0 +1,102 @@
+"""SparseTensor: a tensor stored as indices and values, as the gradient of `embedding(sparse=True)` is.
+
+Its own methods see the storage; every operation sees the dense array, made when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.backend.naming import display_namespace
+from pullback.backend.sparse_array import SparseArray
+from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl, new_tensor
+
+
+class SparseTensor(Tensor):
+    """A tensor in coordinate format."""
+
+    __torch_function__ = _disabled_torch_function_impl
+    _sparse: SparseArray
+    _dense: Any = None
+
+    @property
+    def _array(self) -> Any:  # type: ignore[override]  # the dense form, made on demand
+        if self._dense is None:
+            self._dense = self._sparse.dense()
+        return self._dense
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the tensor is stored sparsely."""
+        return True
+
+    @property
+    def layout(self) -> Any:
+        """The coordinate layout."""
+        from pullback.environment import sparse_coo  # lazy: the constants are above
+
+        return sparse_coo
+
+    def _indices(self) -> Tensor:
+        return new_tensor(self._sparse.indices)
+
+    def _values(self) -> Tensor:
+        return new_tensor(self._sparse.values)
+
+    def indices(self) -> Tensor:
+        """The indices, each once."""
+        self._require_coalesced("indices")
+        return self._indices()
+
+    def values(self) -> Tensor:
+        """The values at the indices."""
+        self._require_coalesced("values")
+        return self._values()
+
+    def _require_coalesced(self, name: str) -> None:
+        if not self._sparse.coalesced:
+            raise RuntimeError(f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first")
+
+    def _nnz(self) -> int:
+        return int(self._sparse.values.shape[0])
+
+    def sparse_dim(self) -> int:
+        """How many leading dimensions the indices name."""
+        return self._sparse.sparse_dim
+
+    def dense_dim(self) -> int:
+        """How many dimensions each value has."""
+        return self._sparse.ndim - self._sparse.sparse_dim
+
+    def is_coalesced(self) -> bool:
+        """Whether every index stands once."""
+        return self._sparse.coalesced
+
+    def coalesce(self) -> SparseTensor:
+        """The same numbers with every index once."""
+        return new_sparse_tensor(self._sparse.coalesce())
+
+    def to_dense(self, dtype: Any = None, **options: Any) -> Tensor:
+        """The same numbers in a dense tensor."""
+        dense = new_tensor(self._sparse.dense())
+        return dense if dtype is None else dense.to(dtype)
+
+    def __repr__(self, **options: Any) -> str:
+        indent = " " * 7
+        parts = [
+            "indices=" + _indented(repr(self._indices()), 15),
+            indent + "values=" + _indented(repr(self._values()), 14),
+            f"{indent}size={tuple(self._sparse.shape)}, nnz={self._nnz()}, layout={display_namespace()}.sparse_coo",
+        ]
+        return "tensor(" + ",\n".join(parts) + ")"
+
+
+def _indented(text: str, width: int) -> str:
+    return text.replace("\n", "\n" + " " * width)
+
+
+def new_sparse_tensor(array: SparseArray) -> SparseTensor:
+    """A SparseTensor around `array`, without history."""
+    tensor: SparseTensor = object.__new__(SparseTensor)
+    tensor._sparse = array
+    return tensor
