@@ -85,3 +85,34 @@ def test_a_training_loop_does_not_grow() -> None:
     after = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert after - before < 20_000
+
+
+def test_saved_tensor_hooks_and_checkpoints_make_no_cycles() -> None:
+    from pullback.utils.checkpoint import checkpoint
+
+    class Exp(pullback.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            result = x.exp()
+            ctx.save_for_backward(result)
+            return result
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * ctx.saved_tensors[0]
+
+    def run() -> None:
+        x = pullback.ones(3, requires_grad=True)
+        with pullback.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+            (x.tanh().exp() * Exp.apply(x)).sum().backward()
+        checkpoint(lambda t: (t.tanh() @ t).exp(), x, use_reentrant=False).backward()
+        checkpoint(lambda t: (t.tanh() @ t).exp(), x, use_reentrant=True).backward()
+
+    run()
+    gc.collect()
+    gc.disable()
+    try:
+        run()
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

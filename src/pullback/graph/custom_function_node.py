@@ -128,8 +128,8 @@ class FunctionContext(Node):
                 value = SavedOutput(tensor, position)
             version = tensor._counter.value if tensor._counter is not None else 0
             if hooks is not None:
-                edge = (self, position) if position is not None else gradient_edge(tensor)
-                value = PackedTensor(tensor, *hooks, edge)
+                edge = None if position is not None else gradient_edge(tensor)
+                value = PackedTensor(tensor, *hooks, edge, position)
             self.stored.append((value, version))
         self.to_save = None
 

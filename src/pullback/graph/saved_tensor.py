@@ -59,15 +59,21 @@ class SavedOutput:
 
 
 class PackedTensor:
-    """A saved tensor that went through a pack hook; no version check, as in PyTorch."""
+    """A saved tensor that went through a pack hook; no version check, as in PyTorch.
 
-    __slots__ = ("accumulator", "edge", "packed", "requires_grad", "unpack_hook")
+    Of an output of the node itself it keeps only the number: an edge to the node would be a cycle.
+    """
+
+    __slots__ = ("edge", "output_nr", "packed", "requires_grad", "unpack_hook")
 
     _counter = None
 
-    def __init__(self, tensor: Tensor, pack: Hook, unpack: Hook, edge: Edge | None) -> None:
+    def __init__(
+        self, tensor: Tensor, pack: Hook, unpack: Hook, edge: Edge | None, output_nr: int | None = None
+    ) -> None:
         self.unpack_hook = unpack
         self.edge = edge
+        self.output_nr = output_nr
         self.requires_grad = tensor._requires_grad
         self.packed = call_pack_hook(pack, tensor)
 
@@ -97,7 +103,7 @@ class PackedTensor:
         tensor = new_tensor(result._array)
         tensor._counter = result._counter
         tensor._requires_grad = True
-        edge = self.edge
+        edge = self.edge if self.output_nr is None else (node, self.output_nr)
         if edge is not None and hasattr(edge[0], "variable"):
             tensor._accumulator = edge[0].variable._accumulator
         else:
@@ -138,10 +144,7 @@ def pack_one(
 ) -> PackedTensor:
     """Run a pack hook on one saved tensor."""
     if isinstance(value, SavedOutput):
-        tensor = value.as_tensor(node)
-        packed = PackedTensor(tensor, pack, unpack, None)
-        packed.edge = (node, value.output_nr)
-        return packed
+        return PackedTensor(value.as_tensor(node), pack, unpack, None, value.output_nr)
     return PackedTensor(value, pack, unpack, edge_of(value))
 
 
