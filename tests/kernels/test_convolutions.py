@@ -21,11 +21,11 @@ def test_transposed_convolution_is_the_adjoint(
     generator = np.random.default_rng(0)
     x = generator.standard_normal((batch, channels, 9, 9))
     weight = generator.standard_normal((out_channels, channels // groups, 3, 3))
-    pairs = [(number, number) for number in (stride, padding, dilation)]
-    result = convolution(x, weight, None, *pairs, False, (0, 0), groups)
+    geometry = ((stride, stride), (padding, padding), (dilation, dilation))
+    result = convolution(x, weight, None, *geometry, False, (0, 0), groups)
     grad = generator.standard_normal(result.shape)
     spare = (9 + 2 * padding - dilation * 2 - 1) % stride
-    adjoint = convolution(grad, weight, None, *pairs, True, (spare, spare), groups)
+    adjoint = convolution(grad, weight, None, *geometry, True, (spare, spare), groups)
     assert adjoint.shape == x.shape
     np.testing.assert_allclose(np.vdot(result, grad), np.vdot(x, adjoint), rtol=1e-10)
 
