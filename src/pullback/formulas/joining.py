@@ -13,6 +13,7 @@ from pullback.typing import Shape
 def cat_back(grad: Any, shapes: list[Shape], dtypes: list[Any], dim: int) -> list[Any]:
     """The gradient of `cat`: the part of each tensor."""
     results, start = [], 0
+    dim %= max(grad.ndim, 1)
     for shape, dtype in zip(shapes, dtypes, strict=True):
         if shape == (0,):
             results.append(new_tensor(zeros(shape, dtype)))

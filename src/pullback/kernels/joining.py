@@ -30,6 +30,7 @@ def lies_channels_last(array: Array) -> bool:
 def cat_back(grad: Array, shapes: list[Shape], dtypes: list[Any], dim: int) -> list[Array]:
     """The gradient of `cat`: the part of each tensor."""
     results, start = [], 0
+    dim %= max(grad.ndim, 1)
     lead = (slice(None),) * dim
     for shape, dtype in zip(shapes, dtypes, strict=True):
         if shape == (0,):

@@ -225,6 +225,8 @@ def t(input: Array) -> Array:
 
 def unsqueeze(input: Array, dim: int) -> Array:
     """A view with a dimension of size 1 inserted."""
+    if dim < 0:
+        dim += input.ndim + 1
     shape, strides = input.shape, input.strides
     step = shape[dim] * strides[dim] if dim < len(shape) else input.itemsize
     if input.flags.c_contiguous:
