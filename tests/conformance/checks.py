@@ -182,7 +182,7 @@ def compare_gradients(expected: list[Any], actual: list[Any], measure: Measure, 
             continue
         if theirs is None or ours is None:
             given = theirs if ours is None else ours
-            if np.any(values_of(given) != 0):
+            if np.any(np.abs(values_of(given)) > 1e-9):
                 raise Mismatch(f"{what}[{position}]: expected {_word(theirs)}, got {_word(ours)}")
             continue
         if theirs.numel() and np.isnan(values_of(theirs)).all() and not np.isnan(values_of(ours)).any():
