@@ -74,8 +74,18 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
             f"{list(tangent.shape)}."
         )
     dual = tensor.view_as(tensor)
-    set_tangent(dual, level, tangent)
+    set_tangent(dual, level, _laid_out_like(tensor, tangent))
     return dual
+
+
+def _laid_out_like(tensor: Any, tangent: Any) -> Any:
+    """The tangent of a part of a storage as the same part of one, zero elsewhere: as_strided may reach beyond the part."""
+    whole = getattr(tensor._array, "base", None)
+    if whole is None or whole.nbytes <= tensor._array.nbytes or 0 in tensor._array.strides:
+        return tangent
+    count = tensor.untyped_storage().nbytes() // tensor._array.itemsize
+    storage = tangent.new_zeros(count)
+    return storage.as_strided(tensor.size(), tensor.stride(), tensor.storage_offset()).copy_(tangent)
 
 
 @interceptable
