@@ -34,6 +34,8 @@ def random_rule(level: VmapLevel, function: Callable[..., Any], args: Arguments,
     name = function.__name__
     if name in _DROPPING and not _drops(args, kwargs):
         return _undropped(level, function, args, kwargs)
+    if name in _DROPPING and _probability(args, kwargs) == 1 and level.owns(args[0]) and name != "native_dropout":
+        return _all_dropped(level, name, args[0])
     if name == "rrelu" and not (args[3] if len(args) > 3 else kwargs.get("training", False)):
         return quiet_loop(level, function, args, kwargs) if level.concerns(args) else NotImplemented
     if level.randomness == "error":
@@ -46,8 +48,20 @@ def random_rule(level: VmapLevel, function: Callable[..., Any], args: Arguments,
     return _different(level, function, args, kwargs)
 
 
+def _probability(args: Arguments, kwargs: Options) -> float:
+    return float(args[1] if len(args) > 1 else kwargs.get("p", 0.5))
+
+
+def _all_dropped(level: VmapLevel, name: str, input: Any) -> Any:
+    """Nothing is drawn where nothing is kept."""
+    if name.endswith("_"):
+        F.mul_(input._physical, 0)
+        return input
+    return level.wrap(G.mul(input._physical, 0))
+
+
 def _drops(args: Arguments, kwargs: Options) -> bool:
-    p = args[1] if len(args) > 1 else kwargs.get("p", 0.5)
+    p = _probability(args, kwargs)
     train = args[2] if len(args) > 2 else kwargs.get("train", True)
     return bool(train is None or train) and p > 0
 
