@@ -4,10 +4,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+COMPILED := .venv-compiled
 SOURCES := $(shell find src -name '*.py' 2>/dev/null)
 TYPED := src tools tests benchmarks
 
-.PHONY: demo test check lint format types layers notes codegen conformance parity bench bench-quick size clean
+.PHONY: demo test test-compiled check lint format types layers notes codegen conformance parity bench bench-quick size clean
 
 # Trains a small network on the data in examples/data and writes pictures to demo_output/.
 demo: $(if $(wildcard $(VENV)/.developed),,$(VENV)/.installed)
@@ -15,6 +16,11 @@ demo: $(if $(wildcard $(VENV)/.developed),,$(VENV)/.installed)
 
 test: $(VENV)/.developed
 	$(BIN)/python -m pytest
+
+# The same tests on compiled modules, in an environment of their own; needs a C compiler.
+test-compiled: $(COMPILED)/.installed
+	$(COMPILED)/bin/python -c 'import sys, pullback.configuration as c; sys.exit(not c.compiled_modules())'
+	$(COMPILED)/bin/python -m pytest tests --override-ini pythonpath=.
 
 # Everything that must hold before a change is handed in.
 check: $(VENV)/.developed
@@ -66,7 +72,7 @@ size: $(VENV)/.developed
 	$(BIN)/python -m tools.size_report
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info demo_output .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(COMPILED) build dist src/*.egg-info demo_output .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps: each says that the environment holds what its name says, so that a second run starts at once.
@@ -78,6 +84,11 @@ $(VENV)/.created:
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml $(SOURCES)
 	$(BIN)/python -m pip install --quiet .
+	touch $@
+
+$(COMPILED)/.installed: pyproject.toml setup.py tools/native_sources.py $(SOURCES)
+	$(PYTHON) -m venv $(COMPILED)
+	PULLBACK_COMPILE=1 $(COMPILED)/bin/python -m pip install --quiet '.[dev]'
 	touch $@
 
 $(VENV)/.developed: $(VENV)/.created pyproject.toml

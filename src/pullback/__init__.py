@@ -87,6 +87,7 @@ _ELSEWHERE = {
     "save": "pullback.serialization",
     "load": "pullback.serialization",
     "install_as_torch": "pullback.as_torch",
+    "show_config": "pullback.configuration",
     "vmap": "pullback.func",
     "compile": "pullback.compiler",
     "ops": "pullback.library",

@@ -10,6 +10,7 @@ from pullback import functions
 from pullback.modes.interception import overrides, pop_interceptor, push_interceptor, set_override_handler
 from pullback.modes.switches import switches
 from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl, attach_methods
+from pullback.tensor.tensor_base import TensorBase, copy_state
 
 __all__ = [
     "BaseTorchFunctionMode", "TorchFunctionMode", "get_default_nowrap_functions", "handle_torch_function",
@@ -102,10 +103,8 @@ def _convert(result: Any, cls: type) -> Any:
 
 def as_subclass(input: Tensor, cls: type) -> Any:
     """The same tensor, at the same place of the graph, as an instance of `cls`."""
-    made: Any = object.__new__(cls)
-    for name in ("_array", "_requires_grad", "_edge", "_counter", "_grad", "_accumulator", "_extra"):
-        if name in input.__dict__:
-            setattr(made, name, input.__dict__[name])
+    made: Any = TensorBase.__new__(cls)
+    copy_state(input, made)
     return made
 
 

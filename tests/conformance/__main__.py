@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,10 @@ def main() -> int:
         from .planted import show_that_faults_are_caught
 
         return show_that_faults_are_caught()
+    if arguments.dtypes:
+        os.environ["CONFORMANCE_DTYPES"] = arguments.dtypes
+    if arguments.reference:
+        os.environ["CONFORMANCE_SAMPLES"] = "reference"
     from .supervisor import run
 
     families, results = run(_wanted(arguments), arguments.samples, _progress(arguments.quiet))
@@ -33,7 +38,7 @@ def main() -> int:
     if arguments.json:
         data = {"families": families, "results": results, "missing": missing}
         Path(arguments.json).write_text(json.dumps(data, indent=1) + "\n")
-    if not (arguments.op or arguments.family):
+    if not (arguments.op or arguments.family or arguments.dtypes or arguments.reference):
         (ROOT / "docs" / "operations.md").write_text(report.document(families, results, missing))
     print(report.last_line(results, sum(map(len, missing.values()))))
     return int(any(tally["failed"] for result in results.values() for tally in result.values()))
@@ -44,6 +49,8 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--op", action="append", default=[], help="one operation by name (again for more)")
     parser.add_argument("--family", action="append", default=[], help="the families whose name has this word")
     parser.add_argument("--samples", type=float, default=1.0, help="multiply how many samples are drawn")
+    parser.add_argument("--dtypes", help="other dtypes than the usual four, separated by commas")
+    parser.add_argument("--reference", action="store_true", help="draw PyTorch's larger sets of samples")
     parser.add_argument("--show", type=int, default=2, help="how many failures of a kind to show")
     parser.add_argument("--json", default="build/conformance.json", help="where the results go as JSON")
     parser.add_argument("--quiet", action="store_true", help="no line of progress")

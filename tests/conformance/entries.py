@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -17,7 +18,12 @@ from .exceptions import INEXACT_IN_PYTORCH
 from .families import family_of
 from .translation import find, our_function
 
-DTYPES = (torch.float64, torch.float32, torch.complex128, torch.int64)
+# The command line passes these on to the worker process through the environment.
+DTYPES = tuple(
+    getattr(torch, name)
+    for name in os.environ.get("CONFORMANCE_DTYPES", "float64,float32,complex128,int64").split(",")
+)
+_USES_REFERENCES = os.environ.get("CONFORMANCE_SAMPLES") == "reference"
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,9 @@ class Entry:
 
 
 # Sparse, quantized, private and device-bound entries of the database are no dense public operations.
-_LEFT_OUT = re.compile(r"^(sparse\.|torch\.|_(?!_)|jiterator|to_sparse$|max_pool2d_with_indices_backward$|native_dropout_backward$|slice$)")
+_LEFT_OUT = re.compile(
+    r"^(sparse\.|torch\.|_(?!_)|jiterator|to_sparse$|max_pool2d_with_indices_backward$|native_dropout_backward$|slice$)"
+)
 _UNINITIALISED = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided", "resize_"}
 _ELEMENTWISE = ("UnaryUfuncInfo", "BinaryUfuncInfo")
 
@@ -141,7 +149,8 @@ def _our_operation(operation: Any) -> Any:
 
 def _samples(operation: Any, dtype: Any, requires_grad: bool) -> Iterator[Sample]:
     torch.manual_seed(0)
-    for given in operation.sample_inputs("cpu", dtype, requires_grad=requires_grad):
+    draw = operation.reference_inputs if _USES_REFERENCES else operation.sample_inputs
+    for given in draw("cpu", dtype, requires_grad=requires_grad):
         yield _sample(given)
 
 

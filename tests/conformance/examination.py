@@ -66,7 +66,7 @@ def examine(
     if ours is not None:
         ours = plant(ours) if plant else ours
         end = time.monotonic() + SECONDS * max(1.0, factor)
-        drawn = _Drawn(entry)
+        drawn = _Drawn(entry, round(120 * max(1.0, factor)))
         for kind, check, dtypes, requires_grad in _plan(entry):
             if kind not in kinds or (entry.name, kind) in NOT_COMPARED:
                 continue
@@ -83,14 +83,15 @@ def examine(
 class _Drawn:
     """The samples of an entry, drawn once: checks copy what they call with."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: Entry, count: int) -> None:
         self._entry = entry
+        self._count = count
         self._known: dict[tuple[Any, bool], list[Sample]] = {}
 
     def __call__(self, dtype: Any, requires_grad: bool) -> list[Sample]:
         key = (dtype, requires_grad)
         if key not in self._known:
-            self._known[key] = list(islice(self._entry.samples(dtype, requires_grad), 120))
+            self._known[key] = list(islice(self._entry.samples(dtype, requires_grad), self._count))
         return self._known[key]
 
 

@@ -11,7 +11,10 @@ NOT_COMPARED: dict[tuple[str, str], str] = {
     ("logcumsumexp", "forward-AD"): "PyTorch's tangents of complex numbers are NaN",
     ("fft.ihfft2", "out"): "PyTorch does not write out=",
     ("fft.ihfftn", "out"): "PyTorch does not write out=",
-    ("nn.functional.linear_cross_entropy (chunked)", "double-backward"): "PyTorch's chunked form has no second gradient",
+    (
+        "nn.functional.linear_cross_entropy (chunked)",
+        "double-backward",
+    ): "PyTorch's chunked form has no second gradient",
     ("searchsorted", "vmap"): "the second example of the batch is not sorted",
     ("bucketize", "vmap"): "the second example of the batch is not sorted",
     ("argwhere", "vmap"): "the number of results differs between examples",

@@ -10,11 +10,12 @@ import pullback
 from pullback.engine.graph_task import GraphTask
 from pullback.engine.input_buffer import InputBuffer
 from pullback.engine.ready_queue import ReadyQueue
+from pullback.graph.basic_nodes import Identity
 from pullback.graph.node import FIRST, Node
 
 
 def node(sequence_nr: int) -> Node:
-    made = Node()
+    made = Identity()
     made.sequence_nr = sequence_nr
     return made
 

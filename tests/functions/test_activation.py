@@ -15,7 +15,7 @@ N: Any = pullback.nn.functional
 def gradient_at(function: Any, *points: float) -> list[float]:
     x = F.tensor(list(points), requires_grad=True)
     function(x).sum().backward()
-    return x.grad.tolist()  # type: ignore[no-any-return]
+    return x.grad.tolist()
 
 
 def test_subgradients_at_zero_are_those_of_the_closed_side() -> None:

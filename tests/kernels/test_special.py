@@ -62,7 +62,7 @@ def find(name: str) -> Callable[..., Array]:
     function = next(getattr(module, name) for module in MODULES if hasattr(module, name))
     if name == "polygamma":
         return lambda n, x: np.stack([special_gamma.polygamma(int(k), v) for k, v in zip(n, x, strict=True)])
-    return function  # type: ignore[no-any-return]  # modules are untyped namespaces here
+    return function
 
 
 def arguments_of(name: str, dtype: Any = np.float64) -> list[Array]:

@@ -124,7 +124,7 @@ def test_a_sampler_that_draws_at_once_draws_as_often(num_workers: int, persisten
 
 
 def make_stream(data: Any, sizes: tuple[int, ...]) -> Any:
-    class Stream(data.IterableDataset):  # type: ignore[misc]
+    class Stream(data.IterableDataset):
         def __iter__(self) -> Iterator[int]:
             info = data.get_worker_info()
             worker = info.id if info else 0
@@ -147,7 +147,7 @@ def test_streams_give_the_same_batches(sizes: tuple[int, ...], batch_size: int |
 @pytest.mark.parametrize("persistent", [False, True])
 def test_workers_are_seeded_alike(persistent: bool) -> None:
     def program(library: Any, data: Any) -> Any:
-        class State(data.Dataset):  # type: ignore[misc]
+        class State(data.Dataset):
             def __getitem__(self, index: int) -> Any:
                 info = data.get_worker_info()
                 drawn = (random.random(), float(np.random.rand()), library.rand(1).item())

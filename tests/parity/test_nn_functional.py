@@ -157,7 +157,7 @@ EMBEDDINGS = [
     ("embedding renormalized", lambda m, F, i, w: F.embedding(i, w.detach(), max_norm=1.0), (INDICES, normal(6, 3))),
     ("one_hot", lambda m, F, i: F.one_hot(i), (INDICES,)),
     *[
-        (f"embedding_bag {mode}", lambda m, F, i, w, o, mode=mode: F.embedding_bag(i, w, o, mode=mode, padding_idx=1), (INDICES, normal(6, 3), OFFSETS))  # noqa: E501
+        (f"embedding_bag {mode}", lambda m, F, i, w, o, mode=mode: F.embedding_bag(i, w, o, mode=mode, padding_idx=1), (INDICES, normal(6, 3), OFFSETS))
         for mode in ("sum", "mean", "max")
     ],
     (

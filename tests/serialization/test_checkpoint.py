@@ -26,6 +26,7 @@ from pullback.serialization import (
 )
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, new_tensor
+from pullback.tensor.tensor_base import TensorBase
 from tests.serialization.crafted import SIX_FLOATS, archive, tensor_pickle
 
 
@@ -45,7 +46,7 @@ class Marked(Tensor):
 
 
 def marked_tensor() -> Any:
-    tensor: Tensor = object.__new__(Marked)
+    tensor: Tensor = TensorBase.__new__(Marked)
     tensor._array = np.ones(2)
     return tensor
 

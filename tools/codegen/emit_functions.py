@@ -40,7 +40,8 @@ def emit_function(operation: Operation) -> list[str]:
         arguments = ", ".join(_forwarded(p) for p in operation.kernel.parameters)
         out += [
             "    if out is not None:",
-            f"        return write_out({_public_name(operation)!r}, out, {itself(operation)}({arguments}){_read(operation)})",
+            f"        return write_out({_public_name(operation)!r}, out, "
+            f"{itself(operation)}({arguments}){_read(operation)})",
         ]
     out += _checks(operation)
     out += _arrays(operation)

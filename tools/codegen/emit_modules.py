@@ -61,6 +61,8 @@ def emit_family(family: str, operations: list[Operation], library: Library) -> s
             body += [*emit_tangent(operation, library), ""]
     text = "\n".join(body)
     names = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+    if "new(Tensor)" in text:
+        names.add("TensorBase")
     head = [_HEADER.format(family=family), "", "from __future__ import annotations", ""]
     if "Sequence" in names or "Sequence[" in text:
         head.append("from collections.abc import Sequence")
@@ -73,7 +75,7 @@ def emit_family(family: str, operations: list[Operation], library: Library) -> s
             head.append(f"from {module} import {', '.join(used_names)}")
     for module, name in sorted(imports):
         head.append(f"from {module} import {name} as {name}_kernel")
-    head += ["", "new = object.__new__" if "new(Tensor)" in text else "", ""]
+    head += ["", "new = TensorBase.__new__" if "new(Tensor)" in text else "", ""]
     return "\n".join(head) + "\n" + text.rstrip() + "\n"
 
 

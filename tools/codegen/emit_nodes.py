@@ -22,7 +22,8 @@ def emit_node(operation: Operation, library: Library) -> tuple[list[str], set[tu
     rule = operation.rule
     saved = SavedValues(operation)
     imports: set[tuple[str, str]] = set()
-    out = [f"class {rule.class_name}(Node):", f'    """Gradient of {operation.name}."""', "", "    __slots__ = ()"]
+    out = [f"class {rule.class_name}(Node):", f'    """Gradient of {operation.name}."""', ""]
+    out.append('    __slots__ = ("__dict__",)')
     body: list[str] = []
     names = saved.tensors() + saved.plain()
     if names:

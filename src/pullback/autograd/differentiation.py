@@ -126,7 +126,7 @@ def grad(
         }  # fmt: skip
         taken = intercept(grad, (outputs, inputs, grad_outputs), options)
         if taken is not NotImplemented:
-            return taken  # type: ignore[no-any-return]  # what grad itself returns
+            return taken
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
@@ -202,10 +202,10 @@ def _batched_grad(
         shape = _root_metadata(root)[0]
         if vector._array.shape[1:] != shape:
             raise RuntimeError(
-                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The "
-                "sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch "
-                f"was detected: grad_output[{index}] has a shape of {vector.shape} and output[{index}] has a shape of "
-                f"{Size(shape)}. If you only want some tensors in `grad_output` to be considered batched, consider using vmap."
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. "
+                "The sizes of the remaining dimensions are expected to match the shape of corresponding output, but a "
+                f"mismatch was detected: grad_output[{index}] has a shape of {vector.shape} and output[{index}] has a shape of "
+                f"{Size(shape)}. If you only want some tensors in `grad_output` to be considered batched, use vmap."
             )
 
     def one(*parts: Any) -> tuple[Any, ...]:
@@ -285,7 +285,7 @@ def _make_grad(root: Any, grad: Any, index: int) -> Tensor:
                 f"dtype: grad_output[{index}] has a dtype of {grad.dtype} and output[{index}] has a dtype of "
                 f"{from_numpy_dtype(numpy_dtype)}."
             )
-        return grad.to(from_numpy_dtype(numpy_dtype))  # type: ignore[attr-defined, no-any-return]
+        return grad.to(from_numpy_dtype(numpy_dtype))
     return grad
 
 

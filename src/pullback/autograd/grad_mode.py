@@ -191,7 +191,7 @@ class inference_mode(_ContextDecorator):
         restore_inference_mode(self._former)
 
     def clone(self) -> inference_mode:
-        return type(self)(self.mode)  # type: ignore[no-any-return]  # __new__ may return a decorated function
+        return type(self)(self.mode)
 
 
 class set_multithreading_enabled(_ContextDecorator):

@@ -108,7 +108,7 @@ class save_on_cpu(saved_tensors_hooks):
 
         def unpack(packed: Any) -> Tensor:
             device, tensor = packed
-            return tensor.to(device)  # type: ignore[no-any-return]
+            return tensor.to(device)
 
         super().__init__(pack, unpack)
 
@@ -160,8 +160,8 @@ def register_multi_grad_hook(
 def _hook(target: Any, hook: Callable[[Any], None]) -> RemovableHandle:
     if isinstance(target, GradientEdge):
         output_nr = target.output_nr
-        return target.node.register_prehook(lambda grads: hook(grads[output_nr]))  # type: ignore[no-any-return]
-    return target.register_hook(hook)  # type: ignore[no-any-return]
+        return target.node.register_prehook(lambda grads: hook(grads[output_nr]))
+    return target.register_hook(hook)
 
 
 def _register_all(tensors: Sequence[Any], edges: Sequence[GradientEdge], fn: Callable[..., None]) -> RemovableHandle:

@@ -65,18 +65,22 @@ def memory_order(array: Array) -> list[int]:
 
 
 def empty(shape: Shape, dtype: DType) -> Array:
+    """Uninitialised memory."""
     return np.empty(shape, dtype)
 
 
 def zeros(shape: Shape, dtype: DType) -> Array:
+    """Zeros."""
     return np.zeros(shape, dtype)
 
 
 def ones(shape: Shape, dtype: DType) -> Array:
+    """Ones."""
     return np.ones(shape, dtype)
 
 
 def full(shape: Shape, value: Any, dtype: DType) -> Array:
+    """One value everywhere."""
     return np.full(shape, value, dtype)
 
 
@@ -87,6 +91,7 @@ def memory_bounds(array: Array) -> tuple[int, int]:
 
 
 def data_address(array: Array) -> int:
+    """The address of the first element."""
     return int(array.__array_interface__["data"][0])
 
 
@@ -164,9 +169,7 @@ def as_strided(array: Array, size: Sequence[int], stride: Sequence[int], offset:
     if len(size) != len(stride):
         raise RuntimeError(f"mismatch in length of strides and shape: sizes {list(size)}, strides {list(stride)}")
     if any(step < 0 for step in stride):
-        raise RuntimeError(
-            f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}"
-        )
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
     start = storage_offset(array) if offset is None else offset
     if start < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {start}")
@@ -182,6 +185,7 @@ def as_strided(array: Array, size: Sequence[int], stride: Sequence[int], offset:
 
 
 def may_share_memory(a: Array, b: Array) -> bool:
+    """Whether two arrays may lie in the same memory."""
     return bool(np.may_share_memory(a, b))
 
 
@@ -195,10 +199,12 @@ def has_internal_overlap(array: Array) -> bool:
 
 
 def all_finite(array: Array) -> bool:
+    """Whether no element is infinite or NaN."""
     return bool(np.isfinite(array).all())
 
 
 def contains_nan(array: Array) -> bool:
+    """Whether an element is NaN."""
     return array.dtype.kind in "fcV" and bool(np.isnan(array).any())
 
 

@@ -137,13 +137,17 @@ def category(numpy_dtype: DType) -> int:
 
 
 def is_float_or_complex(numpy_dtype: DType) -> bool:
+    """Whether elements of this dtype can require grad."""
     return numpy_dtype.kind in "fc" or numpy_dtype == _BFLOAT16
 
 
 def complex_of(numpy_dtype: DType) -> DType:
     """The complex dtype whose parts hold this real dtype."""
-    return np.dtype(np.complex128 if numpy_dtype.itemsize == 8 or numpy_dtype.kind == "c" and numpy_dtype.itemsize == 16
-                    else np.complex64)
+    return np.dtype(
+        np.complex128
+        if numpy_dtype.itemsize == 8 or (numpy_dtype.kind == "c" and numpy_dtype.itemsize == 16)
+        else np.complex64
+    )
 
 
 def real_of(numpy_dtype: DType) -> DType:
@@ -174,17 +178,17 @@ def set_default_dtype(d: dtype, /) -> None:
     if not isinstance(d, dtype):
         raise TypeError(f"invalid dtype object: {d!r}")
     if not d.is_floating_point:
-        raise TypeError(
-            "only floating-point types are supported as the default type"
-        )
+        raise TypeError("only floating-point types are supported as the default type")
     _Defaults.floating = d.numpy_dtype
 
 
 def default_float() -> DType:
+    """The dtype that Python floats become."""
     return _Defaults.floating
 
 
 def default_complex() -> DType:
+    """The dtype that Python complex numbers become."""
     return complex_of(_Defaults.floating)
 
 

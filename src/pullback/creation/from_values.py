@@ -36,8 +36,8 @@ def tensor(
             stacklevel=2,
         )
         if not has_values(data._array):
-            copied: Any = data.detach().clone()  # type: ignore[attr-defined]  # methods are attached
-            return copied if dtype is None else copied.to(dtype)  # type: ignore[no-any-return]
+            copied: Any = data.detach().clone()
+            return copied if dtype is None else copied.to(dtype)
         return wrap(array_from_values(data._array, wanted), requires_grad)
     return wrap(array_from_values(plain_values(data), wanted), requires_grad)
 

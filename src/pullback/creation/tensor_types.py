@@ -26,6 +26,7 @@ from pullback.creation.options import wrap
 from pullback.kernels.creation import array_from_values
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, _LegacyConstructor
+from pullback.tensor.tensor_base import TensorBase
 
 
 class TensorType(type):
@@ -80,7 +81,7 @@ def _legacy(cls: type, *args: Any, **kwargs: Any) -> Tensor:
     result = _made(args, kwargs, from_numpy_dtype(default_float()))
     if cls is Tensor:
         return result
-    made: Tensor = object.__new__(cls)
+    made: Tensor = TensorBase.__new__(cls)
     made._array = result._array
     return made
 

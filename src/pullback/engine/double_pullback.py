@@ -70,7 +70,7 @@ def _leaf(array: Any) -> Tensor:
 def _recorded_leaf(tensor: Tensor) -> Any:
     """A non-leaf that requires grad: the recorded tensor itself, or an alias of an unrecorded one that is."""
     if tensor._requires_grad:
-        return tensor.view_as(tensor)  # type: ignore[attr-defined]  # Tensor methods are attached at run time
+        return tensor.view_as(tensor)
     alias = without_history(tensor)
     alias._requires_grad = True
     alias._transform = _PASSING  # type: ignore[attr-defined]  # see `_Passing`

@@ -47,10 +47,9 @@ _locks_lock = threading.Lock()
 def _lock_of(node: Node) -> threading.RLock:  # type: ignore[valid-type, unused-ignore]  # a factory in older typeshed
     """The node's own lock, made when passes of several threads first meet."""
     with _locks_lock:
-        lock = node.__dict__.get("lock")
-        if lock is None:
-            lock = node.__dict__["lock"] = threading.RLock()
-        return lock  # type: ignore[no-any-return]  # instance dictionaries are untyped
+        if node.lock is None:
+            node.lock = threading.RLock()
+        return node.lock
 
 
 MAX_DEPTH = 30
@@ -144,10 +143,11 @@ class Engine:
         The loop goes on with the one node that became ready, unless an earlier one in the queue comes first: a chain of
         operations costs no queue at all.
         """
-        dependencies = task.dependencies
-        not_ready = task.not_ready
-        heap = task.ready_queue.heap
+        dependencies: dict[Node, int] = task.dependencies
+        not_ready: dict[Node, InputBuffer] = task.not_ready
+        heap: list[Any] = task.ready_queue.heap
         keep_graph = task.keep_graph
+        following: Node
         while True:
             if type(node) is AccumulateGrad:
                 if node.variable._extra is not None:
@@ -161,7 +161,7 @@ class Engine:
                 results = node.apply(grads)
             if not keep_graph:
                 node.release_saved_tensors()
-            fresh = node.fresh
+            fresh: tuple[bool, ...] = node.fresh
             ready: Node | None = None
             ready_grads: list[Any] = []
             ready_owned: list[bool] = []
@@ -322,7 +322,7 @@ class Engine:
             if not node.needs_tensors and all(g is None for g in grads):
                 return (None,) * len(node.next_edges)
             if task.create_graph:
-                return _in_mode(task, node, node.apply_differentiable, grads)  # type: ignore[no-any-return]
+                return _in_mode(task, node, node.apply_differentiable, grads)
             if node.needs_tensors:
                 results = _in_mode(task, node, node.apply_differentiable, _as_tensors(task, grads))
                 return _as_values(task, fit_gradients(node, results))

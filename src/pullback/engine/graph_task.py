@@ -59,9 +59,10 @@ class GraphTask:
 
     def count_dependencies(self, roots: list[Node]) -> None:
         """Count, for every reachable node, how many nodes send it gradients. Iterative: graphs may be deep."""
-        dependencies = self.dependencies
-        seen = set(roots)
-        stack = list(roots)
+        dependencies: dict[Node, int] = self.dependencies
+        seen: set[Node] = set(roots)
+        stack: list[Node] = list(roots)
+        node: Node
         while stack:
             node = stack.pop()
             for edge in node.next_edges:

@@ -43,4 +43,4 @@ def fit_gradient(node: Node, index: int, grad: Tensor, wanted: InputMetadata) ->
                 "real part."
             )
         fitted = fitted.to(wanted.dtype)
-    return fitted  # type: ignore[no-any-return]  # Tensor methods are attached at run time
+    return fitted

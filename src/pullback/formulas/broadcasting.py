@@ -1,6 +1,5 @@
 """Undoing broadcasting and reductions."""
 
-
 from __future__ import annotations
 
 from typing import Any
@@ -25,7 +24,9 @@ def sum_to(grad: Any, shape: Shape) -> Any:
     if tuple(grad.shape) == tuple(shape):
         return grad
     extra = grad.ndim - len(shape)
-    dims = tuple(range(extra)) + tuple([extra + i for i, n in enumerate(shape) if n == 1 and grad.shape[extra + i] != 1])
+    dims = tuple(range(extra)) + tuple(
+        [extra + i for i, n in enumerate(shape) if n == 1 and grad.shape[extra + i] != 1]
+    )
     if dims:
         grad = F.sum(grad, dims, True)
     return F.reshape(grad, tuple(shape))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pullback.backend.logical_array import first_example
 from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl
+from pullback.tensor.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from pullback.func.vmap_level import VmapLevel
@@ -184,7 +185,7 @@ class BatchedTensor(Tensor):
 
 def batched(physical: Any, level: VmapLevel) -> BatchedTensor:
     """The tensor whose examples lie along dimension 0 of `physical`."""
-    result: BatchedTensor = object.__new__(BatchedTensor)
+    result: BatchedTensor = TensorBase.__new__(BatchedTensor)
     result._physical = physical
     result._level = level
     result._array = first_example(physical._array)

@@ -16,7 +16,7 @@ def nll_loss(
     reduce: Any = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     """Minus the log probability that `input` gives to the classes in `target`."""
-    return _nll_loss(input, target, weight, _reduction(reduction, size_average, reduce), ignore_index)  # type: ignore[no-any-return]
+    return _nll_loss(input, target, weight, _reduction(reduction, size_average, reduce), ignore_index)
 
 
 def _nll_loss(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
@@ -79,11 +79,11 @@ def cross_entropy(
     given: Any = input
     class_dim = 0 if given.ndim <= 1 else 1
     if given._array.shape == target._array.shape and given.ndim:
-        return _cross_entropy_of_probabilities(given, target, weight, number, ignore_index, label_smoothing)  # type: ignore[no-any-return]
+        return _cross_entropy_of_probabilities(given, target, weight, number, ignore_index, label_smoothing)
     logarithms = G.log_softmax(given, class_dim)
     if label_smoothing > 0:
-        return _smoothed(logarithms, target, weight, number, ignore_index, label_smoothing)  # type: ignore[no-any-return]
-    return _nll_loss(logarithms, target, weight, number, ignore_index)  # type: ignore[no-any-return]
+        return _smoothed(logarithms, target, weight, number, ignore_index, label_smoothing)
+    return _nll_loss(logarithms, target, weight, number, ignore_index)
 
 
 def linear_cross_entropy(
@@ -203,7 +203,7 @@ def binary_cross_entropy(
         )
     if weight is not None:
         weight = P.expand(weight, tuple(input.shape))
-    return G.binary_cross_entropy(input, target, weight, number)  # type: ignore[no-any-return]
+    return G.binary_cross_entropy(input, target, weight, number)
 
 
 def binary_cross_entropy_with_logits(
@@ -220,7 +220,7 @@ def binary_cross_entropy_with_logits(
     if tuple(target.shape) != tuple(input.shape):
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     given, wanted = _one_dtype(input, target)
-    return G.binary_cross_entropy_with_logits(given, wanted, weight, pos_weight, number)  # type: ignore[no-any-return]
+    return G.binary_cross_entropy_with_logits(given, wanted, weight, pos_weight, number)
 
 
 def multi_margin_loss(
@@ -235,7 +235,7 @@ def multi_margin_loss(
         raise ValueError("weight must be one-dimensional")
     if weight is not None and weight.shape[0] != input.shape[-1]:
         raise RuntimeError(f"inconsistent weight size, expected {input.shape[-1]} but got {list(weight.shape)}")
-    return G.multi_margin_loss(input, target, p, margin, weight, number)  # type: ignore[no-any-return]
+    return G.multi_margin_loss(input, target, p, margin, weight, number)
 
 
 def multilabel_margin_loss(
@@ -243,7 +243,7 @@ def multilabel_margin_loss(
 ) -> Tensor:
     """The slack by which classes outside of the target come within 1 of those inside."""
     number = _reduction(reduction, size_average, reduce)
-    return G.multilabel_margin_loss(input, target, number)  # type: ignore[no-any-return]
+    return G.multilabel_margin_loss(input, target, number)
 
 
 def multilabel_soft_margin_loss(
@@ -257,7 +257,7 @@ def multilabel_soft_margin_loss(
     values = -(wanted * P.logsigmoid(given) + (1 - wanted) * P.logsigmoid(-given))
     if weight is not None:
         values = values * weight
-    return _reduce(P.sum(values, -1) / given.shape[-1], number)  # type: ignore[no-any-return]
+    return _reduce(P.sum(values, -1) / given.shape[-1], number)
 
 
 def soft_margin_loss(
@@ -265,4 +265,4 @@ def soft_margin_loss(
 ) -> Tensor:
     """log(1 + exp(-target * input)) for targets of 1 and -1."""
     given, wanted = _broadcast(input, target)
-    return G.soft_margin_loss(given, wanted, _reduction(reduction, size_average, reduce))  # type: ignore[no-any-return]
+    return G.soft_margin_loss(given, wanted, _reduction(reduction, size_average, reduce))

@@ -10,14 +10,14 @@ def real(input: Tensor) -> Tensor:
     """A view of the real part; a real tensor itself."""
     if input._array.dtype.kind != "c":
         return input
-    return G.select(G.view_as_real(input), -1, 0)  # type: ignore[no-any-return]
+    return G.select(G.view_as_real(input), -1, 0)
 
 
 def imag(input: Tensor) -> Tensor:
     """A view of the imaginary part of a complex tensor."""
     if input._array.dtype.kind != "c":
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return G.select(G.view_as_real(input), -1, 1)  # type: ignore[no-any-return]
+    return G.select(G.view_as_real(input), -1, 1)
 
 
 def resolve_conj(input: Tensor) -> Tensor:

@@ -63,14 +63,14 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return input
     if result is not input and order == "preserve_format":
         return result
-    return G.copy_to(result, order)  # type: ignore[no-any-return]
+    return G.copy_to(result, order)
 
 
 def convert(input: Tensor, wanted: dtype) -> Tensor:
     """The tensor in another dtype, recorded only where the result can require grad."""
     if wanted.is_floating_point or wanted.is_complex:
-        return G.to_dtype(input, wanted.numpy_dtype)  # type: ignore[no-any-return]
-    return G.to_integer(input, wanted.numpy_dtype)  # type: ignore[no-any-return]
+        return G.to_dtype(input, wanted.numpy_dtype)
+    return G.to_integer(input, wanted.numpy_dtype)
 
 
 def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | None, builtins.bool]:

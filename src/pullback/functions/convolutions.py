@@ -81,7 +81,7 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
     """Convolve (T, B, C) with (K, C, C_out)."""
     sequence = G.permute(input, (1, 2, 0))
     result = _convolve(1, sequence, G.permute(weight, (2, 1, 0)), bias, 1, pad, 1, 1)
-    return G.permute(result, (2, 0, 1))  # type: ignore[no-any-return]
+    return G.permute(result, (2, 0, 1))
 
 
 def _convolve(
@@ -117,7 +117,7 @@ def _convolve(
         input = G.unsqueeze(input, 0)
     _check(input, weight, bias, stride, padding, dilation, transposed, extra, groups)
     result = G.convolution(input, weight, bias, stride, padding, dilation, transposed, extra, groups)
-    return G.squeeze_dim(result, 0) if unbatched else result  # type: ignore[no-any-return]
+    return G.squeeze_dim(result, 0) if unbatched else result
 
 
 def _each(name: str, value: Any, dims: int, weight_dims: int) -> Shape:

@@ -32,10 +32,10 @@ def ctc_loss(
     if zero_infinity:
         losses = P.where(P.isinf(losses), zeros_like(losses), losses)
     if number == 1:
-        return P.mean(losses / P.to(P.clamp_min(lengths, 1), losses.dtype))  # type: ignore[no-any-return]
+        return P.mean(losses / P.to(P.clamp_min(lengths, 1), losses.dtype))
     if number == 2:
-        return P.sum(losses)  # type: ignore[no-any-return]
-    return losses if batched else P.squeeze(losses, 0)  # type: ignore[no-any-return]
+        return P.sum(losses)
+    return losses if batched else P.squeeze(losses, 0)
 
 
 def _lengths(lengths: Any) -> Any:

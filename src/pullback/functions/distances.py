@@ -32,8 +32,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     )
     many = a.shape[-2] > 25 or b.shape[-2] > 25
     if p == 2 and (compute_mode == modes[1] or (compute_mode == modes[0] and many)):
-        return G.view(G.euclidean_dist(x1, x2), (*batch, a.shape[-2], b.shape[-2]))  # type: ignore[no-any-return]
-    return G.cdist_forward(x1, x2, float(p))  # type: ignore[no-any-return]
+        return G.view(G.euclidean_dist(x1, x2), (*batch, a.shape[-2], b.shape[-2]))
+    return G.cdist_forward(x1, x2, float(p))
 
 
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
@@ -42,24 +42,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
-    return G.pdist_forward(input, float(p))  # type: ignore[no-any-return]
-
-
-def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    """The p-norms of the differences of the last dimensions, with `eps` added to each difference."""
-    return functions.norm(functions.add(functions.sub(x1, x2), eps), p, -1, keepdim)  # type: ignore[no-any-return]
-
-
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between vectors along `dim`; norms below `eps` count as `eps`."""
-    shape = joint_shape(x1._array.shape, x2._array.shape)
-    first, second = (functions.expand(t, shape) if t._array.shape != shape else t for t in (x1, x2))
-    return functions.sum(functions.mul(_direction(first, dim, eps), _direction(second, dim, eps)), dim)  # type: ignore[no-any-return]
-
-
-def _direction(vectors: Tensor, dim: int, eps: float) -> Tensor:
-    norm = functions.linalg_vector_norm(vectors, 2, (dim,), True)
-    return functions.div(vectors, functions.clamp_min(norm, eps))  # type: ignore[no-any-return]
+    return G.pdist_forward(input, float(p))
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -84,4 +67,4 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         functions.reshape(input1, (-1, a.shape[-1])), functions.reshape(input2, (-1, b.shape[-1])), weight
     )
     result = G.view(flat, (*a.shape[:-1], w.shape[0]))
-    return result if bias is None else functions.add(result, bias)  # type: ignore[no-any-return]
+    return result if bias is None else functions.add(result, bias)

@@ -108,7 +108,7 @@ def _drop(input: Tensor, p: float, train: bool, *, feature: bool, alpha: bool, i
 
 
 def _combined(operation: Callable[..., Any], input: Tensor, other: Tensor, inplace: bool) -> Tensor:
-    return in_place(operation, input, other) if inplace else operation(input, other)  # type: ignore[no-any-return]
+    return in_place(operation, input, other) if inplace else operation(input, other)
 
 
 def _feature_noise(input: Tensor) -> Tensor:

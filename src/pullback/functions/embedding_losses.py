@@ -22,7 +22,7 @@ def hinge_embedding_loss(
     zeros = zeros_like(given)
     far = P.where(wanted != 1, P.clamp_min(margin - given, 0), zeros)
     near = P.where(wanted != -1, given, zeros)
-    return _reduce(far + near, number)  # type: ignore[no-any-return]
+    return _reduce(far + near, number)
 
 
 def margin_ranking_loss(
@@ -38,7 +38,7 @@ def margin_ranking_loss(
         )
     first: Any = input1
     sign: Any = target
-    return _reduce(P.clamp_min(-sign * (first - input2) + margin, 0), number)  # type: ignore[no-any-return]
+    return _reduce(P.clamp_min(-sign * (first - input2) + margin, 0), number)
 
 
 def cosine_embedding_loss(
@@ -66,7 +66,7 @@ def cosine_embedding_loss(
     zeros = zeros_like(cosine)
     near = P.where(sign == 1, 1 - cosine, zeros)
     far = P.where(sign == -1, P.clamp_min(cosine - margin, 0), zeros)
-    return _reduce(near + far, number)  # type: ignore[no-any-return]
+    return _reduce(near + far, number)
 
 
 def triplet_margin_loss(
@@ -86,7 +86,7 @@ def triplet_margin_loss(
     far = P.pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = P.minimum(far, P.pairwise_distance(positive, negative, p, eps))
-    return _reduce(P.clamp_min(near + margin - far, 0), number)  # type: ignore[no-any-return]
+    return _reduce(P.clamp_min(near + margin - far, 0), number)
 
 
 def triplet_margin_with_distance_loss(
@@ -108,4 +108,4 @@ def triplet_margin_with_distance_loss(
     far = distance(anchor, negative)
     if swap:
         far = P.minimum(far, distance(positive, negative))
-    return _reduce(P.clamp_min(margin + near - far, 0), number)  # type: ignore[no-any-return]
+    return _reduce(P.clamp_min(margin + near - far, 0), number)

@@ -19,7 +19,7 @@ def embedding(
     tensor([[3.],
             [1.]])
     """
-    return G.embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)  # type: ignore[no-any-return]
+    return G.embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)
 
 
 @interceptable

@@ -8,4 +8,4 @@ from pullback.tensor.tensor import Tensor
 
 def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """As `channel_shuffle`."""
-    return G.channel_shuffle(input, groups)  # type: ignore[no-any-return]
+    return G.channel_shuffle(input, groups)

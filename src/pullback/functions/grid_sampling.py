@@ -11,4 +11,4 @@ def grid_sampler(
 ) -> Tensor:
     """The values of (N, C, ...) at points. Modes: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
     sampler = G.grid_sampler_2d if input._array.ndim == 4 else G.grid_sampler_3d
-    return sampler(input, grid, interpolation_mode, padding_mode, align_corners)  # type: ignore[no-any-return]
+    return sampler(input, grid, interpolation_mode, padding_mode, align_corners)

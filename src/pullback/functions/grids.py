@@ -124,7 +124,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
-        return input.new_empty(0)  # type: ignore[no-any-return]
+        return input.new_empty(0)
     count = input._array.size
     steps = G.nonzero(G.ones_in_shape_of(input.detach()))
     grids = [g._array for g in meshgrid(*[G.reshape(steps, (-1,))] * r, indexing="ij")] if count else []
@@ -186,7 +186,7 @@ def atleast_2d(*tensors: Any) -> Any:
 
 def _atleast_2d(tensor: Tensor) -> Tensor:
     if tensor._array.ndim == 0:
-        return G.reshape(tensor, (1, 1))  # type: ignore[no-any-return]
+        return G.reshape(tensor, (1, 1))
     return G.unsqueeze(tensor, 0) if tensor._array.ndim == 1 else tensor
 
 
@@ -198,9 +198,9 @@ def atleast_3d(*tensors: Any) -> Any:
 def _atleast_3d(tensor: Tensor) -> Tensor:
     ndim = tensor._array.ndim
     if ndim == 0:
-        return G.reshape(tensor, (1, 1, 1))  # type: ignore[no-any-return]
+        return G.reshape(tensor, (1, 1, 1))
     if ndim == 1:
-        return G.unsqueeze(G.unsqueeze(tensor, 0), 2)  # type: ignore[no-any-return]
+        return G.unsqueeze(G.unsqueeze(tensor, 0), 2)
     return G.unsqueeze(tensor, 2) if ndim == 2 else tensor
 
 

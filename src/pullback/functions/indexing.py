@@ -42,18 +42,18 @@ def getitem(input: Tensor, index: Any) -> Tensor:
             return found
     kind = type(index)
     if kind is int:
-        return G.select(input, 0, _checked_position(input, 0, index, 0))  # type: ignore[no-any-return]
+        return G.select(input, 0, _checked_position(input, 0, index, 0))
     if kind is slice:
         return _apply_slice(input, 0, index)
     if index is None:
-        return G.unsqueeze(input, 0)  # type: ignore[no-any-return]
+        return G.unsqueeze(input, 0)
     if index is Ellipsis:
-        return G.alias(input)  # type: ignore[no-any-return]
+        return G.alias(input)
     if not process.changed and _is_mask_of(index, input) and not input._requires_grad:
         return new_tensor(input._array[index._array])
     result, positions, dims = take_apart(input, index)
     if dims:
-        return G.index(result, positions, dims)  # type: ignore[no-any-return]
+        return G.index(result, positions, dims)
     return G.alias(result) if result is input else result
 
 
@@ -110,7 +110,7 @@ def _checked_position(input: Tensor, dim: int, position: int, real_dim: int) -> 
 
 def _apply_slice(input: Tensor, dim: int, part: slice) -> Tensor:
     start, end, step = _slice_bounds(input, dim, part)
-    return G.slice_view(input, dim, start, end, step)  # type: ignore[no-any-return]
+    return G.slice_view(input, dim, start, end, step)
 
 
 def _slice_bounds(input: Tensor, dim: int, part: slice) -> tuple[int, int, int]:
@@ -325,7 +325,7 @@ def _without_leading_ones(value: Tensor, ndim: int) -> Tensor:
     """A value with more dimensions than the part it is written to loses leading ones of size 1."""
     extra = value._array.ndim - ndim
     if extra > 0 and all(n == 1 for n in value._array.shape[:extra]):
-        return G.reshape(value, value._array.shape[extra:])  # type: ignore[no-any-return]
+        return G.reshape(value, value._array.shape[extra:])
     return value
 
 
@@ -358,7 +358,7 @@ def _write_unrecorded(input: Tensor, index: Any, values: Any) -> None:
 
 def select(input: Tensor, dim: int, index: Any) -> Tensor:
     """A view at one position of a dimension."""
-    return G.select(input, dim, as_int(index))  # type: ignore[no-any-return]
+    return G.select(input, dim, as_int(index))
 
 
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
@@ -377,4 +377,4 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     first = first + size if first < 0 else first
     if first + length > size:
         raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({size}).")
-    return G.slice_view(input, at, first, first + length, 1)  # type: ignore[no-any-return]
+    return G.slice_view(input, at, first, first + length, 1)

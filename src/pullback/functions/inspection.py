@@ -61,7 +61,7 @@ def module_load(input: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     """What a module's parameter becomes when `other` is loaded into it."""
     if assign:
         return other.detach()
-    return input.copy_(other).detach()  # type: ignore[no-any-return]
+    return input.copy_(other).detach()
 
 
 @interceptable

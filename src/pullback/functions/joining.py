@@ -22,7 +22,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> Ten
     if isinstance(tensors, (tuple, list)) and not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     tensors = as_tensor_list("cat", "tensors", 1, tensors)
-    return G.cat(tensors, _checked_cat_dim(tensors, as_int(dim)), out=out)  # type: ignore[no-any-return]
+    return G.cat(tensors, _checked_cat_dim(tensors, as_int(dim)), out=out)
 
 
 def _checked_cat_dim(tensors: Any, dim: int) -> int:
@@ -74,7 +74,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
                 f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
                 f"{list(tensor._array.shape)} at entry {position}"
             )
-    return G.stack(tensors, wrap_new_dim(dim, len(shape)), out=out)  # type: ignore[no-any-return]
+    return G.stack(tensors, wrap_new_dim(dim, len(shape)), out=out)
 
 
 def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> Any:
@@ -133,4 +133,4 @@ def tensor_split(
 
 def _between(input: Tensor, dim: int, start: int, end: int, extent: int) -> Tensor:
     first, last, _ = slice(start, end).indices(extent)
-    return G.slice_view(input, dim, first, max(last, first), 1)  # type: ignore[no-any-return]
+    return G.slice_view(input, dim, first, max(last, first), 1)

@@ -76,8 +76,8 @@ def mse_loss(
     number = _reduction(reduction, size_average, reduce)
     a, b = _matched(input, target)
     if weight is not None:
-        return _weighted((a - b) ** 2, weight, number)  # type: ignore[no-any-return]
-    return G.mse_loss(a, b, number)  # type: ignore[no-any-return]
+        return _weighted((a - b) ** 2, weight, number)
+    return G.mse_loss(a, b, number)
 
 
 def _weighted(values: Any, weight: Tensor, reduction: int) -> Any:
@@ -98,7 +98,7 @@ def l1_loss(
     number = _reduction(reduction, size_average, reduce)
     a, b = _matched(input, target)
     values = P.abs(a - b)
-    return _weighted(values, weight, number) if weight is not None else _reduce(values, number)  # type: ignore[no-any-return]
+    return _weighted(values, weight, number) if weight is not None else _reduce(values, number)
 
 
 def smooth_l1_loss(
@@ -109,10 +109,10 @@ def smooth_l1_loss(
     number = _reduction(reduction, size_average, reduce)
     a, b = _matched(input, target)
     if beta == 0.0:
-        return _reduce(P.abs(a - b), number)  # type: ignore[no-any-return]
+        return _reduce(P.abs(a - b), number)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    return G.smooth_l1_loss(a, b, number, beta)  # type: ignore[no-any-return]
+    return G.smooth_l1_loss(a, b, number, beta)
 
 
 def huber_loss(
@@ -124,8 +124,8 @@ def huber_loss(
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if weight is not None:
-        return _reduce(G.huber_loss(a, b, 0, delta) * weight, number)  # type: ignore[no-any-return]
-    return G.huber_loss(a, b, number, delta)  # type: ignore[no-any-return]
+        return _reduce(G.huber_loss(a, b, 0, delta) * weight, number)
+    return G.huber_loss(a, b, number, delta)
 
 
 def kl_div(
@@ -146,7 +146,7 @@ def kl_div(
     given: Any = target
     values = P.exp(given) * (given - input) if log_target else P.xlogy(given, given) - given * input
     total = _reduce(values, number)
-    return total / input._array.shape[0] if by_batch and input._array.ndim else total  # type: ignore[no-any-return]
+    return total / input._array.shape[0] if by_batch and input._array.ndim else total
 
 
 def poisson_nll_loss(
@@ -161,7 +161,7 @@ def poisson_nll_loss(
     if full:
         stirling = wanted * P.log(wanted) - wanted + 0.5 * P.log(2 * math.pi * wanted)
         values = values + P.masked_fill(stirling, wanted <= 1, 0)
-    return _reduce(values, number)  # type: ignore[no-any-return]
+    return _reduce(values, number)
 
 
 @interceptable
@@ -184,7 +184,7 @@ def gaussian_nll_loss(
     values = 0.5 * (P.log(var) + (given - target) ** 2 / var)
     if full:
         values = values + 0.5 * math.log(2 * math.pi)
-    return _reduce(values, _REDUCTIONS[reduction])  # type: ignore[no-any-return]
+    return _reduce(values, _REDUCTIONS[reduction])
 
 
 def _variance_of_shape(var: Any, shape: tuple[int, ...]) -> Any:

@@ -29,6 +29,7 @@ from pullback.modes.interception import interceptable
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_int
 from pullback.tensor.tensor import Tensor
+from pullback.tensor.tensor_base import TensorBase
 
 
 class UntypedStorage:
@@ -59,7 +60,7 @@ class UntypedStorage:
 
     def tolist(self) -> list[int]:
         """The bytes as numbers."""
-        return self._data.tolist()  # type: ignore[no-any-return]
+        return self._data.tolist()
 
     def __getitem__(self, index: Any) -> Any:
         return UntypedStorage(self._data[index]) if isinstance(index, slice) else builtins.int(self._data[index])
@@ -125,7 +126,7 @@ class TypedStorage(UntypedStorage):
 
     def tolist(self) -> list[Any]:
         """The elements as numbers."""
-        return self._elements.tolist()  # type: ignore[no-any-return]
+        return self._elements.tolist()
 
     def __getitem__(self, index: Any) -> Any:
         return self._elements[index].item()
@@ -249,12 +250,12 @@ def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None
 
 def resize(input: Tensor, *size: Any) -> Tensor:
     """The elements in another shape of the same size."""
-    return input.reshape(*size)  # type: ignore[no-any-return]
+    return input.reshape(*size)
 
 
 def resize_as(input: Tensor, tensor: Tensor) -> Tensor:
     """The elements in the shape of another tensor of the same size."""
-    return input.reshape(tensor._array.shape)  # type: ignore[no-any-return]
+    return input.reshape(tensor._array.shape)
 
 
 @interceptable
@@ -345,7 +346,7 @@ def _mapped(name: str, input: Tensor, function: Callable[..., Any], others: tupl
 def as_subclass(input: Tensor, cls: type) -> Any:
     """The same tensor as an instance of a subclass: it shares memory and history."""
     seen = G.alias(input)
-    made: Any = object.__new__(cls)
+    made: Any = TensorBase.__new__(cls)
     for name in ("_array", "_requires_grad", "_edge", "_counter", "_accumulator", "_extra"):
         setattr(made, name, getattr(seen, name))
     return made

@@ -18,7 +18,7 @@ FILES = {
     "ctc": "ctc_loss",
     "decompositions": "linalg_cholesky linalg_cholesky_ex linalg_qr qr geqrf linalg_svd linalg_svdvals svd linalg_eigh linalg_eigvalsh linalg_eig linalg_eigvals linalg_lu linalg_lu_factor linalg_lu_factor_ex lu_unpack lu linalg_ldl_factor linalg_ldl_factor_ex orgqr",
     "differentiation": "method_backward",
-    "distances": "cdist pdist pairwise_distance cosine_similarity bilinear",
+    "distances": "cdist pdist bilinear",
     "dropouts": "dropout dropout_ feature_dropout feature_dropout_ alpha_dropout alpha_dropout_ feature_alpha_dropout feature_alpha_dropout_ native_dropout",
     "einstein_sums": "einsum",
     "embedding_losses": "hinge_embedding_loss margin_ranking_loss cosine_embedding_loss triplet_margin_loss triplet_margin_with_distance_loss",

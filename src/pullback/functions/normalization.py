@@ -35,7 +35,7 @@ def native_layer_norm(
     shape = as_shape(normalized_shape)
     _check_normalized_shape(input, shape, weight, bias)
     _check_parameter_dtypes(input, weight, bias)
-    return G.native_layer_norm(input, shape, weight, bias, eps)  # type: ignore[no-any-return]
+    return G.native_layer_norm(input, shape, weight, bias, eps)
 
 
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
@@ -44,7 +44,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     _check_normalized_shape(input, shape, weight, None)
     if input.dtype.is_complex:
         return _complex_rms_norm(input, shape, weight, eps)
-    return G.rms_norm_fused(input, shape, weight, eps)  # type: ignore[no-any-return]
+    return G.rms_norm_fused(input, shape, weight, eps)
 
 
 def _complex_rms_norm(input: Tensor, shape: Shape, weight: Tensor | None, eps: float | None) -> Tensor:
@@ -53,7 +53,7 @@ def _complex_rms_norm(input: Tensor, shape: Shape, weight: Tensor | None, eps: f
     bound = 2.0**-52 if eps is None else eps
     scale = G.rsqrt(G.mean(G.mul(input, input), dims, True) + bound)
     normalized = G.mul(input, scale)
-    return normalized if weight is None else G.mul(normalized, weight)  # type: ignore[no-any-return]
+    return normalized if weight is None else G.mul(normalized, weight)
 
 
 def _check_normalized_shape(input: Tensor, shape: Shape, weight: Tensor | None, bias: Tensor | None) -> None:
@@ -108,7 +108,7 @@ def native_batch_norm(
     """As `batch_norm`, with the means and the reciprocal standard deviations used (empty outside of training)."""
     if out is not None:
         made = native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
-        return write_out("native_batch_norm", out, made)  # type: ignore[no-any-return]
+        return write_out("native_batch_norm", out, made)
     if input._array.ndim < 2:
         if input._array.ndim == 1 and not input._array.size:
             return _empty_batch_norm(input, weight, bias)
@@ -175,7 +175,7 @@ def instance_norm(
     for running, repeated in ((running_mean, means), (running_var, variances)):
         if running is not None and repeated is not None and use_input_stats:
             running._array[...] = repeated._array.reshape(batch, channels).mean(0)
-    return G.view(result, sizes)  # type: ignore[no-any-return]
+    return G.view(result, sizes)
 
 
 def _contiguous(input: Tensor) -> Tensor:
@@ -216,6 +216,4 @@ def group_norm(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
                 f"shape {list(parameter._array.shape)} and input of shape {list(sizes)}"
             )
-    return G.native_group_norm(  # type: ignore[no-any-return]
-        input, weight, bias, sizes[0], sizes[1], math.prod(sizes[2:]), num_groups, eps
-    )[0]
+    return G.native_group_norm(input, weight, bias, sizes[0], sizes[1], math.prod(sizes[2:]), num_groups, eps)[0]

@@ -23,18 +23,18 @@ def norm(
         from pullback import linalg  # lazy: linalg is above functions
 
         dims = (-2, -1) if dim is None else dim
-        return linalg.matrix_norm(input, "nuc", dims, keepdim, dtype=dtype, out=out)  # type: ignore[no-any-return]
+        return linalg.matrix_norm(input, "nuc", dims, keepdim, dtype=dtype, out=out)
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     order = 2 if p is None or p == "fro" else p
-    return G.linalg_vector_norm(input, order, dim, keepdim, dtype=dtype, out=out)  # type: ignore[no-any-return]
+    return G.linalg_vector_norm(input, order, dim, keepdim, dtype=dtype, out=out)
 
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The norms of the differences of two lists of vectors."""
     first: Any = x1
     last = max(first.ndim, x2.ndim) - 1
-    return G.norm_dim(first - x2 + eps, p, last, keepdim)  # type: ignore[no-any-return]
+    return G.norm_dim(first - x2 + eps, p, last, keepdim)
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
@@ -42,12 +42,12 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     first, second = _broadcast(x1, x2)
     first_size = _kept_above(G.linalg_vector_norm(first, 2, dim, True), eps)
     second_size = _kept_above(G.linalg_vector_norm(second, 2, dim, True), eps)
-    return P.sum((first / first_size) * (second / second_size), dim)  # type: ignore[no-any-return]
+    return P.sum((first / first_size) * (second / second_size), dim)
 
 
 def frobenius_norm(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
     """The square root of the sum of squares."""
-    return G.norm_dim(input, 2, dim, keepdim, out=out)  # type: ignore[no-any-return]
+    return G.norm_dim(input, 2, dim, keepdim, out=out)
 
 
 def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:

@@ -85,7 +85,7 @@ def max_pool2d_with_indices(
 ) -> tuple[Tensor, Tensor]:
     """As `max_pool2d`, with the flat position of each maximum in its plane."""
     window = _checked(2, "max_pool2d", input, kernel_size, stride, padding, dilation, ceil_mode)
-    return G.max_pool2d_with_indices(input, *window, ceil_mode)  # type: ignore[no-any-return]
+    return G.max_pool2d_with_indices(input, *window, ceil_mode)
 
 
 def max_pool3d(
@@ -100,7 +100,7 @@ def max_pool3d_with_indices(
 ) -> tuple[Tensor, Tensor]:
     """As `max_pool3d`, with the flat position of each maximum in its volume."""
     window = _checked(3, "max_pool3d", input, kernel_size, stride, padding, dilation, ceil_mode)
-    return G.max_pool3d_with_indices(input, *window, ceil_mode)  # type: ignore[no-any-return]
+    return G.max_pool3d_with_indices(input, *window, ceil_mode)
 
 
 def avg_pool1d(
@@ -115,7 +115,7 @@ def avg_pool1d(
     wide = G.unsqueeze(input, input._array.ndim - 1)
     _check_sizes(wide, (1, *kernel), (1, *stride), (0, *padding), (1, 1), ceil_mode)
     result = G.avg_pool2d(wide, (1, *kernel), (1, *stride), (0, *padding), ceil_mode, count_include_pad, None)
-    return G.squeeze_dim(result, -2)  # type: ignore[no-any-return]
+    return G.squeeze_dim(result, -2)
 
 
 def avg_pool2d(
@@ -126,7 +126,7 @@ def avg_pool2d(
     window = _checked(2, "avg_pool2d", input, kernel_size, stride, padding, 1, ceil_mode)
     _check_divisor(divisor_override)
     result = G.avg_pool2d(input, *window[:3], ceil_mode, count_include_pad, divisor_override)
-    return result if out is None else write_out("avg_pool2d", out, result)  # type: ignore[no-any-return]
+    return result if out is None else write_out("avg_pool2d", out, result)
 
 
 def avg_pool3d(
@@ -137,7 +137,7 @@ def avg_pool3d(
     window = _checked(3, "avg_pool3d", input, kernel_size, stride, padding, 1, ceil_mode)
     _check_divisor(divisor_override)
     result = G.avg_pool3d(input, *window[:3], ceil_mode, count_include_pad, divisor_override)
-    return result if out is None else write_out("avg_pool3d", out, result)  # type: ignore[no-any-return]
+    return result if out is None else write_out("avg_pool3d", out, result)
 
 
 def _check_divisor(divisor: int | None) -> None:

@@ -19,7 +19,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     size = _one("adaptive_avg_pool1d", input, output_size)
     rows = G.unsqueeze(input, input._array.ndim - 1)
     pooled = G.mean(rows, (-2, -1), True) if size == 1 else G.adaptive_avg_pool2d(rows, (1, size))
-    return G.squeeze_dim(pooled, -2)  # type: ignore[no-any-return]
+    return G.squeeze_dim(pooled, -2)
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:

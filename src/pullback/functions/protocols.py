@@ -11,6 +11,7 @@ from pullback.backend.array_module import as_array
 from pullback.backend.dtype import default_float, from_numpy_dtype
 from pullback.tensor.formatting import format_parameter, format_spec, format_tensor
 from pullback.tensor.tensor import Tensor, new_tensor
+from pullback.tensor.tensor_base import STATE, TensorBase
 
 
 def _item(self: Tensor) -> Any:
@@ -77,7 +78,7 @@ def _contains(self: Tensor, element: Any) -> bool:
 
 
 def _reversed(self: Tensor) -> Tensor:
-    return self if self._array.ndim == 0 else F.flip(self, tuple(range(self._array.ndim)))  # type: ignore[no-any-return]
+    return self if self._array.ndim == 0 else F.flip(self, tuple(range(self._array.ndim)))
 
 
 def _array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -134,7 +135,7 @@ def _format(self: Tensor, spec: str) -> str:
 
 def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if id(self) in memo:
-        return memo[id(self)]  # type: ignore[no-any-return]
+        return memo[id(self)]
     if not self.is_leaf:
         raise RuntimeError(
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
@@ -142,19 +143,16 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
         )
     import copy
 
-    made: Tensor = object.__new__(type(self))
+    made: Tensor = TensorBase.__new__(type(self))
     memo[id(self)] = made
     made._array = _copied_storage(self._array, memo)
     made._requires_grad = self._requires_grad
     if self._grad is not None:
         made._grad = copy.deepcopy(self._grad, memo)
-    own = {k: v for k, v in self.__dict__.items() if k not in _STATE}
+    own = {k: v for k, v in self.__dict__.items() if k not in STATE}
     for name, value in own.items():
         setattr(made, name, copy.deepcopy(value, memo))
     return made
-
-
-_STATE = {"_array", "_requires_grad", "_edge", "_counter", "_grad", "_accumulator", "_extra"}
 
 
 def _copied_storage(array: Any, memo: dict[int, Any]) -> Any:
@@ -178,7 +176,7 @@ def _dlpack(self: Tensor, **options: Any) -> Any:
 
 
 def _dlpack_device(self: Tensor) -> tuple[int, int]:
-    return F.dlpack_device(self)  # type: ignore[no-any-return]
+    return F.dlpack_device(self)
 
 
 def _array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:

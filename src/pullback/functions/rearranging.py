@@ -26,21 +26,21 @@ def flip(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
     for d in wrapped:
         if wrapped.count(d) > 1:
             raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
-    return G.flip(input, wrapped if input._array.ndim else ())  # type: ignore[no-any-return]
+    return G.flip(input, wrapped if input._array.ndim else ())
 
 
 def fliplr(input: Tensor) -> Tensor:
     """A copy with the columns reversed."""
     if input._array.ndim < 2:
         raise RuntimeError("Input must be >= 2-d.")
-    return G.flip(input, (1,))  # type: ignore[no-any-return]
+    return G.flip(input, (1,))
 
 
 def flipud(input: Tensor) -> Tensor:
     """A copy with the rows reversed."""
     if input._array.ndim < 1:
         raise RuntimeError("Input must be >= 1-d.")
-    return G.flip(input, (0,))  # type: ignore[no-any-return]
+    return G.flip(input, (0,))
 
 
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
@@ -51,13 +51,13 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     if dims is None or dims == () or dims == []:
         if len(amounts) > 1:
             raise RuntimeError(f"shifts and dimensions must align. shifts: {len(amounts)}, dims:0")
-        return G.roll(input, amounts, ())  # type: ignore[no-any-return]
+        return G.roll(input, amounts, ())
     if input._array.ndim == 0:
         raise IndexError(f"Dimension specified as {sizes((dims,))[0]} but tensor has no dimensions")
     wrapped = tuple([wrap_dim(d, input._array.ndim) for d in sizes((dims,))])
     if len(wrapped) != len(amounts):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(amounts)}, dims:{len(wrapped)}")
-    return G.roll(input, amounts, wrapped)  # type: ignore[no-any-return]
+    return G.roll(input, amounts, wrapped)
 
 
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
@@ -70,7 +70,7 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {ndim}")
     if plane[0] == plane[1] or abs(plane[0] - plane[1]) == ndim:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {plane[0]} and dim1 = {plane[1]}")
-    return G.rot90(input, k, (wrap_dim(plane[0], ndim), wrap_dim(plane[1], ndim)))  # type: ignore[no-any-return]
+    return G.rot90(input, k, (wrap_dim(plane[0], ndim), wrap_dim(plane[1], ndim)))
 
 
 def repeat(input: Tensor, *repeats: Any, **named: Any) -> Tensor:
@@ -82,7 +82,7 @@ def repeat(input: Tensor, *repeats: Any, **named: Any) -> Tensor:
         lead = (1,) * (len(times) - input._array.ndim)
         shape = [n * times[d] for d, n in enumerate(lead + input._array.shape)]
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {shape}")
-    return G.repeat(input, times)  # type: ignore[no-any-return]
+    return G.repeat(input, times)
 
 
 def tile(input: Tensor, *dims: Any, **named: Any) -> Tensor:
@@ -113,7 +113,7 @@ def repeat_interleave(
             f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats._array.size} and "
             f"input.size({at}) = {input._array.shape[at]}"
         )
-    return G.index_select(input, at, _interleaved_positions(repeats))  # type: ignore[no-any-return]
+    return G.index_select(input, at, _interleaved_positions(repeats))
 
 
 @interceptable
@@ -134,7 +134,7 @@ def _interleave_evenly(input: Tensor, times: int, dim: int) -> Tensor:
     shape = input._array.shape
     wide = G.expand(G.unsqueeze(input, dim + 1), (*shape[: dim + 1], times, *shape[dim + 1 :]))
     copied = G.contiguous_copy(wide)
-    return G.view(copied, (*shape[:dim], shape[dim] * times, *shape[dim + 1 :]))  # type: ignore[no-any-return]
+    return G.view(copied, (*shape[:dim], shape[dim] * times, *shape[dim + 1 :]))
 
 
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
@@ -143,7 +143,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     first, second = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
     if first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    return G.diag_embed(input, offset, first, second)  # type: ignore[no-any-return]
+    return G.diag_embed(input, offset, first, second)
 
 
 def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
@@ -154,12 +154,12 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
         made = copy_of_view(G.diagonal(input, diagonal, 0, 1))
     else:
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input._array.ndim}D")
-    return made if out is None else write_out("diag", out, made)  # type: ignore[no-any-return]
+    return made if out is None else write_out("diag", out, made)
 
 
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """A matrix with all elements on its diagonal."""
-    return G.diag_embed(G.reshape(input, (-1,)), offset, 0, 1)  # type: ignore[no-any-return]
+    return G.diag_embed(G.reshape(input, (-1,)), offset, 0, 1)
 
 
 def fill_diagonal_(input: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
@@ -192,7 +192,7 @@ def block_diag(*tensors: Any) -> Tensor:
                 f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {position} has "
                 f"{tensor._array.ndim} dimensions"
             )
-    return G.block_diag(given)  # type: ignore[no-any-return]
+    return G.block_diag(given)
 
 
 def _empty_row() -> Tensor:

@@ -31,7 +31,7 @@ def gru_cell(
 ) -> Tensor:
     """One step of a GRU: the new h."""
     _check_cell("gru", input, hx, w_ih, w_hh)
-    return functions.cell_step("gru", input, (hx,), (w_ih, w_hh, b_ih, b_hh, None))[0]  # type: ignore[no-any-return]
+    return functions.cell_step("gru", input, (hx,), (w_ih, w_hh, b_ih, b_hh, None))[0]
 
 
 def rnn_tanh_cell(
@@ -39,7 +39,7 @@ def rnn_tanh_cell(
 ) -> Tensor:
     """One step of an Elman network with tanh: the new h."""
     _check_cell("tanh", input, hx, w_ih, w_hh)
-    return functions.cell_step("tanh", input, (hx,), (w_ih, w_hh, b_ih, b_hh, None))[0]  # type: ignore[no-any-return]
+    return functions.cell_step("tanh", input, (hx,), (w_ih, w_hh, b_ih, b_hh, None))[0]
 
 
 def rnn_relu_cell(
@@ -47,7 +47,7 @@ def rnn_relu_cell(
 ) -> Tensor:
     """One step of an Elman network with relu: the new h."""
     _check_cell("relu", input, hx, w_ih, w_hh)
-    return functions.cell_step("relu", input, (hx,), (w_ih, w_hh, b_ih, b_hh, None))[0]  # type: ignore[no-any-return]
+    return functions.cell_step("relu", input, (hx,), (w_ih, w_hh, b_ih, b_hh, None))[0]
 
 
 def _check_cell(kind: str, input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor) -> None:
@@ -148,9 +148,9 @@ def _layer(
     batch_sizes: tuple[int, ...] | None, reverse: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
     if weights[4] is not None:
-        return functions.unrolled(kind, sequence, states, weights, batch_sizes, reverse)  # type: ignore[no-any-return]
+        return functions.unrolled(kind, sequence, states, weights, batch_sizes, reverse)
     if kind == "lstm":
-        return G.lstm_layer(sequence, *states, *weights[:4], batch_sizes, reverse)[:3]  # type: ignore[no-any-return]
+        return G.lstm_layer(sequence, *states, *weights[:4], batch_sizes, reverse)[:3]
     if kind == "gru":
-        return G.gru_layer(sequence, *states, *weights[:4], batch_sizes, reverse)[:2]  # type: ignore[no-any-return]
-    return G.rnn_layer(sequence, *states, *weights[:4], kind, batch_sizes, reverse)[:2]  # type: ignore[no-any-return]
+        return G.gru_layer(sequence, *states, *weights[:4], batch_sizes, reverse)[:2]
+    return G.rnn_layer(sequence, *states, *weights[:4], kind, batch_sizes, reverse)[:2]

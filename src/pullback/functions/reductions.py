@@ -27,9 +27,9 @@ def sum(
     if dtype is not None:
         _require_differentiable(input, dtype)
     if dim is None and keepdim is False:
-        return G.sum_all(input, dtype=dtype, out=out)  # type: ignore[no-any-return]
+        return G.sum_all(input, dtype=dtype, out=out)
     _require_bool("sum", "keepdim", keepdim)
-    return G.sum(input, dim, keepdim, dtype=dtype, out=out)  # type: ignore[no-any-return]
+    return G.sum(input, dim, keepdim, dtype=dtype, out=out)
 
 
 def mean(
@@ -47,9 +47,9 @@ def mean(
     if keepdims is not None:
         keepdim = keepdims
     if dim is None and keepdim is False:
-        return G.mean_all(input, dtype=dtype, out=out)  # type: ignore[no-any-return]
+        return G.mean_all(input, dtype=dtype, out=out)
     _require_bool("mean", "keepdim", keepdim)
-    return G.mean(input, dim, keepdim, dtype=dtype, out=out)  # type: ignore[no-any-return]
+    return G.mean(input, dim, keepdim, dtype=dtype, out=out)
 
 
 def prod(
@@ -64,16 +64,16 @@ def prod(
     if dtype is not None:
         _require_differentiable(input, dtype)
     if dim is None:
-        return G.prod_all(input, dtype=dtype, out=out)  # type: ignore[no-any-return]
+        return G.prod_all(input, dtype=dtype, out=out)
     _require_bool("prod", "keepdim", keepdim)
-    return G.prod(input, dim, keepdim, dtype=dtype, out=out)  # type: ignore[no-any-return]
+    return G.prod(input, dim, keepdim, dtype=dtype, out=out)
 
 
 def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """The sum that counts NaN as zero."""
     if dtype is not None:
         _require_differentiable(input, dtype)
-    return G.nansum(input, dim, keepdim, dtype=dtype, out=out)  # type: ignore[no-any-return]
+    return G.nansum(input, dim, keepdim, dtype=dtype, out=out)
 
 
 def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
@@ -86,7 +86,7 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
             f"Got: {scalar_type_name(dtype.numpy_dtype)}"
         )
     count = G.count_not_nan(input.detach(), dim, keepdim)
-    return G.div(G.nansum(input, dim, keepdim, dtype=dtype), count, out=out)  # type: ignore[no-any-return]
+    return G.div(G.nansum(input, dim, keepdim, dtype=dtype), count, out=out)
 
 
 def _require_differentiable(input: Any, dtype: Any) -> None:

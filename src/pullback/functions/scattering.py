@@ -20,13 +20,13 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     tensor([5., 0.])
     """
     if isinstance(value, TensorBase):
-        return G.masked_fill_tensor(input, mask, value)  # type: ignore[no-any-return]
-    return G.masked_fill(input, mask, value)  # type: ignore[no-any-return]
+        return G.masked_fill_tensor(input, mask, value)
+    return G.masked_fill(input, mask, value)
 
 
 def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """In-place version of masked_fill."""
-    return in_place(masked_fill, input, mask, value)  # type: ignore[no-any-return]
+    return in_place(masked_fill, input, mask, value)
 
 
 def fill_(input: Tensor, value: Any) -> Tensor:
@@ -35,12 +35,12 @@ def fill_(input: Tensor, value: Any) -> Tensor:
         input._array[...] = checked_number(value, input._array.dtype)
         bump_version(input)
         return input
-    return G.refill_tensor_(input, value) if isinstance(value, TensorBase) else G.refill_(input, value)  # type: ignore[no-any-return]
+    return G.refill_tensor_(input, value) if isinstance(value, TensorBase) else G.refill_(input, value)
 
 
 def fill(input: Tensor, value: Any) -> Tensor:
     """One value in the shape of `input`."""
-    return G.fill_tensor(input, value) if isinstance(value, TensorBase) else G.fill(input, value)  # type: ignore[no-any-return]
+    return G.fill_tensor(input, value) if isinstance(value, TensorBase) else G.fill(input, value)
 
 
 def zero_(input: Tensor) -> Tensor:
@@ -49,7 +49,7 @@ def zero_(input: Tensor) -> Tensor:
         input._array[...] = 0
         bump_version(input)
         return input
-    return G.zero_(input)  # type: ignore[no-any-return]
+    return G.zero_(input)
 
 
 def scatter(
@@ -66,7 +66,7 @@ def scatter(
         )
     else:
         made = _scatter_reducing(input, dim, index, source, reduce)
-    return made if out is None else write_out("scatter", out, made)  # type: ignore[no-any-return]
+    return made if out is None else write_out("scatter", out, made)
 
 
 def _scatter_reducing(input: Tensor, dim: int, index: Tensor, source: Any, reduce: str) -> Tensor:
@@ -75,32 +75,32 @@ def _scatter_reducing(input: Tensor, dim: int, index: Tensor, source: Any, reduc
         raise RuntimeError(f"reduce argument must be either add or multiply, got {reduce}")
     if not isinstance(source, TensorBase):
         source = G.fill(G.zeros_in_shape(input, index._array.shape), source)
-    return G.scatter_reduce(input, dim, index, source, names[reduce])  # type: ignore[no-any-return]
+    return G.scatter_reduce(input, dim, index, source, names[reduce])
 
 
 def scatter_(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Tensor:
     """In-place version of scatter."""
-    return in_place(scatter, input, dim, index, src, value=value, reduce=reduce)  # type: ignore[no-any-return]
+    return in_place(scatter, input, dim, index, src, value=value, reduce=reduce)
 
 
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """A copy with one value at positions of a dimension."""
     if isinstance(value, TensorBase):
-        return G.index_fill_tensor(input, dim, index, value)  # type: ignore[no-any-return]
-    return G.index_fill(input, dim, index, value)  # type: ignore[no-any-return]
+        return G.index_fill_tensor(input, dim, index, value)
+    return G.index_fill(input, dim, index, value)
 
 
 def index_fill_(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """In-place version of index_fill."""
-    return in_place(index_fill, input, dim, index, value)  # type: ignore[no-any-return]
+    return in_place(index_fill, input, dim, index, value)
 
 
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with `values` written, or added, at the positions that `indices` give."""
     part, positions, dims = _positions_of(input, indices)
-    return G.index_put(part, positions, dims, values, accumulate)  # type: ignore[no-any-return]
+    return G.index_put(part, positions, dims, values, accumulate)
 
 
 def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:

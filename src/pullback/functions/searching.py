@@ -30,7 +30,7 @@ def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
 
 def argwhere(input: Tensor) -> Tensor:
     """The positions of the elements that are not zero, a row for each."""
-    return G.nonzero(input)  # type: ignore[no-any-return]
+    return G.nonzero(input)
 
 
 @interceptable
@@ -91,7 +91,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
         flat = G.gather(
             G.reshape(input, (-1,)), 0, G.positive_index(G.reshape(indices, (-1,)), (input._array.size,), 0)
         )
-        return flat if out is None else write_out("take_along_dim", out, flat)  # type: ignore[no-any-return]
+        return flat if out is None else write_out("take_along_dim", out, flat)
     if input._array.ndim != indices._array.ndim:
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
@@ -103,13 +103,13 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
     broadcast_tensors(_without(input, at), _without(indices, at))
     wide = G.expand(input, (*common[:at], own[at], *common[at + 1 :]))
     places = G.expand(G.positive_index(indices, tuple(own), at), (*common[:at], other[at], *common[at + 1 :]))
-    return G.gather(wide, at, places, out=out)  # type: ignore[no-any-return]
+    return G.gather(wide, at, places, out=out)
 
 
 def _without(tensor: Tensor, dim: int) -> Tensor:
     """Something of the shape of the tensor without a dimension, for the check that shapes go together."""
     shape = tensor._array.shape
-    return G.expand(G.zeros_in_shape(tensor, ()), (*shape[:dim], *shape[dim + 1 :]))  # type: ignore[no-any-return]
+    return G.expand(G.zeros_in_shape(tensor, ()), (*shape[:dim], *shape[dim + 1 :]))
 
 
 @interceptable
@@ -124,7 +124,7 @@ def isin(
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each non-negative integer occurs, or the sum of its weights."""
-    return G.bincount(input, weights, minlength)  # type: ignore[no-any-return]
+    return G.bincount(input, weights, minlength)
 
 
 @interceptable

@@ -52,10 +52,10 @@ def segment_reduce(
         reduced = G.index_reduce(result, 0, places, rows, name)
     if reduce == "mean":
         reduced = reduced / _divisors(flat, data, initial, len(inner))
-    return G.reshape(reduced, (*shape[:at], segments, *inner))  # type: ignore[no-any-return]
+    return G.reshape(reduced, (*shape[:at], segments, *inner))
 
 
 def _divisors(lengths: Tensor, data: Tensor, initial: Any, inner_dims: int) -> Tensor:
     """The number of elements of each segment; an empty one divides by zero, unless there is an initial value."""
     values = [max(n, 1) if initial is not None else n for n in lengths._array.tolist()]
-    return G.reshape(tensor(values, dtype=data.dtype), (-1, *(1,) * inner_dims))  # type: ignore[no-any-return]
+    return G.reshape(tensor(values, dtype=data.dtype), (-1, *(1,) * inner_dims))

@@ -38,7 +38,7 @@ def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
             [2, 3]])
     """
     wanted = sizes((named["shape"],)) if named else sizes(shape)
-    return G.reshape(input, wanted)  # type: ignore[no-any-return]
+    return G.reshape(input, wanted)
 
 
 def view(input: Tensor, *size: Any, **named: Any) -> Tensor:
@@ -52,15 +52,15 @@ def view(input: Tensor, *size: Any, **named: Any) -> Tensor:
         raise TypeError(
             f"view() received an invalid combination of arguments - got ({kinds}), but it takes sizes or a dtype"
         ) from None
-    return G.view(input, wanted)  # type: ignore[no-any-return]
+    return G.view(input, wanted)
 
 
 @interceptable
 def _view_dtype(input: Tensor, wanted: Dtype) -> Tensor:
     if wanted is input.dtype:
-        return G.alias(input)  # type: ignore[no-any-return]
+        return G.alias(input)
     if input._requires_grad and is_float_or_complex(wanted.numpy_dtype):
-        return G.view_dtype(input, wanted.numpy_dtype)  # type: ignore[no-any-return]
+        return G.view_dtype(input, wanted.numpy_dtype)
     result = input.detach()
     result._array = view_dtype(input._array, wanted.numpy_dtype)
     return result
@@ -68,12 +68,12 @@ def _view_dtype(input: Tensor, wanted: Dtype) -> Tensor:
 
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """The same memory in the shape of `other`."""
-    return G.view(input, other._array.shape)  # type: ignore[no-any-return]
+    return G.view(input, other._array.shape)
 
 
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """The same elements in the shape of `other`."""
-    return G.reshape(input, other._array.shape)  # type: ignore[no-any-return]
+    return G.reshape(input, other._array.shape)
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
@@ -81,7 +81,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     shape = input._array.shape
     first, last = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
     if not shape:
-        return G.reshape(input, (1,))  # type: ignore[no-any-return]
+        return G.reshape(input, (1,))
     if first > last:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if first == last:
@@ -89,12 +89,12 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     count = 1
     for n in shape[first : last + 1]:
         count *= n
-    return G.reshape(input, (*shape[:first], count, *shape[last + 1 :]))  # type: ignore[no-any-return]
+    return G.reshape(input, (*shape[:first], count, *shape[last + 1 :]))
 
 
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension."""
-    return G.reshape(contiguous(input), (-1,)) if input._array.size else G.reshape(input, (0,))  # type: ignore[no-any-return]
+    return G.reshape(contiguous(input), (-1,)) if input._array.size else G.reshape(input, (0,))
 
 
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
@@ -111,7 +111,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
             f"unflatten: Provided sizes {list(wanted)} don't multiply up to the size of dim {at} ({shape[at]}) in the "
             "input tensor"
         ) from None
-    return G.view(input, (*shape[:at], *inferred, *shape[at + 1 :]))  # type: ignore[no-any-return]
+    return G.view(input, (*shape[:at], *inferred, *shape[at + 1 :]))
 
 
 def permute(input: Tensor, *dims: Any, **named: Any) -> Tensor:
@@ -126,31 +126,31 @@ def permute(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     wrapped = tuple([wrap_dim(d, ndim) for d in given])
     if len(set(wrapped)) != ndim:
         raise RuntimeError("permute(): duplicate dims are not allowed.")
-    return G.permute(input, wrapped)  # type: ignore[no-any-return]
+    return G.permute(input, wrapped)
 
 
 def expand(input: Tensor, *size: Any, implicit: bool = False, **named: Any) -> Tensor:
     """A view with dimensions of size 1 repeated without copying."""
-    return G.expand(input, sizes((named["size"],)) if named else sizes(size))  # type: ignore[no-any-return]
+    return G.expand(input, sizes((named["size"],)) if named else sizes(size))
 
 
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """A view in the shape of `other`, with dimensions of size 1 repeated."""
-    return G.expand(input, other._array.shape)  # type: ignore[no-any-return]
+    return G.expand(input, other._array.shape)
 
 
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """A view in the shape `size`, with dimensions of size 1 repeated."""
-    return G.expand(input, sizes((size,)))  # type: ignore[no-any-return]
+    return G.expand(input, sizes((size,)))
 
 
 def squeeze(input: Tensor, dim: Any = None, *more: Any) -> Tensor:
     """A view without dimensions of size 1: all of them, or those named."""
     if dim is None:
-        return G.squeeze(input)  # type: ignore[no-any-return]
+        return G.squeeze(input)
     if isinstance(dim, (tuple, list)):
-        return G.squeeze_dims(input, _distinct_dims(dim, input._array.ndim))  # type: ignore[no-any-return]
-    return G.squeeze_dim(input, dim)  # type: ignore[no-any-return]
+        return G.squeeze_dims(input, _distinct_dims(dim, input._array.ndim))
+    return G.squeeze_dim(input, dim)
 
 
 def _distinct_dims(dims: Any, ndim: int) -> tuple[int, ...]:
@@ -163,7 +163,7 @@ def _distinct_dims(dims: Any, ndim: int) -> tuple[int, ...]:
 
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """A view with a dimension of size 1 inserted."""
-    return G.unsqueeze(input, wrap_new_dim(dim, input._array.ndim))  # type: ignore[no-any-return]
+    return G.unsqueeze(input, wrap_new_dim(dim, input._array.ndim))
 
 
 def wrap_new_dim(dim: int, ndim: int) -> int:
@@ -177,12 +177,12 @@ def wrap_new_dim(dim: int, ndim: int) -> int:
 
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """A view with two dimensions exchanged."""
-    return G.transpose(input, axis0, axis1)  # type: ignore[no-any-return]
+    return G.transpose(input, axis0, axis1)
 
 
 def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """A view with two dimensions exchanged."""
-    return G.transpose(input, dim0, dim1)  # type: ignore[no-any-return]
+    return G.transpose(input, dim0, dim1)
 
 
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
@@ -201,12 +201,12 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
         if len(set(dims)) != len(dims):
             raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(given)})")
     if ndim == 0:
-        return G.alias(input)  # type: ignore[no-any-return]
+        return G.alias(input)
     order = [-1] * ndim
     for origin, target in zip(origins, targets, strict=True):
         order[target] = origin
     rest = iter([d for d in range(ndim) if d not in origins])
-    return G.permute(input, tuple([next(rest) if d < 0 else d for d in order]))  # type: ignore[no-any-return]
+    return G.permute(input, tuple([next(rest) if d < 0 else d for d in order]))
 
 
 moveaxis = movedim
@@ -214,7 +214,7 @@ moveaxis = movedim
 
 def tensor_T(input: Tensor) -> Tensor:
     """A view with the dimensions reversed."""
-    return G.permute(input, tuple(range(input._array.ndim - 1, -1, -1)))  # type: ignore[no-any-return]
+    return G.permute(input, tuple(range(input._array.ndim - 1, -1, -1)))
 
 
 def tensor_mT(input: Tensor) -> Tensor:
@@ -223,7 +223,7 @@ def tensor_mT(input: Tensor) -> Tensor:
         raise RuntimeError(
             f"tensor.mT is only supported on matrices or batches of matrices. Got {input._array.ndim}-D tensor."
         )
-    return G.transpose(input, -2, -1)  # type: ignore[no-any-return]
+    return G.transpose(input, -2, -1)
 
 
 def tensor_H(input: Tensor) -> Tensor:
@@ -285,10 +285,10 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy, recorded."""
     order = format_name(memory_format)
     if order in ("", "preserve_format"):
-        return G.clone(input)  # type: ignore[no-any-return]
+        return G.clone(input)
     if order.startswith("channels_last"):
         check_channels_last(input, order)
-    return G.contiguous_copy(input, order)  # type: ignore[no-any-return]
+    return G.contiguous_copy(input, order)
 
 
 def is_contiguous(input: Tensor, memory_format: Any = None) -> bool:
@@ -304,7 +304,7 @@ def copy_(input: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Overwrite the tensor with the values of `src`, which is broadcast and converted."""
     if not isinstance(src, Tensor):
         if isinstance(src, (bool, int, float, complex)):
-            return G.refill_(input, src)  # type: ignore[no-any-return]
+            return G.refill_(input, src)
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
     if src is input:
         return input
@@ -314,7 +314,7 @@ def copy_(input: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         target[...] = cast_array(src._array, target.dtype)
         bump_version(input)
         return input
-    return in_place(G.copy, input, src)  # type: ignore[no-any-return]
+    return in_place(G.copy, input, src)
 
 
 def _check_expandable(shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
@@ -335,14 +335,12 @@ def detach(input: Tensor) -> Tensor:
 
 def detach_copy(input: Tensor) -> Tensor:
     """A copy without history."""
-    return G.clone(input.detach())  # type: ignore[no-any-return]
+    return G.clone(input.detach())
 
 
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view of the tensor's storage with the given geometry, in elements."""
-    return G.as_strided(  # type: ignore[no-any-return]
-        input, sizes((size,)), sizes((stride,)), storage_offset, input.stride(), input.storage_offset()
-    )
+    return G.as_strided(input, sizes((size,)), sizes((stride,)), storage_offset, input.stride(), input.storage_offset())
 
 
 def numel(input: Tensor) -> int:
@@ -366,6 +364,6 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     if not dims and shape:
         return input
     if not wanted:
-        return G.sum_all(input)  # type: ignore[no-any-return]
+        return G.sum_all(input)
     summed = G.sum(input, dims, True)
-    return G.view(summed, wanted) if lead else summed  # type: ignore[no-any-return]
+    return G.view(summed, wanted) if lead else summed

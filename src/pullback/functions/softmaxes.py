@@ -20,12 +20,12 @@ def softmax(input: Tensor, dim: Any, dtype: Any = None, *, out: Any = None) -> T
     >>> pullback.softmax(pullback.zeros(4), 0)
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
-    return G.softmax(input if dtype is None else to(input, dtype), dim, out=out)  # type: ignore[no-any-return]
+    return G.softmax(input if dtype is None else to(input, dtype), dim, out=out)
 
 
 def log_softmax(input: Tensor, dim: Any, dtype: Any = None, *, out: Any = None) -> Tensor:
     """The logarithm of softmax along `dim`."""
-    return G.log_softmax(input if dtype is None else to(input, dtype), dim, out=out)  # type: ignore[no-any-return]
+    return G.log_softmax(input if dtype is None else to(input, dtype), dim, out=out)
 
 
 def functional_softmax(input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
@@ -55,4 +55,4 @@ def _chosen_dim(name: str, input: Tensor, dim: Any, stacklevel: int) -> Any:
 
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False, *, out: Any = None) -> Tensor:
     """The logarithm of the sum of exponentials over `dim`."""
-    return G.logsumexp(input, dim, keepdim, out=out)  # type: ignore[no-any-return]
+    return G.logsumexp(input, dim, keepdim, out=out)

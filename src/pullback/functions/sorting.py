@@ -23,7 +23,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool
 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
     """The indices that sort along `dim`."""
-    return G.argsort(input, dim, descending)  # type: ignore[no-any-return]
+    return G.argsort(input, dim, descending)
 
 
 def msort(input: Tensor, *, out: Any = None) -> Tensor:

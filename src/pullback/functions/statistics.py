@@ -22,7 +22,7 @@ def var(
     >>> pullback.var(pullback.tensor([1., 2., 3.]))
     tensor(1.)
     """
-    return _call(G.var, "var", input, dim, unbiased, keepdim, correction, axis, keepdims, out)  # type: ignore[no-any-return]
+    return _call(G.var, "var", input, dim, unbiased, keepdim, correction, axis, keepdims, out)
 
 
 def std(
@@ -30,7 +30,7 @@ def std(
     out: Any = None, axis: Any = None, keepdims: Any = None,
 ) -> Tensor:  # fmt: skip
     """The square root of the variance."""
-    return _call(G.std, "std", input, dim, unbiased, keepdim, correction, axis, keepdims, out)  # type: ignore[no-any-return]
+    return _call(G.std, "std", input, dim, unbiased, keepdim, correction, axis, keepdims, out)
 
 
 def var_mean(

@@ -61,7 +61,7 @@ def _copy_function(name: str, view_function: Callable[..., Any], doc: str) -> Ca
 def _sliced(input: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Tensor:
     size = input._array.shape[dim]
     first, last, _ = slice(start, end).indices(size)
-    return G.slice_view(input, dim, first, max(first, last), step)  # type: ignore[no-any-return]
+    return G.slice_view(input, dim, first, max(first, last), step)
 
 
 view_copy = _copy_function("view_copy", view, "A copy in another shape.")

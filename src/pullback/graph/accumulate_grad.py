@@ -27,11 +27,10 @@ _creation_lock = threading.Lock()
 class AccumulateGrad(Node):
     """Adds what arrives to `variable.grad`."""
 
-    __slots__ = ("__weakref__",)
-
-    sequence_nr = FIRST
+    __slots__ = ("__dict__", "__weakref__")
 
     def __init__(self, variable: Tensor) -> None:
+        self.sequence_nr = FIRST
         self.variable = variable
         self.lock = threading.Lock()
 
@@ -134,11 +133,11 @@ def accumulator_of(leaf: Tensor) -> AccumulateGrad:
     reference = leaf._accumulator
     node = reference() if reference is not None else None
     if node is not None:
-        return node  # type: ignore[no-any-return]  # the weak reference is untyped below the graph
+        return node
     with _creation_lock:
         reference = leaf._accumulator
         node = reference() if reference is not None else None
         if node is None:
             node = AccumulateGrad(leaf)
             leaf._accumulator = weakref.ref(node)
-    return node  # type: ignore[no-any-return]  # as above
+    return node

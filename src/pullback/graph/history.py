@@ -56,7 +56,7 @@ def adopt_switches(node: Node) -> None:
 
 def current_node() -> Node | None:
     """The node being evaluated in this thread, if any."""
-    return switches.current_node  # type: ignore[no-any-return]
+    return switches.current_node
 
 
 def check_in_place(tensor: Tensor, *, records: bool) -> None:

@@ -28,12 +28,13 @@ if TYPE_CHECKING:
 next_sequence_nr = itertools.count().__next__
 FIRST = 2**64 - 1
 """The sequence number of nodes that run as soon as they are ready."""
+_SUBCLASSES_HAVE_DICT: tuple[str, ...] = ()
 
 
 class Node:
     """A function of the backward graph."""
 
-    __slots__ = ("__dict__",)
+    __slots__ = _SUBCLASSES_HAVE_DICT
 
     next_edges: tuple[Edge | None, ...] = ()
     sequence_nr: int = 0
@@ -42,8 +43,10 @@ class Node:
     output_metadata: tuple[InputMetadata, ...] | None = None
     released: bool = False
     extra: NodeExtra | None = None
-    output_count: int = 1
+    lock: Any = None
 
+    # Of the class, not of the instance (see Note [Compiled classes]).
+    output_count = 1
     fresh: ClassVar[tuple[bool, ...]] = ()
     saved_names: ClassVar[tuple[str, ...]] = ()
     public_names: ClassVar[dict[str, str]] = {}

@@ -18,7 +18,7 @@ def metadata_of(results: Sequence[Tensor]) -> tuple[InputMetadata, ...]:
 
 def version_of(tensor: Any) -> int:
     """The version at which a tensor is saved; 0 while it has no counter."""
-    return tensor._counter.value if tensor._counter is not None else 0  # type: ignore[no-any-return]
+    return tensor._counter.value if tensor._counter is not None else 0
 
 
 def zero_grad_array(node: Node, index: int) -> Any:

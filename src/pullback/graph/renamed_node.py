@@ -18,7 +18,7 @@ class RenamedNode(Node):
         self.next_edges = inner.next_edges
         self.shape, self.dtype = inner.shape, inner.dtype
         self.output_metadata = inner.output_metadata
-        self.output_count = inner.output_count  # type: ignore[misc]  # a node of several outputs counts its own
+        self.output_count = inner.output_count
         self.extra = inner.extra
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:

@@ -136,7 +136,7 @@ def conjugate(tensor: Any) -> Any:
     """The conjugate of a complex tensor or number, a real one itself."""
     if not isinstance(tensor, Tensor):
         return tensor.conjugate()
-    return tensor.conj() if tensor._array.dtype.kind == "c" else tensor  # type: ignore[attr-defined]  # attached
+    return tensor.conj() if tensor._array.dtype.kind == "c" else tensor
 
 
 def sum_of_terms(terms: list[Any], result: Tensor) -> Any:

@@ -48,6 +48,6 @@ def retain_grad(tensor: Tensor) -> None:
     node.require_extra().retain_hooks[output_nr] = keep
 
 
-_Graph.register_hook = staticmethod(register_hook)  # type: ignore[method-assign]  # the hook tensor.py declares
-_Graph.retain_grad = staticmethod(retain_grad)  # type: ignore[method-assign]  # the hook tensor.py declares
-_Graph.add_hook = staticmethod(add_hook)  # type: ignore[method-assign]  # the hook tensor.py declares
+_Graph.register_hook = staticmethod(register_hook)
+_Graph.retain_grad = staticmethod(retain_grad)
+_Graph.add_hook = staticmethod(add_hook)

@@ -74,7 +74,7 @@ def _chain_replays(source: Tensor, first: Any, second: Any, view: Tensor) -> Cal
         size, stride = tuple(view.shape), view.stride()
         offset = view.storage_offset() - source.storage_offset()
         return lambda base: _relative_as_strided(inner(base), size, stride, offset)
-    return lambda base: outer(inner(base))  # type: ignore[no-any-return]  # replays are untyped callables
+    return lambda base: outer(inner(base))
 
 
 def _strided_replay(source: Tensor) -> Callable[[Tensor], Tensor]:
@@ -93,7 +93,7 @@ def view_like(tensor: Any, view: Tensor) -> Any:
 
 
 def _relative_as_strided(tensor: Any, size: Any, stride: Any, offset: int) -> Tensor:
-    return tensor.as_strided(size, stride, offset + tensor.storage_offset())  # type: ignore[no-any-return]
+    return tensor.as_strided(size, stride, offset + tensor.storage_offset())
 
 
 def view_edge(view: Tensor, info: ViewInfo, edge_of: EdgeOf) -> Edge | None:
@@ -289,4 +289,4 @@ def _view_edge_of_property(view: Tensor, info: ViewInfo) -> Edge | None:
     return view_edge(view, info, gradient_edge)
 
 
-_Graph.view_edge = staticmethod(_view_edge_of_property)  # type: ignore[method-assign]  # the hook tensor.py declares
+_Graph.view_edge = staticmethod(_view_edge_of_property)

@@ -73,7 +73,9 @@ def array_over_file(filename: str, dtype: DType, size: int, shared: bool) -> Arr
     try:
         found = os.path.getsize(filename)
     except OSError as error:
-        raise RuntimeError(f"unable to open file <{filename}> in read-only mode: {error.strerror} ({error.errno})") from None
+        raise RuntimeError(
+            f"unable to open file <{filename}> in read-only mode: {error.strerror} ({error.errno})"
+        ) from None
     if found < needed:
         raise RuntimeError(f"file <{filename}> size <{found}> is smaller than the required mapping size <{needed}>")
     if size == 0:

@@ -101,7 +101,9 @@ def split_sizes_of(extent: int, split_size: int) -> Shape:
     return tuple([min(split_size, extent - start) for start in range(0, extent, split_size)])
 
 
-def split_with_sizes_back(grads: Sequence[Array | None], shape: Shape, dtype: Any, split_sizes: Shape, dim: int) -> Array:
+def split_with_sizes_back(
+    grads: Sequence[Array | None], shape: Shape, dtype: Any, split_sizes: Shape, dim: int
+) -> Array:
     """The gradient of `split_with_sizes`."""
     result: Array = np.zeros(shape, dtype)
     lead, start = (slice(None),) * dim, 0

@@ -17,19 +17,19 @@ def _converted(input: Tensor, dtype: Any) -> Tensor:
 def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Exponentials of the selected elements, scaled to a sum of one: NaN where none is selected."""
     selected = select(_converted(input, dtype), mask, -float("inf"))
-    return pullback.softmax(selected, dim)  # type: ignore[no-any-return]
+    return pullback.softmax(selected, dim)
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """The logarithm of the masked softmax."""
     selected = select(_converted(input, dtype), mask, -float("inf"))
-    return pullback.log_softmax(selected, dim)  # type: ignore[no-any-return]
+    return pullback.log_softmax(selected, dim)
 
 
 def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """The masked softmax of the negated input."""
     selected = select(_converted(input, dtype), mask, float("inf"))
-    return pullback.nn.functional.softmin(selected, dim)  # type: ignore[no-any-return]
+    return pullback.nn.functional.softmin(selected, dim)
 
 
 def normalize(
@@ -38,7 +38,7 @@ def normalize(
     """The selected elements divided by their norm, or by `eps` where that is larger."""
     input = _converted(input, dtype)
     length = norm(input, ord, dim, keepdim=True, mask=mask)
-    return select(input, mask, 0) / pullback.maximum(length, pullback.full_like(length, eps))  # type: ignore[no-any-return]
+    return select(input, mask, 0) / pullback.maximum(length, pullback.full_like(length, eps))
 
 
 def logaddexp(
@@ -52,4 +52,4 @@ def logaddexp(
     """The logarithm of the sum of both exponentials, each where its mask selects it."""
     left = select(_converted(input, dtype), input_mask, -float("inf"))
     right = select(_converted(other, dtype), other_mask, -float("inf"))
-    return pullback.logaddexp(left, right)  # type: ignore[no-any-return]
+    return pullback.logaddexp(left, right)

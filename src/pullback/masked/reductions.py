@@ -27,7 +27,7 @@ def sum(
     """Sum the selected elements: 0 where none is."""
     selected = select(_accumulated(input, dtype), mask, 0)
     dims = canonical_dims(dim, input.ndim)
-    return pullback.sum(selected, dims, bool(keepdim)) if dims else selected.clone()  # type: ignore[no-any-return]
+    return pullback.sum(selected, dims, bool(keepdim)) if dims else selected.clone()
 
 
 def prod(
@@ -42,12 +42,12 @@ def prod(
 
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Sum along a dimension, step by step."""
-    return pullback.cumsum(select(_accumulated(input, dtype), mask, 0), dim)  # type: ignore[no-any-return]
+    return pullback.cumsum(select(_accumulated(input, dtype), mask, 0), dim)
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Multiply along a dimension, step by step."""
-    return pullback.cumprod(select(_accumulated(input, dtype), mask, 1), dim)  # type: ignore[no-any-return]
+    return pullback.cumprod(select(_accumulated(input, dtype), mask, 1), dim)
 
 
 def amax(
@@ -56,7 +56,7 @@ def amax(
     """The largest selected element: -inf, or the smallest integer, where none is."""
     input = _converted(input, dtype)
     selected = select(input, mask, lowest(input.dtype))
-    return pullback.amax(selected, canonical_dims(dim, input.ndim), bool(keepdim))  # type: ignore[no-any-return]
+    return pullback.amax(selected, canonical_dims(dim, input.ndim), bool(keepdim))
 
 
 def amin(
@@ -65,7 +65,7 @@ def amin(
     """The smallest selected element: inf, or the largest integer, where none is."""
     input = _converted(input, dtype)
     selected = select(input, mask, highest(input.dtype))
-    return pullback.amin(selected, canonical_dims(dim, input.ndim), bool(keepdim))  # type: ignore[no-any-return]
+    return pullback.amin(selected, canonical_dims(dim, input.ndim), bool(keepdim))
 
 
 def argmax(
@@ -78,7 +78,7 @@ def argmax(
 ) -> Tensor:
     """The position of the largest selected element, in the dtype of the input."""
     input = _converted(input, dtype)
-    return pullback.argmax(select(input, mask, lowest(input.dtype)), dim, bool(keepdim)).to(input.dtype)  # type: ignore[no-any-return]
+    return pullback.argmax(select(input, mask, lowest(input.dtype)), dim, bool(keepdim)).to(input.dtype)
 
 
 def argmin(
@@ -91,7 +91,7 @@ def argmin(
 ) -> Tensor:
     """The position of the smallest selected element, in the dtype of the input."""
     input = _converted(input, dtype)
-    return pullback.argmin(select(input, mask, highest(input.dtype)), dim, bool(keepdim)).to(input.dtype)  # type: ignore[no-any-return]
+    return pullback.argmin(select(input, mask, highest(input.dtype)), dim, bool(keepdim)).to(input.dtype)
 
 
 def _count(input: Tensor, dims: tuple[int, ...], keepdim: bool | None, mask: Tensor | None) -> Tensor:
@@ -121,11 +121,11 @@ def median(
     input = _converted(input, dtype)
     if input.dtype.is_floating_point:
         if mask is None:
-            return pullback.median(input, dim, keepdim).values  # type: ignore[no-any-return]
-        return pullback.nanmedian(select(input, mask, float("nan")), dim, keepdim).values  # type: ignore[no-any-return]
+            return pullback.median(input, dim, keepdim).values
+        return pullback.nanmedian(select(input, mask, float("nan")), dim, keepdim).values
     if mask is not None and not bool(broadcast_mask(mask, input).all()):
         raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
-    return pullback.median(input, dim, keepdim).values  # type: ignore[no-any-return]
+    return pullback.median(input, dim, keepdim).values
 
 
 def logsumexp(
@@ -151,7 +151,7 @@ def norm(
     order = 2.0 if ord is None else ord
     input = _converted(input, dtype)
     selected = select(input, mask, float("inf") if order == -float("inf") else 0)
-    return pullback.linalg.vector_norm(selected, order, canonical_dims(dim, input.ndim), bool(keepdim))  # type: ignore[no-any-return]
+    return pullback.linalg.vector_norm(selected, order, canonical_dims(dim, input.ndim), bool(keepdim))
 
 
 def var(
@@ -178,7 +178,7 @@ def var(
     squares = deviation * deviation.conj() if input.is_complex() else deviation * deviation
     total = sum(squares, dims, keepdim=keepdim, mask=mask)
     divisor = count.real.reshape(total.shape) if input.is_complex() else count.reshape(total.shape)
-    return total / pullback.clamp(divisor - correction, min=0)  # type: ignore[no-any-return]
+    return total / pullback.clamp(divisor - correction, min=0)
 
 
 def std(
@@ -193,4 +193,4 @@ def std(
 ) -> Tensor:
     """The square root of the variance of the selected elements."""
     variance = var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask)
-    return pullback.sqrt(variance)  # type: ignore[no-any-return]
+    return pullback.sqrt(variance)

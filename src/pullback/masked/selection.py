@@ -13,7 +13,7 @@ def select(input: Tensor, mask: Tensor | None, neutral: float) -> Tensor:
     if mask is None:
         return input
     filling = pullback.full((), neutral, dtype=input.dtype)
-    return pullback.where(broadcast_mask(mask, input), input, filling)  # type: ignore[no-any-return]
+    return pullback.where(broadcast_mask(mask, input), input, filling)
 
 
 def broadcast_mask(mask: Tensor, input: Tensor) -> Tensor:

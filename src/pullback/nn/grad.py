@@ -24,9 +24,7 @@ def _input(
 ) -> Tensor:
     name = f"conv{dims}d_input"
     steps, pads, spread = (each_dim(name, "stride", v, dims) for v in (stride, padding, dilation))
-    return G.convolution_back(  # type: ignore[no-any-return]
-        grad_output, weight, as_shape(input_size), steps, pads, spread, False, groups
-    )
+    return G.convolution_back(grad_output, weight, as_shape(input_size), steps, pads, spread, False, groups)
 
 
 def _weight(
@@ -41,9 +39,7 @@ def _weight(
 ) -> Tensor:
     name = f"conv{dims}d_weight"
     steps, pads, spread = (each_dim(name, "stride", v, dims) for v in (stride, padding, dilation))
-    return G.convolution_grad_weight(  # type: ignore[no-any-return]
-        input, grad_output, as_shape(weight_size), steps, pads, spread, groups
-    )
+    return G.convolution_grad_weight(input, grad_output, as_shape(weight_size), steps, pads, spread, groups)
 
 
 def conv1d_input(

@@ -10,6 +10,7 @@ from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import get_default_dtype, is_float_or_complex
 from pullback.overrides import as_subclass
 from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl
+from pullback.tensor.tensor_base import TensorBase
 from pullback.tensor.version_counter import VersionCounter
 
 __all__ = [
@@ -21,7 +22,7 @@ def _adopt(kind: type, data: Tensor, requires_grad: bool) -> Any:
     """A leaf of class `kind` that shares the memory and the version counter of `data`."""
     if requires_grad and not is_float_or_complex(data._array.dtype):
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    made: Any = object.__new__(kind)
+    made: Any = TensorBase.__new__(kind)
     made._array = data._array
     if data._counter is None:
         data._counter = VersionCounter()
@@ -106,7 +107,7 @@ class UninitializedTensorMixin:
     cls_to_become: type = Tensor
     __torch_function__ = _disabled_torch_function_impl
     _dtype: Any = None
-    _requires_grad: bool = False
+    _requires_grad: bool
 
     @property
     def _array(self) -> Any:
@@ -121,7 +122,7 @@ class UninitializedTensorMixin:
         made = creation.empty(*shape, dtype=dtype or self._dtype)
         self.__dict__.pop("_dtype", None)
         self.__class__ = self.cls_to_become
-        self.__dict__["_array"] = made._array
+        self._array = made._array  # type: ignore[misc]  # a field in the class it now has
 
     @property
     def shape(self) -> Any:
@@ -183,7 +184,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
     cls_to_become = Parameter
 
     def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
-        made: Any = object.__new__(cls)
+        made: Any = TensorBase.__new__(cls)
         made._requires_grad, made._dtype = requires_grad, dtype
         return made
 
@@ -199,7 +200,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[ove
     def __new__(
         cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
     ) -> Any:
-        made: Any = object.__new__(cls)
+        made: Any = TensorBase.__new__(cls)
         made._requires_grad, made._dtype = requires_grad, dtype
         made.persistent, made._is_buffer = persistent, True
         return made

@@ -15,6 +15,7 @@ from pullback.serialization.tensor_access import TensorDescription
 from pullback.serialization.torch_names import DTYPES
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, new_tensor
+from pullback.tensor.tensor_base import TensorBase, copy_state
 from pullback.typing import Array, Shape
 
 
@@ -82,7 +83,8 @@ class PullbackTensors:
 
     def as_type(self, tensor: Tensor, type: type) -> Tensor:
         """`tensor` as an instance of a subclass of Tensor."""
-        converted: Tensor = object.__new__(type)
+        converted: Tensor = TensorBase.__new__(type)
+        copy_state(tensor, converted)
         vars(converted).update(vars(tensor))
         return converted
 

@@ -10,6 +10,7 @@ from typing import Any
 from pullback.backend.naming import display_namespace
 from pullback.backend.sparse_array import SparseArray
 from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl, new_tensor
+from pullback.tensor.tensor_base import TensorBase
 
 
 class SparseTensor(Tensor):
@@ -20,7 +21,7 @@ class SparseTensor(Tensor):
     _dense: Any = None
 
     @property
-    def _array(self) -> Any:  # type: ignore[override]  # the dense form, made on demand
+    def _array(self) -> Any:
         if self._dense is None:
             self._dense = self._sparse.dense()
         return self._dense
@@ -97,6 +98,6 @@ def _indented(text: str, width: int) -> str:
 
 def new_sparse_tensor(array: SparseArray) -> SparseTensor:
     """A SparseTensor around `array`, without history."""
-    tensor: SparseTensor = object.__new__(SparseTensor)
+    tensor: SparseTensor = TensorBase.__new__(SparseTensor)
     tensor._sparse = array
     return tensor

@@ -21,6 +21,7 @@ from pullback.modes.interception import register_overriding_type
 from pullback.modes.switches import process, switches
 from pullback.tensor.autograd_extra import AutogradExtra
 from pullback.tensor.size import Size
+from pullback.tensor.tensor_base import TensorBase as TensorBase
 from pullback.tensor.version_counter import InferenceVersion, VersionCounter
 from pullback.typing import Array
 
@@ -37,24 +38,12 @@ class DetachedVersion(VersionCounter):
         self._counter = counter
 
     @property
-    def value(self) -> Any:  # type: ignore[override]  # half a step beside every version
+    def value(self) -> Any:
         return self._counter.value + 0.5
 
     @value.setter
     def value(self, value: Any) -> None:
         self._counter.value = int(value - 0.5)
-
-
-class TensorBase:
-    """The state of a tensor; `Tensor` adds what users may extend."""
-
-    _array: Array
-    _requires_grad: bool = False
-    _edge: tuple[Any, int] | None = None
-    _counter: VersionCounter | None = None
-    _grad: Any = None
-    _accumulator: Any = None
-    _extra: AutogradExtra | None = None
 
 
 class Tensor(TensorBase):
@@ -86,7 +75,9 @@ class Tensor(TensorBase):
     if TYPE_CHECKING:
         # Operations are attached at run time (see `attach_methods`): what a type checker is to know of them.
         def __getattr__(self, name: str) -> Any: ...
+
         __torch_function__: Any
+
         def __add__(self, other: Any) -> Tensor: ...
         def __sub__(self, other: Any) -> Tensor: ...
         def __mul__(self, other: Any) -> Tensor: ...
@@ -291,7 +282,7 @@ class Tensor(TensorBase):
         extra = self._extra
         if extra is None or extra.grad_dtype is AutogradExtra.UNSET:
             return self.dtype
-        return extra.grad_dtype  # type: ignore[no-any-return]  # UNSET or a dtype
+        return extra.grad_dtype
 
     @grad_dtype.setter
     def grad_dtype(self, value: Dtype | None) -> None:
@@ -452,7 +443,7 @@ def _disabled_torch_function_impl(function: Any, types: Any, args: Any = (), kwa
 
 def new_tensor(array: Array) -> Tensor:
     """A Tensor around `array`, without history."""
-    tensor: Tensor = object.__new__(Tensor)
+    tensor: Tensor = TensorBase.__new__(Tensor)
     tensor._array = array
     return tensor
 

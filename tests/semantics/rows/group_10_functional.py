@@ -210,7 +210,12 @@ def row_138_nesting(torch: Any, say: Any) -> None:
     say(func.vmap(lambda v: func.jvp(torch.sin, (x[0],), (v,))[1])(torch.eye(2)))
     say(func.grad(lambda a: a * func.grad(lambda b: a + b)(torch.tensor(1.0)))(torch.tensor(2.0)))
     escaped = []
-    func.vmap(lambda a: escaped.append(a) or a)(x)
+
+    def keep(a: Any) -> Any:
+        escaped.append(a)
+        return a
+
+    func.vmap(keep)(x)
     with say.catch(""):
         escaped[0] + 1
 

@@ -33,7 +33,7 @@ def scaled_dot_product_attention(
     if enable_gqa:
         key, value = (_repeat_heads(t, query._array.shape[-3]) for t in (key, value))
     if _can_fuse(query, key, value, attn_mask, dropout_p):
-        return G.attention_fused(query, key, value, attn_mask, is_causal, factor)[0]  # type: ignore[no-any-return]
+        return G.attention_fused(query, key, value, attn_mask, is_causal, factor)[0]
     return _composite(query, key, value, attn_mask, dropout_p, is_causal, factor)
 
 
@@ -119,8 +119,8 @@ def _composite(
             weights = functions.masked_fill(weights, blind, 0.0)
     if dropout_p > 0.0:
         weights = dropout(weights, dropout_p)
-    return functions.matmul(weights, value)  # type: ignore[no-any-return]
+    return functions.matmul(weights, value)
 
 
 def _as_4d(tensor: Tensor) -> Tensor:
-    return functions.reshape(tensor, (1, -1, *tensor.shape[-2:]))  # type: ignore[no-any-return]
+    return functions.reshape(tensor, (1, -1, *tensor.shape[-2:]))

@@ -11,7 +11,7 @@ from pullback.tensor.tensor import Tensor
 def _apply(name: str, input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    return getattr(functions, f"{name}_" if inplace else name)(input, p, training)  # type: ignore[no-any-return]
+    return getattr(functions, f"{name}_" if inplace else name)(input, p, training)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -78,4 +78,4 @@ def _drop_channels(input: Tensor, p: float, training: bool, inplace: bool, *, ba
         _apply("feature_dropout", functions.unsqueeze(input, 0), p, training, inplace)
         return input
     batch = functions.unsqueeze(input, 0)
-    return functions.squeeze(_apply("feature_dropout", batch, p, training, inplace), 0)  # type: ignore[no-any-return]
+    return functions.squeeze(_apply("feature_dropout", batch, p, training, inplace), 0)

@@ -31,7 +31,7 @@ def embedding(
         padding_idx %= rows
     if max_norm is not None:
         functions.embedding_renorm_(weight, input, max_norm, norm_type)
-    return functions.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)  # type: ignore[no-any-return]
+    return functions.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
 @interceptable
@@ -87,7 +87,7 @@ def embedding_bag(
         if not -rows <= padding_idx < rows:
             raise RuntimeError("padding_idx must be within the number of embeddings")
         padding_idx %= rows
-    return functions.embedding_bag(  # type: ignore[no-any-return]
+    return functions.embedding_bag(
         weight,
         input,
         starts,

@@ -42,7 +42,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
             f"padding={_shown(pad)}, calculated shape of the array of sliding blocks as {_shown(counts)}, but its "
             "components must be at least one."
         )
-    return G.im2col(input, kernel, spread, pad, step)  # type: ignore[no-any-return]
+    return G.im2col(input, kernel, spread, pad, step)
 
 
 def fold(
@@ -72,4 +72,4 @@ def fold(
             f"number of sliding blocks {counts[0]} * {counts[1]} = {counts[0] * counts[1]}, but got "
             f"input.size(2)={columns}."
         )
-    return G.col2im(input, size, kernel, spread, pad, step)  # type: ignore[no-any-return]
+    return G.col2im(input, size, kernel, spread, pad, step)

@@ -55,19 +55,19 @@ def interpolate(
                 "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D "
                 "tensor as input"
             )
-        return getattr(G, f"upsample_{mode}2d_aa")(input, sizes, bool(align_corners), scales)  # type: ignore[no-any-return]
+        return getattr(G, f"upsample_{mode}2d_aa")(input, sizes, bool(align_corners), scales)
     if mode == "area":
         name = f"adaptive_avg_pool{dims}d"
         if dims not in (1, 2, 3):
             raise NotImplementedError(_unsupported(input, mode))
-        return (functions.adaptive_avg_pool1d if dims == 1 else getattr(G, name))(input, sizes)  # type: ignore[no-any-return]
+        return (functions.adaptive_avg_pool1d if dims == 1 else getattr(G, name))(input, sizes)
     if (dims, mode) not in _BY_MODE:
         raise NotImplementedError(_unsupported(input, mode))
     _check_sizes(input, sizes)
     operation = getattr(G, _BY_MODE[dims, mode])
     if mode in _SMOOTH:
-        return operation(input, sizes, bool(align_corners), scales)  # type: ignore[no-any-return]
-    return operation(input, sizes, scales)  # type: ignore[no-any-return]
+        return operation(input, sizes, bool(align_corners), scales)
+    return operation(input, sizes, scales)
 
 
 def _unsupported(input: Tensor, mode: str) -> str:
@@ -170,7 +170,7 @@ def grid_sample(
         )
     _check_grid(input, grid, mode)
     operation = G.grid_sampler_2d if input._array.ndim == 4 else G.grid_sampler_3d
-    return operation(input, grid, _GRID_MODES[mode], _GRID_PADDING[padding_mode], bool(align_corners))  # type: ignore[no-any-return]
+    return operation(input, grid, _GRID_MODES[mode], _GRID_PADDING[padding_mode], bool(align_corners))
 
 
 def _check_grid(input: Tensor, grid: Tensor, mode: str) -> None:
@@ -225,4 +225,4 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
             "align_corners=True for the old one.",
             stacklevel=2,
         )
-    return G.affine_grid_generator(theta, sizes, bool(align_corners))  # type: ignore[no-any-return]
+    return G.affine_grid_generator(theta, sizes, bool(align_corners))

@@ -21,7 +21,7 @@ def linear_cross_entropy(
     """
     if input._array.ndim not in (1, 2):
         raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input._array.ndim}")
-    return functions.linear_cross_entropy(  # type: ignore[no-any-return]
+    return functions.linear_cross_entropy(
         input, linear_weight, target, linear_bias=linear_bias, weight=weight, reduction=reduction,
         ignore_index=ignore_index, label_smoothing=label_smoothing,
     )  # fmt: skip

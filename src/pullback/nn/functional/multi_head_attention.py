@@ -109,7 +109,7 @@ def _as_additive(mask: Tensor | None, name: str, query: Tensor) -> Tensor | None
     if mask is None:
         return None
     if mask._array.dtype.kind == "b":
-        return functions.masked_fill(zeros(*mask.shape, dtype=query.dtype), mask, -math.inf)  # type: ignore[no-any-return]
+        return functions.masked_fill(zeros(*mask.shape, dtype=query.dtype), mask, -math.inf)
     if mask._array.dtype.kind not in "fV":
         raise AssertionError(f"only bool and floating types of {name} are supported")
     return mask
@@ -150,7 +150,7 @@ def _heads(tensor: Tensor, batch: int, num_heads: int, given: Tensor | None) -> 
         return given
     length, width = tensor.shape[0], tensor.shape[-1]
     split = functions.view(functions.contiguous(tensor), (length, batch * num_heads, width // num_heads))
-    return functions.transpose(split, 0, 1)  # type: ignore[no-any-return]
+    return functions.transpose(split, 0, 1)
 
 
 def _weighted(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, rate: float) -> tuple[Tensor, Tensor]:

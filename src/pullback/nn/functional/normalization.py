@@ -16,9 +16,7 @@ def batch_norm(
     """Normalize each channel over the batch; in training by its own statistics, and update the running ones."""
     if training and input._array.ndim >= 2:
         _check_count(input, input._array.size // max(1, input._array.shape[1]))
-    return functions.batch_norm(  # type: ignore[no-any-return]
-        input, weight, bias, running_mean, running_var, training, momentum, eps
-    )
+    return functions.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
 def _check_count(input: Tensor, count: int) -> None:
@@ -33,9 +31,7 @@ def instance_norm(
     """Normalize each channel of each sample."""
     if use_input_stats and math.prod(input._array.shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
-    return functions.instance_norm(  # type: ignore[no-any-return]
-        input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps
-    )
+    return functions.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
 
 
 def layer_norm(
@@ -47,12 +43,12 @@ def layer_norm(
     >>> pullback.nn.functional.layer_norm(pullback.tensor([1.0, 3.0]), (2,), eps=0.0)
     tensor([-1.,  1.])
     """
-    return functions.layer_norm(input, normalized_shape, weight, bias, eps)  # type: ignore[no-any-return]
+    return functions.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """Divide the last dimensions by their root mean square."""
-    return functions.rms_norm(input, normalized_shape, weight, eps)  # type: ignore[no-any-return]
+    return functions.rms_norm(input, normalized_shape, weight, eps)
 
 
 def group_norm(
@@ -64,7 +60,7 @@ def group_norm(
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(sizes)}")
     if num_groups > 0 and sizes[0] * sizes[1] // num_groups * math.prod(sizes[2:]) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(sizes)}")
-    return functions.group_norm(input, num_groups, weight, bias, eps)  # type: ignore[no-any-return]
+    return functions.group_norm(input, num_groups, weight, bias, eps)
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
@@ -81,11 +77,11 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     padded = functions.constant_pad_nd(flat, (0, 0, size // 2, (size - 1) // 2), 0)
     mean = functions.avg_pool2d(padded, (size, 1), 1)
     divisor = functions.pow(functions.add(functions.mul(functions.reshape(mean, sizes), alpha), k), beta)
-    return functions.div(input, divisor)  # type: ignore[no-any-return]
+    return functions.div(input, divisor)
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Tensor:
     """Divide by the norm along `dim`, but by no less than `eps`."""
     norm = functions.norm(input, p, dim, keepdim=True)
     denominator = functions.expand_as(functions.clamp_min(norm, eps), input)
-    return functions.div(input, denominator) if out is None else functions.div(input, denominator, out=out)  # type: ignore[no-any-return]
+    return functions.div(input, denominator) if out is None else functions.div(input, denominator, out=out)

@@ -32,7 +32,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
             f"{len(sizes)} and input of dimension {input._array.ndim}"
         )
     if mode == "constant":
-        return G.constant_pad_nd(input, sizes, 0 if value is None else value)  # type: ignore[no-any-return]
+        return G.constant_pad_nd(input, sizes, 0 if value is None else value)
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if mode not in ("reflect", "replicate", "circular"):
@@ -48,8 +48,8 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
         if any(n < 0 for n in sizes):  # cropped first, so that what is cut off is not wrapped around
             input = G.constant_pad_nd(input, tuple([min(n, 0) for n in sizes]), 0)
             sizes = tuple([max(n, 0) for n in sizes])
-        return G.edge_pad(input, sizes, mode)  # type: ignore[no-any-return]
-    return getattr(G, f"{_NAMES[mode]}{dims}d")(input, sizes)  # type: ignore[no-any-return]
+        return G.edge_pad(input, sizes, mode)
+    return getattr(G, f"{_NAMES[mode]}{dims}d")(input, sizes)
 
 
 def _check(input: Tensor, sizes: Shape, mode: str) -> None:

@@ -80,7 +80,7 @@ def _lp_pool(dims: int, input: Tensor, norm_type: float, kernel_size: Any, strid
     powers = functions.pow(input, norm_type)
     mean = getattr(functions, name)(powers, kernel_size, window, 0, ceil_mode)
     clipped = functions.mul(functions.sign(mean), functions.relu(functions.abs(mean)))
-    return functions.pow(functions.mul(clipped, math.prod(kernel)), 1.0 / norm_type)  # type: ignore[no-any-return]
+    return functions.pow(functions.mul(clipped, math.prod(kernel)), 1.0 / norm_type)
 
 
 def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:

@@ -42,15 +42,15 @@ def _sizes(function: str, dims: int, input: Tensor, output_size: Any) -> Shape:
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """The means of `output_size` windows that cover the last two dimensions."""
     sizes = _sizes("adaptive_avg_pool2d", 2, input, output_size)
-    return G.mean(input, (-2, -1), True) if sizes == (1, 1) else G.adaptive_avg_pool2d(input, sizes)  # type: ignore[no-any-return]
+    return G.mean(input, (-2, -1), True) if sizes == (1, 1) else G.adaptive_avg_pool2d(input, sizes)
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """The means of `output_size` windows that cover the last three dimensions."""
     sizes = _sizes("adaptive_avg_pool3d", 3, input, output_size)
     if sizes == (1, 1, 1):
-        return G.mean(input, (-3, -2, -1), True)  # type: ignore[no-any-return]
-    return G.adaptive_avg_pool3d(input, sizes)  # type: ignore[no-any-return]
+        return G.mean(input, (-3, -2, -1), True)
+    return G.adaptive_avg_pool3d(input, sizes)
 
 
 def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
@@ -182,7 +182,7 @@ def max_unpool1d(
     _check_indices(input, indices)
     sizes = _unpooled_sizes(1, input, kernel_size, stride, padding, output_size)
     rows, places = functions.unsqueeze(input, -1), functions.unsqueeze(indices, -1)
-    return functions.squeeze(G.max_unpool2d(rows, places, (*sizes, 1)), -1)  # type: ignore[no-any-return]
+    return functions.squeeze(G.max_unpool2d(rows, places, (*sizes, 1)), -1)
 
 
 def max_unpool2d(
@@ -191,7 +191,7 @@ def max_unpool2d(
     """Put what `max_pool2d` took back to its positions, with zeros between."""
     _check_indices(input, indices)
     sizes = _unpooled_sizes(2, input, kernel_size, stride, padding, output_size)
-    return G.max_unpool2d(input, indices, sizes)  # type: ignore[no-any-return]
+    return G.max_unpool2d(input, indices, sizes)
 
 
 def max_unpool3d(
@@ -200,4 +200,4 @@ def max_unpool3d(
     """Put what `max_pool3d` took back to its positions, with zeros between."""
     _check_indices(input, indices)
     sizes = _unpooled_sizes(3, input, kernel_size, stride, padding, output_size)
-    return G.max_unpool3d(input, indices, sizes)  # type: ignore[no-any-return]
+    return G.max_unpool3d(input, indices, sizes)

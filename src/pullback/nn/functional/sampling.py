@@ -12,7 +12,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     noise = functions.neg(functions.log(functions.exponential_(empty_like(logits))))
     soft = functions.softmax(functions.div(functions.add(logits, noise), tau), dim)
     if not hard:
-        return soft  # type: ignore[no-any-return]
+        return soft
     index = functions.max(soft, dim, keepdim=True)[1]
     chosen = functions.scatter(zeros_like(logits), dim, index, 1.0)
-    return functions.add(functions.sub(chosen, soft.detach()), soft)  # type: ignore[no-any-return]
+    return functions.add(functions.sub(chosen, soft.detach()), soft)

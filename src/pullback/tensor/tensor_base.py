@@ -1,0 +1,37 @@
+"""TensorBase: the state that autograd keeps in a tensor, apart from `Tensor` so that it can be compiled.
+
+# Note [Compiled classes]
+Classes named in tools/native_sources.py become extension types where pullback is compiled: their annotated attributes
+are then fields of a C struct. So they are declared with a type and a default, set on instances only, and not overridden
+by a subclass at class level; an instance is made by `TensorBase.__new__(cls)`, which serves both forms. Python classes
+derived from them stay open: users set attributes on tensors, and on the `ctx` of their Functions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.tensor.autograd_extra import AutogradExtra
+from pullback.tensor.version_counter import VersionCounter
+from pullback.typing import Array
+
+
+class TensorBase:
+    """The state of a tensor; `Tensor` adds what users may extend."""
+
+    _array: Array
+    _requires_grad: bool = False
+    _edge: tuple[Any, int] | None = None
+    _counter: VersionCounter | None = None
+    _grad: Any = None
+    _accumulator: Any = None
+    _extra: AutogradExtra | None = None
+
+
+STATE = ("_array", "_requires_grad", "_edge", "_counter", "_grad", "_accumulator", "_extra")
+
+
+def copy_state(source: TensorBase, target: TensorBase) -> None:
+    """Put `target` at the place of `source`: the same memory, the same history."""
+    for name in STATE:
+        setattr(target, name, getattr(source, name))

@@ -1,0 +1,175 @@
+"""Cython sources of the hot modules, made from their Python sources: for setup.py, where compiling is asked for.
+
+The Python text is the only one that is written and read. Line by line, so that tracebacks show the right place, this
+turns the classes of Note [Compiled classes] into extension types and tells Cython where a value is one of these.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+SHARED = {
+    "Process": "pullback.modes.switches",
+    "TensorBase": "pullback.tensor.tensor_base",
+    "Node": "pullback.graph.node",
+}
+"""The extension types that several modules know, and the module of each."""
+
+GENERATED = ("activation", "arithmetic", "exponential", "matrix_products", "reductions", "shape", "trigonometric")
+MODULES = (
+    "pullback.modes.switches", "pullback.tensor.tensor_base", "pullback.graph.node", "pullback.graph.accumulate_grad",
+    "pullback.graph.history",
+    "pullback.engine.input_buffer", "pullback.engine.ready_queue", "pullback.engine.graph_task",
+    "pullback.engine.engine", *[f"pullback.generated.{family}" for family in GENERATED],
+)  # fmt: skip
+"""What is compiled: where the profile of small operations spends its time."""
+
+TYPED = ("pullback.engine.graph_task", "pullback.engine.engine")
+"""Modules whose annotations Cython may believe: elsewhere `float` must go on to accept an int, and so on."""
+
+# By annotation or by name; a sequence number may need 64 bits without a sign, a version may be half a step off.
+_FIELD_TYPES = {"bool": "bint", "tuple": "tuple", "changed": "Py_ssize_t"}
+_VIRTUAL = {"apply": "self, object grads", "release_saved_tensors": "self"}
+_PROCESS_ACCESS = re.compile(r"\bprocess\.changed\b(?! [+-]?=)")
+_STATE_ACCESS = re.compile(r"(?<![\w.])(?!self\b)([a-z]\w*)\.(_requires_grad\b|_edge\b|_counter\b|_array(?= = ))")
+
+
+class NativeSource(NamedTuple):
+    """The text of one module for Cython: what it implements, and what it declares to other modules ("" for nothing)."""
+
+    implementation: str
+    declarations: str
+
+
+class _Translation:
+    """The lines of one module while they are changed; their number stays the same."""
+
+    def __init__(self, module: str, text: str) -> None:
+        self.module = module
+        self.lines = text.splitlines()
+        self.tree = ast.parse(text)
+        self.declarations: list[str] = []
+        self.knows_process = False
+        # An extension type keeps its name, so a class that is given another one stays a Python class.
+        self.renamed = set(re.findall(r"^(\w+)\.__name__ = ", text, re.MULTILINE))
+
+    def run(self) -> NativeSource:
+        for statement in self.tree.body:
+            if isinstance(statement, ast.ImportFrom):
+                self._import(statement)
+            elif isinstance(statement, ast.ClassDef) and self._is_native(statement):
+                self._class(statement)
+            elif isinstance(statement, ast.FunctionDef) and ".generated." in self.module:
+                self._function(statement)
+        if self.knows_process:
+            self.lines = [_PROCESS_ACCESS.sub("(<Process?>process).changed", line) for line in self.lines]
+        return NativeSource("\n".join(self.lines) + "\n", "\n".join(self.declarations))
+
+    def _is_native(self, statement: ast.ClassDef) -> bool:
+        if SHARED.get(statement.name) == self.module:
+            return True
+        bases = {base.id for base in statement.bases if isinstance(base, ast.Name)}
+        return ".generated." in self.module and "Node" in bases and statement.name not in self.renamed
+
+    def _replace(self, statement: ast.stmt, text: str) -> None:
+        """Put `text` on the first line of `statement` and nothing on its others."""
+        assert statement.end_lineno is not None
+        self.lines[statement.lineno - 1] = " " * statement.col_offset + text if text else ""
+        for number in range(statement.lineno, statement.end_lineno):
+            self.lines[number] = ""
+
+    def _import(self, statement: ast.ImportFrom) -> None:
+        """Let Cython know the extension types among the imported names."""
+        native = [alias.name for alias in statement.names if alias.name in SHARED]
+        if statement.module == SHARED["Process"] and "process" in [alias.name for alias in statement.names]:
+            native.append("Process")
+            self.knows_process = True
+        if not native:
+            return
+        parts = [f"from {SHARED[name]} cimport {name}" for name in native]
+        others = [ast.unparse(alias) for alias in statement.names if alias.name not in SHARED]
+        if others:
+            parts.insert(0, f"from {statement.module} import {', '.join(others)}")
+        self._replace(statement, "; ".join(parts))
+
+    def _class(self, statement: ast.ClassDef) -> None:
+        shared = SHARED.get(statement.name) == self.module
+        number = statement.lineno - 1
+        header = "cdef " + self.lines[number]
+        self.lines[number] = header
+        fields: list[str] = []
+        defaults: list[str] = []
+        for item in statement.body:
+            if isinstance(item, ast.AnnAssign):
+                self._field(item, fields, defaults, shared=shared)
+            elif isinstance(item, ast.FunctionDef) and item.name in _VIRTUAL:
+                signature = f"cpdef object {item.name}({_VIRTUAL[item.name]})"
+                self.lines[item.lineno - 1] = f"    {signature}:"
+                fields.append(signature)
+        for item in statement.body:
+            if isinstance(item, ast.Assign) and ast.unparse(item.targets[0]) == "__slots__":
+                self._replace(item, f"def __cinit__(self): {'; '.join(defaults)}" if defaults else "")
+        if shared:
+            self.declarations += [header, *[f"    {field}" for field in fields]]
+
+    def _field(self, item: ast.AnnAssign, fields: list[str], defaults: list[str], *, shared: bool) -> None:
+        """An annotated attribute: a field of the struct, unless it belongs to the class."""
+        name, annotation = ast.unparse(item.target), ast.unparse(item.annotation)
+        value = ast.unparse(item.value) if item.value is not None else "None"
+        if annotation.startswith("ClassVar"):
+            self._replace(item, f"{name} = {value}")
+            return
+        kind = _FIELD_TYPES.get(name) or _FIELD_TYPES.get(annotation.partition("[")[0], "object")
+        declared = f"cdef public {kind} {name}"
+        fields.append(declared)
+        if value not in ("None", "False") and kind != "Py_ssize_t":
+            defaults.append(f"self.{name} = {value}")
+        self._replace(item, "" if shared else declared)
+
+    def _function(self, statement: ast.FunctionDef) -> None:
+        """In an operation, read the state of tensors as fields (a checked cast: TypeError for anything else).
+
+        Not so the array: a parameter whose shape is unknown refuses to show it.
+        """
+        assert statement.end_lineno is not None
+        for number in range(statement.body[0].lineno - 1, statement.end_lineno):
+            self.lines[number] = _STATE_ACCESS.sub(r"(<TensorBase?>\1).\2", self.lines[number])
+
+
+def translate(module: str, text: str) -> NativeSource:
+    """The Cython source of the module whose Python source is `text`."""
+    return _Translation(module, text).run()
+
+
+def write_sources(sources: Path, target: Path) -> dict[str, Path]:
+    """Translate every module of MODULES from the tree `sources` into `target`; the file of each."""
+    written: dict[str, Path] = {}
+    for module in MODULES:
+        relative = Path(*module.split("."))
+        native = translate(module, (sources / relative).with_suffix(".py").read_text(encoding="utf-8"))
+        path = (target / relative).with_suffix(".pyx")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for folder in path.relative_to(target).parents:
+            if folder != Path("."):
+                (target / folder / "__init__.pxd").touch()
+        _write(path, native.implementation)
+        if native.declarations:
+            _write(path.with_suffix(".pxd"), native.declarations + "\n")
+        written[module] = path
+    return written
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file unless it holds this already, so that a second build compiles only what changed."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def name_python_sources(c_file: Path, module: str) -> None:
+    """Let tracebacks name the Python file, whose lines the translation kept."""
+    relative = module.replace(".", "/")
+    text = c_file.read_text(encoding="utf-8")
+    _write(c_file, re.sub(rf'"[^"\n]*{relative}\.pyx"', f'"{relative}.py"', text))
