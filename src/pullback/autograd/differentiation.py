@@ -204,8 +204,8 @@ def _batched_grad(
             raise RuntimeError(
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. "
                 "The sizes of the remaining dimensions are expected to match the shape of corresponding output, but a "
-                f"mismatch was detected: grad_output[{index}] has a shape of {vector.shape} and output[{index}] has a shape of "
-                f"{Size(shape)}. If you only want some tensors in `grad_output` to be considered batched, use vmap."
+                f"mismatch was detected: grad_output[{index}] has a shape of {vector.shape} and output[{index}] has a "
+                f"shape of {Size(shape)}. If you only want some tensors in `grad_output` to be considered batched, use vmap."
             )
 
     def one(*parts: Any) -> tuple[Any, ...]:
