@@ -58,13 +58,13 @@ from pullback.tensor.arguments import as_tensor_argument, shapes_differ
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 from pullback.typing import Scalar
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class ReluBackward0(Node):
     """Gradient of relu."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("result",)
     saved_result: Any = None
     saved_result_version: int = -1
@@ -155,7 +155,7 @@ def relu_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class SigmoidBackward0(Node):
     """Gradient of sigmoid."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("result",)
     fresh = (True,)
     saved_result: Any = None
@@ -258,7 +258,7 @@ def sigmoid_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class LogsigmoidNode(Node):
     """Gradient of logsigmoid."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -355,7 +355,7 @@ def logsigmoid_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class SiluBackward0(Node):
     """Gradient of silu."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -457,7 +457,7 @@ def silu_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class MishBackward0(Node):
     """Gradient of mish."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -559,7 +559,7 @@ def mish_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class GeluBackward0(Node):
     """Gradient of gelu."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "approximate")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -670,7 +670,7 @@ def gelu_tangent(result: Any, input: Any, approximate: Any, input_tangent: Any) 
 class SoftplusBackward0(Node):
     """Gradient of softplus."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "beta", "threshold")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -781,7 +781,7 @@ def softplus_tangent(result: Any, input: Any, beta: Any, threshold: Any, input_t
 class SoftshrinkBackward0(Node):
     """Gradient of softshrink."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "lambd")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -879,7 +879,7 @@ def softshrink_tangent(result: Any, input: Any, lambd: Any, input_tangent: Any) 
 class HardshrinkBackward0(Node):
     """Gradient of hardshrink."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "lambd")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -977,7 +977,7 @@ def hardshrink_tangent(result: Any, input: Any, lambd: Any, input_tangent: Any) 
 class HardtanhBackward0(Node):
     """Gradient of hardtanh."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "min_val", "max_val")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1087,7 +1087,7 @@ def hardtanh_tangent(result: Any, input: Any, min_val: Any, max_val: Any, input_
 class HardsigmoidBackward0(Node):
     """Gradient of hardsigmoid."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1181,7 +1181,7 @@ def hardsigmoid_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class HardswishBackward0(Node):
     """Gradient of hardswish."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1282,7 +1282,7 @@ def hardswish_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class EluBackward0(Node):
     """Gradient of elu."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "alpha", "scale", "input_scale")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1402,7 +1402,7 @@ def elu_tangent(result: Any, input: Any, alpha: Any, scale: Any, input_scale: An
 class CeluBackward0(Node):
     """Gradient of celu."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "alpha")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1512,7 +1512,7 @@ def celu_tangent(result: Any, input: Any, alpha: Any, input_tangent: Any) -> Any
 class LeakyReluBackward0(Node):
     """Gradient of leaky_relu."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "negative_slope")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1615,7 +1615,7 @@ def leaky_relu_tangent(result: Any, input: Any, negative_slope: Any, input_tange
 class PreluKernelBackward0(Node):
     """Gradient of prelu_kernel."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "weight")
     public_names = {"input": "self"}
     fresh = (True, False)
@@ -1776,7 +1776,7 @@ def prelu_kernel_tangent(result: Any, input: Any, weight: Any, input_tangent: An
 class RreluWithNoiseBackward0(Node):
     """Gradient of rrelu_with_noise."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "noise")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1906,7 +1906,7 @@ def rrelu_with_noise_tangent(result: Any, input: Any, noise: Any, input_tangent:
 class ThresholdBackward0(Node):
     """Gradient of threshold."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "threshold")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -2010,7 +2010,7 @@ def threshold_tangent(result: Any, input: Any, threshold: Any, value: Any, input
 class GluBackward0(Node):
     """Gradient of glu."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "dim")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -2107,7 +2107,7 @@ def glu_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> Any:
 class LogitBackward0(Node):
     """Gradient of logit."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "eps")
     public_names = {"input": "self"}
     saved_input: Any = None

@@ -25,13 +25,13 @@ from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase
 from pullback.typing import Scalar
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class TakeAlongBackward0(Node):
     """Gradient of take_along."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices", "dim")
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -132,7 +132,7 @@ def take_along_tangent(result: Any, input: Any, indices: Any, dim: Any, input_ta
 class PutAlongBackward0(Node):
     """Gradient of put_along."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices", "dim")
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -231,7 +231,7 @@ def put_along_tangent(result: Any, input: Any, indices: Any, shape: Any, dim: An
 class AddAlongBackward0(Node):
     """Gradient of add_along."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices", "dim")
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -330,7 +330,7 @@ def add_along_tangent(result: Any, input: Any, indices: Any, shape: Any, dim: An
 class TakeReducedBackward0(Node):
     """Gradient of take_reduced."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices", "dim", "keepdim")
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -436,7 +436,7 @@ def take_reduced_tangent(result: Any, input: Any, indices: Any, dim: Any, keepdi
 class PutReducedBackward0(Node):
     """Gradient of put_reduced."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices", "dim", "keepdim")
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -542,7 +542,7 @@ def put_reduced_tangent(
 class ShiftBackward0(Node):
     """Gradient of shift."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("dim", "steps")
     saved_dim: Any = None
     saved_steps: Any = None

@@ -56,13 +56,13 @@ from pullback.tensor.arguments import as_number_argument, as_tensor_argument, pr
 from pullback.tensor.tensor import Tensor, TensorBase
 from pullback.typing import Scalar
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class AddBackward0(Node):
     """Gradient of add."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("alpha",)
     saved_alpha: Any = None
     broadcast: bool = False
@@ -203,7 +203,7 @@ def add_tangent(result: Any, input: Any, other: Any, alpha: Any, input_tangent: 
 class SubBackward0(Node):
     """Gradient of sub."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("alpha",)
     saved_alpha: Any = None
     broadcast: bool = False
@@ -344,7 +344,7 @@ def sub_tangent(result: Any, input: Any, other: Any, alpha: Any, input_tangent: 
 class RsubNode(Node):
     """Gradient of rsub."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("alpha",)
     saved_alpha: Any = None
     broadcast: bool = False
@@ -483,7 +483,7 @@ def rsub_tangent(result: Any, input: Any, other: Any, alpha: Any, input_tangent:
 class RsubTensorNode(Node):
     """Gradient of rsub_tensor."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("alpha",)
     saved_alpha: Any = None
     broadcast: bool = False
@@ -617,7 +617,7 @@ def rsub_tensor_tangent(result: Any, input: Any, other: Any, alpha: Any, input_t
 class MulBackward0(Node):
     """Gradient of mul."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     fresh = (True, True)
@@ -786,7 +786,7 @@ def mul_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_t
 class DivBackward0(Node):
     """Gradient of div."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     fresh = (True, True)
@@ -973,7 +973,7 @@ def div_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_t
 class DivRoundedNode(Node):
     """Gradient of div_rounded."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     broadcast: bool = False
     input_shape: Any = None
     input_dtype: Any = None
@@ -1114,7 +1114,7 @@ def div_rounded_tangent(
 class FloorDivideBackward0(Node):
     """Gradient of floor_divide."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     broadcast: bool = False
     input_shape: Any = None
     input_dtype: Any = None
@@ -1234,7 +1234,7 @@ def floor_divide_tangent(result: Any, input: Any, other: Any, input_tangent: Any
 class RemainderNode(Node):
     """Gradient of remainder."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     fresh = (False, True)
@@ -1410,7 +1410,7 @@ def remainder_tangent(result: Any, input: Any, other: Any, input_tangent: Any, o
 class RemainderScalarNode(Node):
     """Gradient of remainder_scalar."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     broadcast: bool = False
     input_shape: Any = None
     input_dtype: Any = None
@@ -1513,7 +1513,7 @@ def remainder_scalar_tangent(result: Any, input: Any, other: Any, input_tangent:
 class FmodNode(Node):
     """Gradient of fmod."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     fresh = (False, True)
@@ -1689,7 +1689,7 @@ def fmod_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_
 class FmodScalarNode(Node):
     """Gradient of fmod_scalar."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     broadcast: bool = False
     input_shape: Any = None
     input_dtype: Any = None
@@ -1792,7 +1792,7 @@ def fmod_scalar_tangent(result: Any, input: Any, other: Any, input_tangent: Any)
 class NegBackward0(Node):
     """Gradient of neg."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     fresh = (True,)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1868,7 +1868,7 @@ def neg_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class ReciprocalBackward0(Node):
     """Gradient of reciprocal."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("result",)
     fresh = (True,)
     saved_result: Any = None
@@ -1971,7 +1971,7 @@ def reciprocal_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class AddcmulBackward0(Node):
     """Gradient of addcmul."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("tensor1", "tensor2", "value")
     fresh = (False, True, True)
     saved_tensor1: Any = None
@@ -2194,7 +2194,7 @@ def addcmul_tangent(
 class AddcdivBackward0(Node):
     """Gradient of addcdiv."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("tensor1", "tensor2", "value")
     fresh = (False, True, True)
     saved_tensor1: Any = None
@@ -2494,7 +2494,7 @@ def lcm_(input: Tensor, other: Tensor) -> Tensor:
 class ConjBackward0(Node):
     """Gradient of conj."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]

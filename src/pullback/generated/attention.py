@@ -23,13 +23,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class AttentionFusedNode(Node):
     """Gradient of attention_fused."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("query", "key", "value", "attn_mask", "result", "logsumexp", "is_causal", "scale")
     output_count = 2
     saved_query: Any = None

@@ -23,7 +23,7 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_number_argument, as_tensor_argument, shapes_differ
 from pullback.tensor.tensor import Tensor, TensorBase
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 def bitwise_and(input: Tensor, other: Any, *, out: Any = None) -> Tensor:

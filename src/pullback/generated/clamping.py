@@ -48,13 +48,13 @@ from pullback.tensor.arguments import as_tensor_argument, promote_many, shapes_d
 from pullback.tensor.tensor import Tensor, TensorBase
 from pullback.typing import Scalar
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class WhereBackward0(Node):
     """Gradient of where."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("condition",)
     fresh = (True, True)
     saved_condition: Any = None
@@ -215,7 +215,7 @@ def where_tangent(result: Any, condition: Any, input: Any, other: Any, input_tan
 class TiedToBackward0(Node):
     """Gradient of tied_to."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     broadcast: bool = False
     input_shape: Any = None
     input_dtype: Any = None
@@ -338,7 +338,7 @@ def tied_to_tangent(result: Any, input: Any, other: Any, input_tangent: Any, oth
 class MaximumBackward0(Node):
     """Gradient of maximum."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -517,7 +517,7 @@ def maximum_tangent(result: Any, input: Any, other: Any, input_tangent: Any, oth
 class MinimumBackward0(Node):
     """Gradient of minimum."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -696,7 +696,7 @@ def minimum_tangent(result: Any, input: Any, other: Any, input_tangent: Any, oth
 class FmaxBackward0(Node):
     """Gradient of fmax."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -860,7 +860,7 @@ def fmax_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_
 class FminBackward0(Node):
     """Gradient of fmin."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1024,7 +1024,7 @@ def fmin_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_
 class ClampNode(Node):
     """Gradient of clamp."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "min", "max")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1142,7 +1142,7 @@ def clamp_tangent(result: Any, input: Any, min: Any, max: Any, input_tangent: An
 class ClampTensorNode(Node):
     """Gradient of clamp_tensor."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "min", "max")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1420,7 +1420,7 @@ def clamp_tensor_tangent(
 class ClampMinBackward0(Node):
     """Gradient of clamp_min."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "min")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1523,7 +1523,7 @@ def clamp_min_tangent(result: Any, input: Any, min: Any, input_tangent: Any) -> 
 class ClampMinTensorNode(Node):
     """Gradient of clamp_min_tensor."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "min")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1695,7 +1695,7 @@ def clamp_min_tensor_tangent(result: Any, input: Any, min: Any, input_tangent: A
 class ClampMaxBackward0(Node):
     """Gradient of clamp_max."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "max")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1798,7 +1798,7 @@ def clamp_max_tangent(result: Any, input: Any, max: Any, input_tangent: Any) -> 
 class ClampMaxTensorNode(Node):
     """Gradient of clamp_max_tensor."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "max")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1970,7 +1970,7 @@ def clamp_max_tensor_tangent(result: Any, input: Any, max: Any, input_tangent: A
 class LerpNode(Node):
     """Gradient of lerp."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "end", "weight")
     public_names = {"input": "self"}
     fresh = (True, True, True)
@@ -2205,7 +2205,7 @@ def lerp_tangent(
 class LerpScalarNode(Node):
     """Gradient of lerp_scalar."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("weight",)
     fresh = (True, True)
     saved_weight: Any = None
@@ -2352,7 +2352,7 @@ def lerp_scalar_tangent(result: Any, input: Any, end: Any, weight: Any, input_ta
 class NanToNumBackward0(Node):
     """Gradient of nan_to_num."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     saved_input: Any = None

@@ -33,13 +33,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument, shapes_differ
 from pullback.tensor.tensor import Tensor, TensorBase
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class AbsBackward0(Node):
     """Gradient of abs."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -141,7 +141,7 @@ def abs_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class AngleBackward0(Node):
     """Gradient of angle."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -236,7 +236,7 @@ def angle_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class SgnBackward0(Node):
     """Gradient of sgn."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "result")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -347,7 +347,7 @@ def sgn_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class ConjPhysicalBackward0(Node):
     """Gradient of conj_physical."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
@@ -425,7 +425,7 @@ def conj_physical_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class PolarBackward0(Node):
     """Gradient of polar."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("angle", "result")
     saved_angle: Any = None
     saved_angle_version: int = -1
@@ -587,7 +587,7 @@ def polar_tangent(result: Any, abs: Any, angle: Any, abs_tangent: Any, angle_tan
 class ComplexBackward0(Node):
     """Gradient of complex."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     broadcast: bool = False
     real_shape: Any = None
     real_dtype: Any = None
@@ -716,7 +716,7 @@ def complex_tangent(result: Any, real: Any, imag: Any, real_tangent: Any, imag_t
 class RealPartBackward0(Node):
     """Gradient of real_part."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_input_dtype: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -785,7 +785,7 @@ def real_part_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class ImaginaryPartBackward0(Node):
     """Gradient of imaginary_part."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_input_dtype: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:

@@ -24,13 +24,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class ConvolutionBackward0(Node):
     """Gradient of convolution."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "weight", "stride", "padding", "dilation", "transposed", "groups")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -247,7 +247,7 @@ def convolution_tangent(
 class ConvolutionGradWeightNode(Node):
     """Gradient of convolution_grad_weight."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "output_grad", "stride", "padding", "dilation", "groups")
     public_names = {"input": "self"}
     saved_input: Any = None

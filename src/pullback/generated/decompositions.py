@@ -37,13 +37,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class LinalgCholeskyExBackward0(Node):
     """Gradient of linalg_cholesky_ex."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("L", "upper")
     output_count = 2
     saved_L: Any = None
@@ -138,7 +138,7 @@ def linalg_cholesky_ex_tangent(result: Any, A: Any, upper: Any, check_errors: An
 class CholeskyBackward0(Node):
     """Gradient of cholesky."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("result", "upper")
     saved_result: Any = None
     saved_result_version: int = -1
@@ -233,7 +233,7 @@ def cholesky_tangent(result: Any, input: Any, upper: Any, input_tangent: Any) ->
 class LinalgQrBackward0(Node):
     """Gradient of linalg_qr."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("Q", "R", "mode")
     output_count = 2
     saved_Q: Any = None
@@ -346,7 +346,7 @@ def linalg_qr_tangent(result: Any, A: Any, mode: Any, A_tangent: Any) -> Any:
 class GeqrfBackward0(Node):
     """Gradient of geqrf."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     output_count = 2
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -419,7 +419,7 @@ def geqrf_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class LinalgSvdBackward0(Node):
     """Gradient of linalg_svd."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("U", "S", "Vh")
     output_count = 3
     saved_U: Any = None
@@ -548,7 +548,7 @@ def linalg_svd_tangent(result: Any, A: Any, full_matrices: Any, driver: Any, A_t
 class LinalgEighBackward0(Node):
     """Gradient of linalg_eigh."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("eigenvalues", "eigenvectors")
     output_count = 2
     saved_eigenvalues: Any = None
@@ -661,7 +661,7 @@ def linalg_eigh_tangent(result: Any, A: Any, UPLO: Any, A_tangent: Any) -> Any:
 class LinalgEigBackward0(Node):
     """Gradient of linalg_eig."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("eigenvalues", "eigenvectors")
     output_count = 2
     saved_eigenvalues: Any = None

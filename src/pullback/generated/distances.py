@@ -30,13 +30,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class CdistForwardNode(Node):
     """Gradient of cdist_forward."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("x1", "x2", "result", "p")
     saved_x1: Any = None
     saved_x1_version: int = -1
@@ -197,7 +197,7 @@ def cdist_forward_tangent(result: Any, x1: Any, x2: Any, p: Any, x1_tangent: Any
 class EuclideanDistBackward0(Node):
     """Gradient of euclidean_dist."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("x1", "x2", "result")
     saved_x1: Any = None
     saved_x1_version: int = -1
@@ -352,7 +352,7 @@ def euclidean_dist_tangent(result: Any, x1: Any, x2: Any, x1_tangent: Any, x2_ta
 class PdistForwardNode(Node):
     """Gradient of pdist_forward."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "result", "p")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -500,7 +500,7 @@ def largest_share(input: Tensor, largest: Tensor) -> Tensor:
 class TrilinearBackward0(Node):
     """Gradient of trilinear."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input1", "input2", "weight")
     saved_input1: Any = None
     saved_input1_version: int = -1

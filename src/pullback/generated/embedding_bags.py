@@ -24,13 +24,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class EmbeddingBagForwardNode(Node):
     """Gradient of embedding_bag_forward."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = (
         "weight",
         "indices",
@@ -305,7 +305,7 @@ def embedding_bag_forward_tangent(
 class PutRowsBackward0(Node):
     """Gradient of put_rows."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices",)
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -398,7 +398,7 @@ def put_rows_tangent(result: Any, input: Any, indices: Any, rows: Any, input_tan
 class TakeRowsBackward0(Node):
     """Gradient of take_rows."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices",)
     saved_indices: Any = None
     saved_indices_version: int = -1

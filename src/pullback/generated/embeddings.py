@@ -22,13 +22,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class EmbeddingBackward0(Node):
     """Gradient of embedding."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices", "padding_idx", "scale_grad_by_freq", "sparse")
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -145,7 +145,7 @@ def embedding_tangent(
 class EmbeddingBackNode(Node):
     """Gradient of embedding_back."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices", "padding_idx", "scale_grad_by_freq")
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -253,7 +253,7 @@ def embedding_back_tangent(
 class EmbeddingTakeBackward0(Node):
     """Gradient of embedding_take."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices", "padding_idx", "scale_grad_by_freq")
     saved_indices: Any = None
     saved_indices_version: int = -1

@@ -39,13 +39,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_number_argument, as_tensor_argument, shapes_differ
 from pullback.tensor.tensor import Tensor, TensorBase
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class PowNode(Node):
     """Gradient of pow."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "exponent", "result")
     public_names = {"input": "self"}
     fresh = (True, False)
@@ -247,7 +247,7 @@ def pow_tangent(result: Any, input: Any, exponent: Any, input_tangent: Any, expo
 class PowScalarNode(Node):
     """Gradient of pow_scalar."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "exponent")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -395,7 +395,7 @@ def pow_scalar_tangent(result: Any, input: Any, exponent: Any, input_tangent: An
 class PowBaseNode(Node):
     """Gradient of pow_base."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("exponent", "input", "result")
     public_names = {"input": "self"}
     saved_exponent: Any = None
@@ -550,7 +550,7 @@ def pow_base_tangent(result: Any, exponent: Any, input: Any, exponent_tangent: A
 class SqrtBackward0(Node):
     """Gradient of sqrt."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("result",)
     fresh = (True,)
     saved_result: Any = None
@@ -653,7 +653,7 @@ def sqrt_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class RsqrtBackward0(Node):
     """Gradient of rsqrt."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("result",)
     fresh = (True,)
     saved_result: Any = None
@@ -756,7 +756,7 @@ def rsqrt_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class ExpBackward0(Node):
     """Gradient of exp."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("result",)
     fresh = (True,)
     saved_result: Any = None
@@ -852,7 +852,7 @@ def exp_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class Exp2Backward0(Node):
     """Gradient of exp2."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("result",)
     fresh = (True,)
     saved_result: Any = None
@@ -955,7 +955,7 @@ def exp2_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class Expm1Backward0(Node):
     """Gradient of expm1."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("result",)
     fresh = (True,)
     saved_result: Any = None
@@ -1058,7 +1058,7 @@ def expm1_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class LogBackward0(Node):
     """Gradient of log."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -1155,7 +1155,7 @@ def log_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class Log2Backward0(Node):
     """Gradient of log2."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -1259,7 +1259,7 @@ def log2_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class Log10Backward0(Node):
     """Gradient of log10."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -1363,7 +1363,7 @@ def log10_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class Log1pNode(Node):
     """Gradient of log1p."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -1470,7 +1470,7 @@ def log1p_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class LogaddexpBackward0(Node):
     """Gradient of logaddexp."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     fresh = (True, True)
@@ -1650,7 +1650,7 @@ def logaddexp_tangent(result: Any, input: Any, other: Any, input_tangent: Any, o
 class Logaddexp2Backward0(Node):
     """Gradient of logaddexp2."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     fresh = (True, True)

@@ -34,13 +34,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument, wrap_dims
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class MaxAllNode(Node):
     """Gradient of max_all."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "result")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -138,7 +138,7 @@ def max_all_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class MinAllNode(Node):
     """Gradient of min_all."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "result")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -236,7 +236,7 @@ def min_all_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class MaxDimNode(Node):
     """Gradient of max_dim."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices", "dim", "keepdim")
     output_count = 2
     saved_indices: Any = None
@@ -349,7 +349,7 @@ def max_dim_tangent(result: Any, input: Any, dim: Any, keepdim: Any, input_tange
 class MinDimNode(Node):
     """Gradient of min_dim."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices", "dim", "keepdim")
     output_count = 2
     saved_indices: Any = None
@@ -462,7 +462,7 @@ def min_dim_tangent(result: Any, input: Any, dim: Any, keepdim: Any, input_tange
 class AmaxBackward0(Node):
     """Gradient of amax."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "result", "dim", "keepdim")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -587,7 +587,7 @@ def amax_tangent(result: Any, input: Any, dim: Any, keepdim: Any, input_tangent:
 class AminBackward0(Node):
     """Gradient of amin."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "result", "dim", "keepdim")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -712,7 +712,7 @@ def amin_tangent(result: Any, input: Any, dim: Any, keepdim: Any, input_tangent:
 class AminmaxBackward0(Node):
     """Gradient of aminmax."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "min", "max", "dim", "keepdim")
     public_names = {"input": "self"}
     output_count = 2

@@ -25,13 +25,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class FftC2cNode(Node):
     """Gradient of fft_c2c."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("dim", "scale", "forward")
     saved_dim: Any = None
     saved_scale: Any = None
@@ -121,7 +121,7 @@ def fft_c2c_tangent(result: Any, input: Any, dim: Any, scale: Any, forward: Any,
 class FftR2cNode(Node):
     """Gradient of fft_r2c."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("dim", "scale", "onesided")
     saved_dim: Any = None
     saved_scale: Any = None
@@ -215,7 +215,7 @@ def fft_r2c_tangent(result: Any, input: Any, dim: Any, scale: Any, onesided: Any
 class FftC2rNode(Node):
     """Gradient of fft_c2r."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("dim", "scale")
     saved_dim: Any = None
     saved_scale: Any = None
@@ -305,7 +305,7 @@ def fft_c2r_tangent(result: Any, input: Any, dim: Any, scale: Any, last_size: An
 class DoubledInsideBackward0(Node):
     """Gradient of doubled_inside."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("dim", "count")
     saved_dim: Any = None
     saved_count: Any = None
@@ -386,7 +386,7 @@ def doubled_inside_tangent(result: Any, input: Any, dim: Any, count: Any, input_
 class OverlapAddBackward0(Node):
     """Gradient of overlap_add."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("step",)
     saved_step: Any = None
     saved_input_shape: Any = None

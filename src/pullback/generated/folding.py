@@ -21,13 +21,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class Im2colNode(Node):
     """Gradient of im2col."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("kernel_size", "dilation", "padding", "stride")
     saved_kernel_size: Any = None
     saved_dilation: Any = None
@@ -131,7 +131,7 @@ def im2col_tangent(
 class Col2imNode(Node):
     """Gradient of col2im."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("kernel_size", "dilation", "padding", "stride")
     saved_kernel_size: Any = None
     saved_dilation: Any = None
@@ -240,7 +240,7 @@ def col2im_tangent(
 class PixelShuffleBackward0(Node):
     """Gradient of pixel_shuffle."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("upscale_factor",)
     saved_upscale_factor: Any = None
 
@@ -316,7 +316,7 @@ def pixel_shuffle_tangent(result: Any, input: Any, upscale_factor: Any, input_ta
 class PixelUnshuffleBackward0(Node):
     """Gradient of pixel_unshuffle."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("downscale_factor",)
     saved_downscale_factor: Any = None
 
@@ -392,7 +392,7 @@ def pixel_unshuffle_tangent(result: Any, input: Any, downscale_factor: Any, inpu
 class ChannelShuffleBackward0(Node):
     """Gradient of channel_shuffle."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("groups",)
     saved_groups: Any = None
     saved_input_shape: Any = None

@@ -22,13 +22,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class StandardGammaNode(Node):
     """Gradient of standard_gamma."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "result")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -132,7 +132,7 @@ def standard_gamma_tangent(result: Any, input: Any, generator: Any, input_tangen
 class StandardGammaGradNode(Node):
     """Gradient of standard_gamma_grad."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
@@ -225,7 +225,7 @@ def standard_gamma_grad_tangent(result: Any, input: Any, output: Any, input_tang
 class SampleDirichletNode(Node):
     """Gradient of sample_dirichlet."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
@@ -297,7 +297,7 @@ def sample_dirichlet_tangent(result: Any, input: Any, generator: Any, input_tang
 class DirichletGradNode(Node):
     """Gradient of dirichlet_grad."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]

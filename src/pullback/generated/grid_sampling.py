@@ -31,13 +31,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class GridSampler2dNode(Node):
     """Gradient of grid_sampler_2d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "grid", "interpolation_mode", "padding_mode", "align_corners")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -211,7 +211,7 @@ def grid_sampler_2d_tangent(
 class GridSampler3dNode(Node):
     """Gradient of grid_sampler_3d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "grid", "interpolation_mode", "padding_mode", "align_corners")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -385,7 +385,7 @@ def grid_sampler_3d_tangent(
 class GridPointsBackward0(Node):
     """Gradient of grid_points."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "sizes", "mode", "padding_mode", "align_corners")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -552,7 +552,7 @@ def point_positions(
 class TakePointsBackward0(Node):
     """Gradient of take_points."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("positions",)
     saved_positions: Any = None
     saved_positions_version: int = -1
@@ -648,7 +648,7 @@ def take_points_tangent(result: Any, input: Any, positions: Any, input_tangent: 
 class PutPointsBackward0(Node):
     """Gradient of put_points."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("positions",)
     saved_positions: Any = None
     saved_positions_version: int = -1
@@ -742,7 +742,7 @@ def put_points_tangent(result: Any, input: Any, positions: Any, sizes: Any, inpu
 class AffineGridGeneratorBackward0(Node):
     """Gradient of affine_grid_generator."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("size", "align_corners")
     saved_size: Any = None
     saved_align_corners: Any = None
@@ -824,7 +824,7 @@ def affine_grid_generator_tangent(result: Any, theta: Any, size: Any, align_corn
 class AffineGridBackBackward0(Node):
     """Gradient of affine_grid_back."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("size", "align_corners")
     saved_size: Any = None
     saved_align_corners: Any = None

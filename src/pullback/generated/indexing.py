@@ -37,13 +37,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument, as_tensor_list
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class SelectBackward0(Node):
     """Gradient of select."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("dim", "index")
     saved_dim: Any = None
     saved_index: Any = None
@@ -131,7 +131,7 @@ def select_tangent(result: Any, input: Any, dim: Any, index: Any, input_tangent:
 class SliceViewNode(Node):
     """Gradient of slice_view."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("dim", "start", "end", "step")
     saved_dim: Any = None
     saved_start: Any = None
@@ -232,7 +232,7 @@ def slice_view_tangent(result: Any, input: Any, dim: Any, start: Any, end: Any, 
 class IndexBackward0(Node):
     """Gradient of index."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices", "dims")
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -329,7 +329,7 @@ def index_tangent(result: Any, input: Any, indices: Any, dims: Any, input_tangen
 class IndexSelectBackward0(Node):
     """Gradient of index_select."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("index", "dim")
     saved_index: Any = None
     saved_index_version: int = -1
@@ -435,7 +435,7 @@ def index_select_tangent(result: Any, input: Any, dim: Any, index: Any, input_ta
 class GatherBackward0(Node):
     """Gradient of gather."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("index", "dim")
     saved_index: Any = None
     saved_index_version: int = -1
@@ -544,7 +544,7 @@ def gather_tangent(result: Any, input: Any, dim: Any, index: Any, sparse_grad: A
 class TakeBackward0(Node):
     """Gradient of take."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("index",)
     saved_index: Any = None
     saved_index_version: int = -1
@@ -642,7 +642,7 @@ def take_tangent(result: Any, input: Any, index: Any, input_tangent: Any) -> Any
 class MaskedSelectBackward0(Node):
     """Gradient of masked_select."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("mask",)
     saved_mask: Any = None
     saved_mask_version: int = -1

@@ -33,13 +33,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class ResampleBackward0(Node):
     """Gradient of resample."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("sizes", "method", "align_corners", "scales")
     saved_sizes: Any = None
     saved_method: Any = None
@@ -137,7 +137,7 @@ def resample_tangent(
 class ResampleBackNode(Node):
     """Gradient of resample_back."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("sizes", "method", "align_corners", "scales")
     saved_sizes: Any = None
     saved_method: Any = None
@@ -238,7 +238,7 @@ def resample_back_tangent(
 class AdaptiveAvgPool2dNode(Node):
     """Gradient of adaptive_avg_pool2d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -317,7 +317,7 @@ def adaptive_avg_pool2d_tangent(result: Any, input: Any, output_size: Any, input
 class AdaptiveAvgPool3dNode(Node):
     """Gradient of adaptive_avg_pool3d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -396,7 +396,7 @@ def adaptive_avg_pool3d_tangent(result: Any, input: Any, output_size: Any, input
 class UpsampleNearest1dNode(Node):
     """Gradient of upsample_nearest1d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("scales",)
     saved_scales: Any = None
     saved_input_shape: Any = None
@@ -481,7 +481,7 @@ def upsample_nearest1d_tangent(result: Any, input: Any, output_size: Any, scales
 class UpsampleNearestExact1dNode(Node):
     """Gradient of upsample_nearest_exact1d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("scales",)
     saved_scales: Any = None
     saved_input_shape: Any = None
@@ -566,7 +566,7 @@ def upsample_nearest_exact1d_tangent(result: Any, input: Any, output_size: Any, 
 class UpsampleNearest2dNode(Node):
     """Gradient of upsample_nearest2d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("scales",)
     saved_scales: Any = None
     saved_input_shape: Any = None
@@ -651,7 +651,7 @@ def upsample_nearest2d_tangent(result: Any, input: Any, output_size: Any, scales
 class UpsampleNearestExact2dNode(Node):
     """Gradient of upsample_nearest_exact2d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("scales",)
     saved_scales: Any = None
     saved_input_shape: Any = None
@@ -736,7 +736,7 @@ def upsample_nearest_exact2d_tangent(result: Any, input: Any, output_size: Any, 
 class UpsampleNearest3dNode(Node):
     """Gradient of upsample_nearest3d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("scales",)
     saved_scales: Any = None
     saved_input_shape: Any = None
@@ -821,7 +821,7 @@ def upsample_nearest3d_tangent(result: Any, input: Any, output_size: Any, scales
 class UpsampleNearestExact3dNode(Node):
     """Gradient of upsample_nearest_exact3d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("scales",)
     saved_scales: Any = None
     saved_input_shape: Any = None
@@ -906,7 +906,7 @@ def upsample_nearest_exact3d_tangent(result: Any, input: Any, output_size: Any, 
 class UpsampleLinear1dNode(Node):
     """Gradient of upsample_linear1d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("align_corners", "scales")
     saved_align_corners: Any = None
     saved_scales: Any = None
@@ -998,7 +998,7 @@ def upsample_linear1d_tangent(
 class UpsampleBilinear2dNode(Node):
     """Gradient of upsample_bilinear2d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("align_corners", "scales")
     saved_align_corners: Any = None
     saved_scales: Any = None
@@ -1090,7 +1090,7 @@ def upsample_bilinear2d_tangent(
 class UpsampleTrilinear3dNode(Node):
     """Gradient of upsample_trilinear3d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("align_corners", "scales")
     saved_align_corners: Any = None
     saved_scales: Any = None
@@ -1182,7 +1182,7 @@ def upsample_trilinear3d_tangent(
 class UpsampleBicubic2dNode(Node):
     """Gradient of upsample_bicubic2d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("align_corners", "scales")
     saved_align_corners: Any = None
     saved_scales: Any = None
@@ -1274,7 +1274,7 @@ def upsample_bicubic2d_tangent(
 class UpsampleBilinear2dAaNode(Node):
     """Gradient of upsample_bilinear2d_aa."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("align_corners", "scales")
     saved_align_corners: Any = None
     saved_scales: Any = None
@@ -1366,7 +1366,7 @@ def upsample_bilinear2d_aa_tangent(
 class UpsampleBicubic2dAaNode(Node):
     """Gradient of upsample_bicubic2d_aa."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("align_corners", "scales")
     saved_align_corners: Any = None
     saved_scales: Any = None
@@ -1458,7 +1458,7 @@ def upsample_bicubic2d_aa_tangent(
 class UpsampleLanczos2dAaNode(Node):
     """Gradient of upsample_lanczos2d_aa."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("align_corners", "scales")
     saved_align_corners: Any = None
     saved_scales: Any = None

@@ -31,13 +31,13 @@ from pullback.tensor.arguments import as_shape, as_tensor_argument, as_tensor_li
 from pullback.tensor.autograd_extra import MULTI_OUTPUT
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class CatBackward0(Node):
     """Gradient of cat."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("dim",)
     saved_dim: Any = None
     saved_tensors_dtype: Any = None
@@ -122,7 +122,7 @@ def cat_tangent(result: Any, tensors: Any, dim: Any, tensors_tangent: Any) -> An
 class StackBackward0(Node):
     """Gradient of stack."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("dim",)
     saved_dim: Any = None
     saved_tensors_dtype: Any = None
@@ -203,7 +203,7 @@ def stack_tangent(result: Any, tensors: Any, dim: Any, tensors_tangent: Any) -> 
 class SplitBackward0(Node):
     """Gradient of split."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("split_size", "dim")
     saved_split_size: Any = None
     saved_dim: Any = None
@@ -291,7 +291,7 @@ def split_tangent(result: Any, input: Any, split_size: Any, dim: Any, input_tang
 class SplitWithSizesBackward0(Node):
     """Gradient of split_with_sizes."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("split_sizes", "dim")
     saved_split_sizes: Any = None
     saved_dim: Any = None
@@ -380,7 +380,7 @@ def split_with_sizes_tangent(result: Any, input: Any, split_sizes: Any, dim: Any
 class UnbindBackward0(Node):
     """Gradient of unbind."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("dim",)
     saved_dim: Any = None
     saved_input_dtype: Any = None
@@ -463,7 +463,7 @@ def unbind_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> Any
 class BlockDiagBackward0(Node):
     """Gradient of block_diag."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_tensors_dtype: Any = None
     saved_tensors_shape: Any = None
 

@@ -19,13 +19,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class LinalgLdlFactorExNode(Node):
     """Gradient of linalg_ldl_factor_ex."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     output_count = 3
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -105,7 +105,7 @@ def linalg_ldl_factor_ex_tangent(result: Any, A: Any, hermitian: Any, check_erro
 class LinalgLdlSolveNode(Node):
     """Gradient of linalg_ldl_solve."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]

@@ -46,13 +46,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class MseLossBackward0(Node):
     """Gradient of mse_loss."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "target", "reduction")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -200,7 +200,7 @@ def mse_loss_tangent(
 class SmoothL1LossBackward0(Node):
     """Gradient of smooth_l1_loss."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "target", "reduction", "beta")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -353,7 +353,7 @@ def smooth_l1_loss_tangent(
 class HuberLossBackward0(Node):
     """Gradient of huber_loss."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "target", "reduction", "delta")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -506,7 +506,7 @@ def huber_loss_tangent(
 class SoftMarginLossBackward0(Node):
     """Gradient of soft_margin_loss."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "target", "reduction")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -614,7 +614,7 @@ def soft_margin_loss_tangent(result: Any, input: Any, target: Any, reduction: An
 class BinaryCrossEntropyBackward0(Node):
     """Gradient of binary_cross_entropy."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "target", "weight", "reduction")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -782,7 +782,7 @@ def binary_cross_entropy_tangent(
 class BinaryCrossEntropyWithLogitsBackward0(Node):
     """Gradient of binary_cross_entropy_with_logits."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "target", "weight", "pos_weight", "reduction")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -997,7 +997,7 @@ def binary_cross_entropy_with_logits_tangent(
 class MultiMarginLossBackward0(Node):
     """Gradient of multi_margin_loss."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "target", "weight", "p", "margin", "reduction")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1170,7 +1170,7 @@ def multi_margin_weights(input: Tensor, target: Tensor, p: int, margin: float, w
 class MultilabelMarginLossBackward0(Node):
     """Gradient of multilabel_margin_loss."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "target", "reduction")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1301,7 +1301,7 @@ def multilabel_margin_weights(input: Tensor, target: Tensor) -> Tensor:
 class CtcLossBackward0(Node):
     """Gradient of ctc_loss."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("log_probs", "targets", "input_lengths", "target_lengths", "result", "blank", "zero_infinity")
     saved_log_probs: Any = None
     saved_log_probs_version: int = -1
@@ -1475,7 +1475,7 @@ def ctc_loss_tangent(
 class CtcLossGradBackward0(Node):
     """Gradient of ctc_loss_grad."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
@@ -1617,7 +1617,7 @@ def ctc_loss_grad_tangent(
 class NllLossBackward0(Node):
     """Gradient of nll_loss."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("target", "weight", "reduction", "ignore_index")
     saved_target: Any = None
     saved_target_version: int = -1
@@ -1751,7 +1751,7 @@ def nll_loss_tangent(
 class NllLoss2dNode(Node):
     """Gradient of nll_loss2d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("target", "weight", "reduction", "ignore_index")
     saved_target: Any = None
     saved_target_version: int = -1
@@ -1888,7 +1888,7 @@ def nll_loss2d_tangent(
 class NllLossGradBackward0(Node):
     """Gradient of nll_loss_grad."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("target", "weight", "reduction", "ignore_index")
     saved_target: Any = None
     saved_target_version: int = -1

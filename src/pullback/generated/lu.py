@@ -31,13 +31,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class LinalgLuFactorExBackward0(Node):
     """Gradient of linalg_lu_factor_ex."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("LU", "pivots")
     output_count = 3
     saved_LU: Any = None
@@ -138,7 +138,7 @@ def linalg_lu_factor_ex_tangent(result: Any, A: Any, pivot: Any, check_errors: A
 class LinalgLuBackward0(Node):
     """Gradient of linalg_lu."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("P", "L", "U")
     output_count = 3
     saved_P: Any = None
@@ -258,7 +258,7 @@ def linalg_lu_tangent(result: Any, A: Any, pivot: Any, A_tangent: Any) -> Any:
 class LuUnpackBackward0(Node):
     """Gradient of lu_unpack."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("unpack_data",)
     output_count = 3
     saved_unpack_data: Any = None
@@ -360,7 +360,7 @@ def lu_unpack_tangent(
 class PermuteRowsBackward0(Node):
     """Gradient of permute_rows."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("pivots", "inverse")
     saved_pivots: Any = None
     saved_pivots_version: int = -1
@@ -461,7 +461,7 @@ def permute_rows_tangent(result: Any, input: Any, pivots: Any, inverse: Any, inp
 class LinalgLuSolveBackward0(Node):
     """Gradient of linalg_lu_solve."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("LU", "pivots", "result", "left", "adjoint")
     saved_LU: Any = None
     saved_LU_version: int = -1

@@ -46,13 +46,13 @@ from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 from pullback.typing import Scalar
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class MaskedFillBackward0(Node):
     """Gradient of masked_fill."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("mask",)
     saved_mask: Any = None
     saved_mask_version: int = -1
@@ -154,7 +154,7 @@ def masked_fill_tangent(result: Any, input: Any, mask: Any, value: Any, input_ta
 class MaskedFillTensorNode(Node):
     """Gradient of masked_fill_tensor."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("mask",)
     saved_mask: Any = None
     saved_mask_version: int = -1
@@ -293,7 +293,7 @@ def masked_fill_tensor_tangent(
 class SumWhereBackward0(Node):
     """Gradient of sum_where."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("mask",)
     saved_mask: Any = None
     saved_mask_version: int = -1
@@ -389,7 +389,7 @@ def sum_where_tangent(result: Any, input: Any, mask: Any, input_tangent: Any) ->
 class MaskedScatterBackward0(Node):
     """Gradient of masked_scatter."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("mask",)
     saved_mask: Any = None
     saved_mask_version: int = -1
@@ -525,7 +525,7 @@ def masked_scatter_tangent(
 class SelectScatterBackward0(Node):
     """Gradient of select_scatter."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("dim", "index")
     saved_dim: Any = None
     saved_index: Any = None
@@ -641,7 +641,7 @@ def select_scatter_tangent(
 class SliceScatterBackward0(Node):
     """Gradient of slice_scatter."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("dim", "start", "end", "step")
     saved_dim: Any = None
     saved_start: Any = None
@@ -777,7 +777,7 @@ def slice_scatter_tangent(
 class DiagonalScatterBackward0(Node):
     """Gradient of diagonal_scatter."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("offset", "dim1", "dim2")
     saved_offset: Any = None
     saved_dim1: Any = None
@@ -899,7 +899,7 @@ def diagonal_scatter_tangent(
 class AsStridedScatterBackward0(Node):
     """Gradient of as_strided_scatter."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("size", "stride", "storage_offset")
     saved_size: Any = None
     saved_stride: Any = None
@@ -1023,7 +1023,7 @@ def as_strided_scatter_tangent(
 class FillBackward0(Node):
     """Gradient of fill."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
@@ -1101,7 +1101,7 @@ def fill_tangent(result: Any, input: Any, value: Any, input_tangent: Any) -> Any
 class RefillNode(Node):
     """Gradient of refill."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
@@ -1187,7 +1187,7 @@ def refill_tangent(result: Any, input: Any, value: Any, input_tangent: Any) -> A
 class FillTensorNode(Node):
     """Gradient of fill_tensor."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_value_dtype: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1288,7 +1288,7 @@ def fill_tensor_tangent(result: Any, input: Any, value: Any, input_tangent: Any,
 class RefillTensorNode(Node):
     """Gradient of refill_tensor."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_value_dtype: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1394,7 +1394,7 @@ def refill_tensor_tangent(result: Any, input: Any, value: Any, input_tangent: An
 class ZeroBackward0(Node):
     """Gradient of zero."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]

@@ -31,13 +31,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class LinalgDetBackward0(Node):
     """Gradient of linalg_det."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("A", "result")
     saved_A: Any = None
     saved_A_version: int = -1
@@ -128,7 +128,7 @@ def linalg_det_tangent(result: Any, A: Any, A_tangent: Any) -> Any:
 class LinalgSlogdetBackward0(Node):
     """Gradient of linalg_slogdet."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("A", "sign")
     output_count = 2
     saved_A: Any = None
@@ -229,7 +229,7 @@ def linalg_slogdet_tangent(result: Any, A: Any, A_tangent: Any) -> Any:
 class LinalgInvExBackward0(Node):
     """Gradient of linalg_inv_ex."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("inverse",)
     output_count = 2
     saved_inverse: Any = None
@@ -319,7 +319,7 @@ def linalg_inv_ex_tangent(result: Any, A: Any, check_errors: Any, A_tangent: Any
 class LinalgPinvBackward0(Node):
     """Gradient of linalg_pinv."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("A", "result")
     saved_A: Any = None
     saved_A_version: int = -1
@@ -420,7 +420,7 @@ def linalg_pinv_tangent(result: Any, A: Any, atol: Any, rtol: Any, hermitian: An
 class LinalgMatrixExpBackward0(Node):
     """Gradient of linalg_matrix_exp."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("A",)
     saved_A: Any = None
     saved_A_version: int = -1

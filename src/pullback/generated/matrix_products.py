@@ -52,13 +52,13 @@ from pullback.tensor.arguments import as_tensor_argument, promote_many, shapes_d
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 from pullback.typing import Scalar
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class MmBackward0(Node):
     """Gradient of mm."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "mat2")
     public_names = {"input": "self"}
     fresh = (True, True)
@@ -187,7 +187,7 @@ def mm_tangent(result: Any, input: Any, mat2: Any, input_tangent: Any, mat2_tang
 class BmmBackward0(Node):
     """Gradient of bmm."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "mat2")
     public_names = {"input": "self"}
     fresh = (True, True)
@@ -316,7 +316,7 @@ def bmm_tangent(result: Any, input: Any, mat2: Any, input_tangent: Any, mat2_tan
 class MvBackward0(Node):
     """Gradient of mv."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "vec")
     public_names = {"input": "self"}
     fresh = (False, True)
@@ -445,7 +445,7 @@ def mv_tangent(result: Any, input: Any, vec: Any, input_tangent: Any, vec_tangen
 class DotBackward0(Node):
     """Gradient of dot."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "tensor")
     public_names = {"input": "self"}
     fresh = (True, True)
@@ -574,7 +574,7 @@ def dot_tangent(result: Any, input: Any, tensor: Any, input_tangent: Any, tensor
 class VdotBackward0(Node):
     """Gradient of vdot."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     fresh = (True, True)
@@ -702,7 +702,7 @@ def vdot_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_
 class OuterNode(Node):
     """Gradient of outer."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "vec2")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -850,7 +850,7 @@ def outer_tangent(result: Any, input: Any, vec2: Any, input_tangent: Any, vec2_t
 class MatmulBatchedNode(Node):
     """Gradient of matmul_batched."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     fresh = (True, True)
@@ -990,7 +990,7 @@ def matmul_batched_tangent(result: Any, input: Any, other: Any, input_tangent: A
 class TraceBackward0(Node):
     """Gradient of trace."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1059,7 +1059,7 @@ def trace_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class LinalgCrossBackward0(Node):
     """Gradient of linalg_cross."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "other", "dim")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1203,7 +1203,7 @@ def linalg_cross_tangent(result: Any, input: Any, other: Any, dim: Any, input_ta
 class AddmmBackward0(Node):
     """Gradient of addmm."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("mat1", "mat2", "beta", "alpha")
     fresh = (False, True, True)
     saved_mat1: Any = None
@@ -1377,7 +1377,7 @@ def addmm_tangent(
 class AddmvBackward0(Node):
     """Gradient of addmv."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("mat", "vec", "beta", "alpha")
     fresh = (False, False, True)
     saved_mat: Any = None
@@ -1551,7 +1551,7 @@ def addmv_tangent(
 class AddrBackward0(Node):
     """Gradient of addr."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("vec1", "vec2", "beta", "alpha")
     saved_vec1: Any = None
     saved_vec1_version: int = -1
@@ -1759,7 +1759,7 @@ def addr_tangent(
 class BaddbmmBackward0(Node):
     """Gradient of baddbmm."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("batch1", "batch2", "beta", "alpha")
     fresh = (False, True, True)
     saved_batch1: Any = None
@@ -1937,7 +1937,7 @@ def baddbmm_tangent(
 class AddbmmBackward0(Node):
     """Gradient of addbmm."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("batch1", "batch2", "beta", "alpha")
     saved_batch1: Any = None
     saved_batch1_version: int = -1
@@ -2118,7 +2118,7 @@ def addbmm_tangent(
 class LinearBiasNode(Node):
     """Gradient of linear_bias."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "weight")
     public_names = {"input": "self"}
     fresh = (False, True, True)
@@ -2267,7 +2267,7 @@ def linear_bias_tangent(
 class LinearBiasFoldedNode(Node):
     """Gradient of linear_bias_folded."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "weight")
     public_names = {"input": "self"}
     fresh = (False, True, True)
@@ -2416,7 +2416,7 @@ def linear_bias_folded_tangent(
 class LinearProductNode(Node):
     """Gradient of linear_product."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "weight")
     public_names = {"input": "self"}
     fresh = (True, True)
@@ -2548,7 +2548,7 @@ def linear_product_tangent(result: Any, input: Any, weight: Any, input_tangent: 
 class LinearProductFoldedNode(Node):
     """Gradient of linear_product_folded."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "weight")
     public_names = {"input": "self"}
     fresh = (True, True)

@@ -34,13 +34,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class NativeLayerNormBackward0(Node):
     """Gradient of native_layer_norm."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "weight", "mean", "rstd", "normalized_shape", "eps")
     public_names = {"input": "self"}
     output_count = 3
@@ -239,7 +239,7 @@ def native_layer_norm_tangent(
 class BatchNormTrainingNode(Node):
     """Gradient of batch_norm_training."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "weight", "mean", "rstd", "eps")
     public_names = {"input": "self"}
     output_count = 4
@@ -433,7 +433,7 @@ def batch_norm_training_tangent(
 class BatchNormEvaluationNode(Node):
     """Gradient of batch_norm_evaluation."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "weight", "running_mean", "running_var", "eps")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -652,7 +652,7 @@ def batch_norm_evaluation_tangent(
 class NativeGroupNormBackward0(Node):
     """Gradient of native_group_norm."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "weight", "mean", "rstd", "group", "eps")
     public_names = {"input": "self"}
     output_count = 3
@@ -856,7 +856,7 @@ def native_group_norm_tangent(
 class RmsNormFusedNode(Node):
     """Gradient of rms_norm_fused."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "weight", "normalized_shape", "eps")
     public_names = {"input": "self"}
     saved_input: Any = None

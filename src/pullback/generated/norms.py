@@ -32,13 +32,13 @@ from pullback.tensor.arguments import as_numpy_dtype, as_tensor_argument, shapes
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 from pullback.typing import Scalar
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class LinalgVectorNormBackward0(Node):
     """Gradient of linalg_vector_norm."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "result", "ord", "dim", "keepdim")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -173,7 +173,7 @@ def linalg_vector_norm_tangent(
 class DivOrZeroBackward0(Node):
     """Gradient of div_or_zero."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     fresh = (False, True)
@@ -345,7 +345,7 @@ def div_or_zero_tangent(result: Any, input: Any, other: Any, input_tangent: Any,
 class PowOrZeroBackward0(Node):
     """Gradient of pow_or_zero."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "exponent")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -449,7 +449,7 @@ def pow_or_zero_tangent(result: Any, input: Any, exponent: Any, input_tangent: A
 class NormDimNode(Node):
     """Gradient of norm_dim."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "result", "p", "dim", "keepdim")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -580,7 +580,7 @@ def norm_dim_tangent(result: Any, input: Any, p: Any, dim: Any, keepdim: Any, in
 class DistBackward0(Node):
     """Gradient of dist."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "other", "result", "p")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -736,7 +736,7 @@ def dist_tangent(result: Any, input: Any, other: Any, p: Any, input_tangent: Any
 class RenormBackward0(Node):
     """Gradient of renorm."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "p", "dim", "maxnorm")
     public_names = {"input": "self"}
     saved_input: Any = None

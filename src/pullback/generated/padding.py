@@ -28,13 +28,13 @@ from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase
 from pullback.typing import Scalar
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class ConstantPadNdBackward0(Node):
     """Gradient of constant_pad_nd."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("pad",)
     saved_pad: Any = None
 
@@ -114,7 +114,7 @@ def constant_pad_nd_tangent(result: Any, input: Any, pad: Any, value: Any, input
 class ReflectionPad1dNode(Node):
     """Gradient of reflection_pad1d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("padding",)
     saved_padding: Any = None
     saved_input_shape: Any = None
@@ -198,7 +198,7 @@ def reflection_pad1d_tangent(result: Any, input: Any, padding: Any, input_tangen
 class ReplicationPad1dNode(Node):
     """Gradient of replication_pad1d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("padding",)
     saved_padding: Any = None
     saved_input_shape: Any = None
@@ -282,7 +282,7 @@ def replication_pad1d_tangent(result: Any, input: Any, padding: Any, input_tange
 class ReflectionPad2dNode(Node):
     """Gradient of reflection_pad2d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("padding",)
     saved_padding: Any = None
     saved_input_shape: Any = None
@@ -366,7 +366,7 @@ def reflection_pad2d_tangent(result: Any, input: Any, padding: Any, input_tangen
 class ReplicationPad2dNode(Node):
     """Gradient of replication_pad2d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("padding",)
     saved_padding: Any = None
     saved_input_shape: Any = None
@@ -450,7 +450,7 @@ def replication_pad2d_tangent(result: Any, input: Any, padding: Any, input_tange
 class ReflectionPad3dNode(Node):
     """Gradient of reflection_pad3d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("padding",)
     saved_padding: Any = None
     saved_input_shape: Any = None
@@ -534,7 +534,7 @@ def reflection_pad3d_tangent(result: Any, input: Any, padding: Any, input_tangen
 class ReplicationPad3dNode(Node):
     """Gradient of replication_pad3d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("padding",)
     saved_padding: Any = None
     saved_input_shape: Any = None
@@ -618,7 +618,7 @@ def replication_pad3d_tangent(result: Any, input: Any, padding: Any, input_tange
 class EdgePadBackward0(Node):
     """Gradient of edge_pad."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("pad", "mode")
     saved_pad: Any = None
     saved_mode: Any = None
@@ -704,7 +704,7 @@ def edge_pad_tangent(result: Any, input: Any, pad: Any, mode: Any, input_tangent
 class EdgePadBackBackward0(Node):
     """Gradient of edge_pad_back."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("pad", "mode")
     saved_pad: Any = None
     saved_mode: Any = None

@@ -26,13 +26,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class MaxPool2dWithIndicesNode(Node):
     """Gradient of max_pool2d_with_indices."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices",)
     output_count = 2
     saved_indices: Any = None
@@ -148,7 +148,7 @@ def max_pool2d_with_indices_tangent(
 class MaxPool3dWithIndicesNode(Node):
     """Gradient of max_pool3d_with_indices."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices",)
     output_count = 2
     saved_indices: Any = None
@@ -264,7 +264,7 @@ def max_pool3d_with_indices_tangent(
 class PutInPlanesNode(Node):
     """Gradient of put_in_planes."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices", "sizes")
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -365,7 +365,7 @@ def put_in_planes_tangent(result: Any, input: Any, indices: Any, sizes: Any, inp
 class TakeFromPlanesBackward0(Node):
     """Gradient of take_from_planes."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices", "dims")
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -466,7 +466,7 @@ def take_from_planes_tangent(result: Any, input: Any, indices: Any, dims: Any, i
 class AvgPool2dNode(Node):
     """Gradient of avg_pool2d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
     saved_kernel_size: Any = None
     saved_stride: Any = None
@@ -603,7 +603,7 @@ def avg_pool2d_tangent(
 class AvgPool3dNode(Node):
     """Gradient of avg_pool3d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
     saved_kernel_size: Any = None
     saved_stride: Any = None
@@ -740,7 +740,7 @@ def avg_pool3d_tangent(
 class AvgPoolBackNode(Node):
     """Gradient of avg_pool_back."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
     saved_kernel_size: Any = None
     saved_stride: Any = None

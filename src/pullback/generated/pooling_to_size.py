@@ -26,13 +26,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class AdaptiveMaxPool2dNode(Node):
     """Gradient of adaptive_max_pool2d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices",)
     output_count = 2
     saved_indices: Any = None
@@ -128,7 +128,7 @@ def adaptive_max_pool2d_tangent(result: Any, input: Any, output_size: Any, input
 class AdaptiveMaxPool3dNode(Node):
     """Gradient of adaptive_max_pool3d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices",)
     output_count = 2
     saved_indices: Any = None
@@ -224,7 +224,7 @@ def adaptive_max_pool3d_tangent(result: Any, input: Any, output_size: Any, input
 class FractionalMaxPool2dNode(Node):
     """Gradient of fractional_max_pool2d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices",)
     output_count = 2
     saved_indices: Any = None
@@ -330,7 +330,7 @@ def fractional_max_pool2d_tangent(
 class FractionalMaxPool3dNode(Node):
     """Gradient of fractional_max_pool3d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices",)
     output_count = 2
     saved_indices: Any = None
@@ -436,7 +436,7 @@ def fractional_max_pool3d_tangent(
 class MaxUnpool2dNode(Node):
     """Gradient of max_unpool2d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices",)
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -533,7 +533,7 @@ def max_unpool2d_tangent(result: Any, input: Any, indices: Any, output_size: Any
 class MaxUnpool3dNode(Node):
     """Gradient of max_unpool3d."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices",)
     saved_indices: Any = None
     saved_indices_version: int = -1

@@ -27,13 +27,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class FlipBackward0(Node):
     """Gradient of flip."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("dims",)
     saved_dims: Any = None
 
@@ -110,7 +110,7 @@ def flip_tangent(result: Any, input: Any, dims: Any, input_tangent: Any) -> Any:
 class RollBackward0(Node):
     """Gradient of roll."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("shifts", "dims")
     saved_shifts: Any = None
     saved_dims: Any = None
@@ -193,7 +193,7 @@ def roll_tangent(result: Any, input: Any, shifts: Any, dims: Any, input_tangent:
 class Rot90Backward0(Node):
     """Gradient of rot90."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("k", "dims")
     saved_k: Any = None
     saved_dims: Any = None
@@ -275,7 +275,7 @@ def rot90_tangent(result: Any, input: Any, k: Any, dims: Any, input_tangent: Any
 class RepeatBackward0(Node):
     """Gradient of repeat."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("repeats",)
     saved_repeats: Any = None
     saved_input_shape: Any = None
@@ -356,7 +356,7 @@ def repeat_tangent(result: Any, input: Any, repeats: Any, input_tangent: Any) ->
 class TrilBackward0(Node):
     """Gradient of tril."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("diagonal",)
     saved_diagonal: Any = None
 
@@ -439,7 +439,7 @@ def tril_tangent(result: Any, input: Any, diagonal: Any, input_tangent: Any) -> 
 class TriuBackward0(Node):
     """Gradient of triu."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("diagonal",)
     saved_diagonal: Any = None
 
@@ -522,7 +522,7 @@ def triu_tangent(result: Any, input: Any, diagonal: Any, input_tangent: Any) -> 
 class DiagEmbedBackward0(Node):
     """Gradient of diag_embed."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("offset", "dim1", "dim2")
     saved_offset: Any = None
     saved_dim1: Any = None

@@ -29,7 +29,7 @@ from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 class LstmLayerNode(Node):
     """Gradient of lstm_layer."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = (
         "input",
         "h0",
@@ -452,7 +452,7 @@ def lstm_layer_tangent(
 class GruLayerNode(Node):
     """Gradient of gru_layer."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = (
         "input",
         "h0",
@@ -821,7 +821,7 @@ def gru_layer_tangent(
 class RnnLayerNode(Node):
     """Gradient of rnn_layer."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = (
         "input",
         "h0",

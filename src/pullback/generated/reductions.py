@@ -37,13 +37,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_numpy_dtype, as_tensor_argument, wrap_dims
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class SumAllNode(Node):
     """Gradient of sum_all."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_input_dtype: Any = None
     saved_input_shape: Any = None
 
@@ -128,7 +128,7 @@ def sum_all_tangent(result: Any, input: Any, dtype: Any, input_tangent: Any) -> 
 class SumNode(Node):
     """Gradient of sum."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("dim", "keepdim")
     saved_dim: Any = None
     saved_keepdim: Any = None
@@ -238,7 +238,7 @@ def sum_tangent(result: Any, input: Any, dim: Any, keepdim: Any, dtype: Any, inp
 class MeanAllNode(Node):
     """Gradient of mean_all."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_input_dtype: Any = None
     saved_input_shape: Any = None
 
@@ -323,7 +323,7 @@ def mean_all_tangent(result: Any, input: Any, dtype: Any, input_tangent: Any) ->
 class MeanNode(Node):
     """Gradient of mean."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("dim", "keepdim")
     saved_dim: Any = None
     saved_keepdim: Any = None
@@ -433,7 +433,7 @@ def mean_tangent(result: Any, input: Any, dim: Any, keepdim: Any, dtype: Any, in
 class ProdAllNode(Node):
     """Gradient of prod_all."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -527,7 +527,7 @@ def prod_all_tangent(result: Any, input: Any, dtype: Any, input_tangent: Any) ->
 class ProdNode(Node):
     """Gradient of prod."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "dim", "keepdim")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -645,7 +645,7 @@ def prod_tangent(result: Any, input: Any, dim: Any, keepdim: Any, dtype: Any, in
 class NansumBackward0(Node):
     """Gradient of nansum."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "dim", "keepdim")
     public_names = {"input": "self"}
     fresh = (True,)

@@ -25,13 +25,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class LinalgHouseholderProductBackward0(Node):
     """Gradient of linalg_householder_product."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "tau")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -164,7 +164,7 @@ def linalg_householder_product_tangent(result: Any, input: Any, tau: Any, input_
 class OrmqrBackward0(Node):
     """Gradient of ormqr."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "tau", "other", "left", "transpose")
     public_names = {"input": "self"}
     saved_input: Any = None

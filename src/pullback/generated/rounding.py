@@ -47,13 +47,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_number_argument, as_tensor_argument, shapes_differ
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class FloorBackward0(Node):
     """Gradient of floor."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
@@ -128,7 +128,7 @@ def floor_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class CeilBackward0(Node):
     """Gradient of ceil."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
@@ -203,7 +203,7 @@ def ceil_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class TruncBackward0(Node):
     """Gradient of trunc."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
@@ -278,7 +278,7 @@ def trunc_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class RoundBackward0(Node):
     """Gradient of round."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
@@ -353,7 +353,7 @@ def round_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class RoundDecimalsNode(Node):
     """Gradient of round_decimals."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
@@ -436,7 +436,7 @@ def round_decimals_tangent(result: Any, input: Any, decimals: Any, input_tangent
 class FracBackward0(Node):
     """Gradient of frac."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
@@ -511,7 +511,7 @@ def frac_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class SignBackward0(Node):
     """Gradient of sign."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
@@ -608,7 +608,7 @@ def signbit(input: Tensor, *, out: Any = None) -> Tensor:
 class CopysignBackward0(Node):
     """Gradient of copysign."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "result")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -779,7 +779,7 @@ def copysign_tangent(result: Any, input: Any, other: Any, input_tangent: Any, ot
 class CopysignScalarNode(Node):
     """Gradient of copysign_scalar."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "result")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -920,7 +920,7 @@ def copysign_scalar_tangent(result: Any, input: Any, other: Any, input_tangent: 
 class NextafterBackward0(Node):
     """Gradient of nextafter."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1081,7 +1081,7 @@ def nextafter_tangent(result: Any, input: Any, other: Any, input_tangent: Any, o
 class FrexpBackward0(Node):
     """Gradient of frexp."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("exponent",)
     fresh = (True,)
     output_count = 2
@@ -1171,7 +1171,7 @@ def frexp_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class LdexpBackward0(Node):
     """Gradient of ldexp."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("other", "result")
     fresh = (True, True)
     saved_other: Any = None
@@ -1342,7 +1342,7 @@ def ldexp_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other
 class HeavisideBackward0(Node):
     """Gradient of heaviside."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     broadcast: bool = False
     input_shape: Any = None
     input_dtype: Any = None
@@ -1457,7 +1457,7 @@ def heaviside_tangent(result: Any, input: Any, values: Any, input_tangent: Any, 
 class ZerosOfBackward0(Node):
     """Gradient of zeros_of."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]

@@ -30,13 +30,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_numpy_dtype, as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class CumsumBackward0(Node):
     """Gradient of cumsum."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("dim",)
     saved_dim: Any = None
     saved_input_dtype: Any = None
@@ -128,7 +128,7 @@ def cumsum_tangent(result: Any, input: Any, dim: Any, dtype: Any, input_tangent:
 class ReversedCumsumBackward0(Node):
     """Gradient of reversed_cumsum."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("dim",)
     saved_dim: Any = None
 
@@ -207,7 +207,7 @@ def reversed_cumsum_tangent(result: Any, input: Any, dim: Any, input_tangent: An
 class CumprodBackward0(Node):
     """Gradient of cumprod."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "dim")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -315,7 +315,7 @@ def cumprod_tangent(result: Any, input: Any, dim: Any, dtype: Any, input_tangent
 class CummaxBackward0(Node):
     """Gradient of cummax."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices", "dim")
     output_count = 2
     saved_indices: Any = None
@@ -416,7 +416,7 @@ def cummax_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> Any
 class CumminBackward0(Node):
     """Gradient of cummin."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices", "dim")
     output_count = 2
     saved_indices: Any = None
@@ -517,7 +517,7 @@ def cummin_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> Any
 class LogcumsumexpBackward0(Node):
     """Gradient of logcumsumexp."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "result", "dim")
     public_names = {"input": "self"}
     saved_input: Any = None

@@ -58,13 +58,13 @@ from pullback.tensor.arguments import as_shape, as_tensor_argument, as_tensor_li
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 from pullback.typing import Scalar
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class IndexPutBackward0(Node):
     """Gradient of index_put."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices", "dims", "accumulate")
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -208,7 +208,7 @@ def index_put_tangent(
 class ScatterBackward0(Node):
     """Gradient of scatter."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("index", "dim")
     saved_index: Any = None
     saved_index_version: int = -1
@@ -350,7 +350,7 @@ def scatter_tangent(
 class ScatterValueNode(Node):
     """Gradient of scatter_value."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("index", "dim")
     saved_index: Any = None
     saved_index_version: int = -1
@@ -472,7 +472,7 @@ def scatter_value_tangent(result: Any, input: Any, dim: Any, index: Any, value: 
 class ScatterAddBackward0(Node):
     """Gradient of scatter_add."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("index", "dim")
     saved_index: Any = None
     saved_index_version: int = -1
@@ -610,7 +610,7 @@ def scatter_add_tangent(
 class PadToBackward0(Node):
     """Gradient of pad_to."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -686,7 +686,7 @@ def pad_to_tangent(result: Any, input: Any, shape: Any, input_tangent: Any) -> A
 class ScatterReduceBackward0(Node):
     """Gradient of scatter_reduce."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "index", "src", "result", "dim", "reduce", "include_self")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -910,7 +910,7 @@ def scatter_reduce_tangent(
 class IndexAddBackward0(Node):
     """Gradient of index_add."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("index", "dim", "alpha")
     saved_index: Any = None
     saved_index_version: int = -1
@@ -1055,7 +1055,7 @@ def index_add_tangent(
 class IndexCopyBackward0(Node):
     """Gradient of index_copy."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("index", "dim")
     saved_index: Any = None
     saved_index_version: int = -1
@@ -1197,7 +1197,7 @@ def index_copy_tangent(
 class IndexFillBackward0(Node):
     """Gradient of index_fill."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("index", "dim")
     saved_index: Any = None
     saved_index_version: int = -1
@@ -1314,7 +1314,7 @@ def index_fill_tangent(result: Any, input: Any, dim: Any, index: Any, value: Any
 class IndexFillTensorNode(Node):
     """Gradient of index_fill_tensor."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("index", "dim")
     saved_index: Any = None
     saved_index_version: int = -1
@@ -1468,7 +1468,7 @@ def index_fill_tensor_tangent(
 class IndexReduceBackward0(Node):
     """Gradient of index_reduce."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "index", "source", "result", "dim", "reduce", "include_self")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -1696,7 +1696,7 @@ def index_reduce_tangent(
 class PutBackward0(Node):
     """Gradient of put."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("index", "accumulate")
     saved_index: Any = None
     saved_index_version: int = -1

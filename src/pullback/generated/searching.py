@@ -21,13 +21,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class UniqueNode(Node):
     """Gradient of unique."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     output_count = 3
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -105,7 +105,7 @@ def unique_tangent(
 class UniqueConsecutiveBackward0(Node):
     """Gradient of unique_consecutive."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     output_count = 3
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:

@@ -52,13 +52,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_numpy_dtype, as_shape, as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class CloneBackward0(Node):
     """Gradient of clone."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
@@ -123,7 +123,7 @@ def clone_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class CopyToNode(Node):
     """Gradient of copy_to."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
@@ -197,7 +197,7 @@ def copy_to_tangent(result: Any, input: Any, order: Any, input_tangent: Any) -> 
 class ContiguousCopyNode(Node):
     """Gradient of contiguous_copy."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
@@ -271,7 +271,7 @@ def contiguous_copy_tangent(result: Any, input: Any, order: Any, input_tangent: 
 class ToDtypeNode(Node):
     """Gradient of to_dtype."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_input_dtype: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -375,7 +375,7 @@ def to_integer(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
 class CopyNode(Node):
     """Gradient of copy."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_src_dtype: Any = None
     saved_src_shape: Any = None
 
@@ -529,7 +529,7 @@ def zeros_in_shape_of(input: Tensor) -> Tensor:
 class AliasBackward0(Node):
     """Gradient of alias."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
@@ -592,7 +592,7 @@ def alias_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class ViewBackward0(Node):
     """Gradient of view."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -668,7 +668,7 @@ def view_tangent(result: Any, input: Any, size: Any, input_tangent: Any) -> Any:
 class UnsafeViewBackward0(Node):
     """Gradient of unsafe_view."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -744,7 +744,7 @@ def unsafe_view_tangent(result: Any, input: Any, size: Any, input_tangent: Any) 
 class ViewDtypeNode(Node):
     """Gradient of view_dtype."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_input_dtype: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -823,7 +823,7 @@ def view_dtype_tangent(result: Any, input: Any, dtype: Any, input_tangent: Any) 
 class ExpandBackward0(Node):
     """Gradient of expand."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -899,7 +899,7 @@ def expand_tangent(result: Any, input: Any, size: Any, input_tangent: Any) -> An
 class TransposeBackward0(Node):
     """Gradient of transpose."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("dim0", "dim1")
     saved_dim0: Any = None
     saved_dim1: Any = None
@@ -982,7 +982,7 @@ def transpose_tangent(result: Any, input: Any, dim0: Any, dim1: Any, input_tange
 class PermuteBackward0(Node):
     """Gradient of permute."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("dims",)
     saved_dims: Any = None
 
@@ -1059,7 +1059,7 @@ def permute_tangent(result: Any, input: Any, dims: Any, input_tangent: Any) -> A
 class TBackward0(Node):
     """Gradient of t."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
@@ -1122,7 +1122,7 @@ def t_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class UnsqueezeBackward0(Node):
     """Gradient of unsqueeze."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1197,7 +1197,7 @@ def unsqueeze_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> 
 class SqueezeBackward0(Node):
     """Gradient of squeeze."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1264,7 +1264,7 @@ def squeeze_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class SqueezeDimNode(Node):
     """Gradient of squeeze_dim."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1345,7 +1345,7 @@ def squeeze_dim_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -
 class SqueezeDimsNode(Node):
     """Gradient of squeeze_dims."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1424,7 +1424,7 @@ def squeeze_dims_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) 
 class DiagonalBackward0(Node):
     """Gradient of diagonal."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("offset", "dim1", "dim2")
     saved_offset: Any = None
     saved_dim1: Any = None
@@ -1516,7 +1516,7 @@ def diagonal_tangent(result: Any, input: Any, offset: Any, dim1: Any, dim2: Any,
 class UnfoldBackward0(Node):
     """Gradient of unfold."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("dimension", "size", "step")
     saved_dimension: Any = None
     saved_size: Any = None
@@ -1607,7 +1607,7 @@ def unfold_tangent(result: Any, input: Any, dimension: Any, size: Any, step: Any
 class AsStridedBackward0(Node):
     """Gradient of as_strided."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("size", "stride", "storage_offset", "input_stride", "input_offset")
     saved_size: Any = None
     saved_stride: Any = None
@@ -1723,7 +1723,7 @@ def as_strided_tangent(
 class ViewAsRealBackward0(Node):
     """Gradient of view_as_real."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
@@ -1786,7 +1786,7 @@ def view_as_real_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class ViewAsComplexBackward0(Node):
     """Gradient of view_as_complex."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]

@@ -26,13 +26,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument, wrap_dims
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class SoftmaxBackward0(Node):
     """Gradient of softmax."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("result", "dim")
     saved_result: Any = None
     saved_result_version: int = -1
@@ -139,7 +139,7 @@ def softmax_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> An
 class LogSoftmaxBackward0(Node):
     """Gradient of log_softmax."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("result", "dim")
     saved_result: Any = None
     saved_result_version: int = -1
@@ -237,7 +237,7 @@ def log_softmax_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -
 class LogsumexpBackward0(Node):
     """Gradient of logsumexp."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "result", "dim", "keepdim")
     public_names = {"input": "self"}
     saved_input: Any = None

@@ -31,13 +31,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class LinalgSolveExBackward0(Node):
     """Gradient of linalg_solve_ex."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("A", "result", "left")
     output_count = 2
     saved_A: Any = None
@@ -183,7 +183,7 @@ def linalg_solve_ex_tangent(
 class CholeskySolveBackward0(Node):
     """Gradient of cholesky_solve."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("L", "result", "upper")
     saved_L: Any = None
     saved_L_version: int = -1
@@ -328,7 +328,7 @@ def cholesky_solve_tangent(result: Any, input: Any, L: Any, upper: Any, input_ta
 class CholeskyInverseBackward0(Node):
     """Gradient of cholesky_inverse."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "result", "upper")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -432,7 +432,7 @@ def cholesky_inverse_tangent(result: Any, input: Any, upper: Any, input_tangent:
 class LinalgLstsqBackward0(Node):
     """Gradient of linalg_lstsq."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("A", "B", "solution")
     output_count = 4
     saved_A: Any = None

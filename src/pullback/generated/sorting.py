@@ -32,13 +32,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class SortBackward0(Node):
     """Gradient of sort."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices", "dim")
     output_count = 2
     saved_indices: Any = None
@@ -140,7 +140,7 @@ def sort_tangent(result: Any, input: Any, dim: Any, descending: Any, input_tange
 class SortStableNode(Node):
     """Gradient of sort_stable."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices", "dim")
     output_count = 2
     saved_indices: Any = None
@@ -273,7 +273,7 @@ def argsort(input: Tensor, dim: Any = -1, descending: bool = False, *, out: Any 
 class TopkBackward0(Node):
     """Gradient of topk."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices", "dim")
     output_count = 2
     saved_indices: Any = None
@@ -386,7 +386,7 @@ def topk_tangent(result: Any, input: Any, k: Any, dim: Any, largest: Any, sorted
 class KthvalueBackward0(Node):
     """Gradient of kthvalue."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices", "dim", "keepdim")
     output_count = 2
     saved_indices: Any = None
@@ -504,7 +504,7 @@ def kthvalue_tangent(result: Any, input: Any, k: Any, dim: Any, keepdim: Any, in
 class MedianAllNode(Node):
     """Gradient of median_all."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "result")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -602,7 +602,7 @@ def median_all_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class NanmedianAllNode(Node):
     """Gradient of nanmedian_all."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "result")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -700,7 +700,7 @@ def nanmedian_all_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class MedianDimNode(Node):
     """Gradient of median_dim."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices", "dim", "keepdim")
     output_count = 2
     saved_indices: Any = None
@@ -813,7 +813,7 @@ def median_dim_tangent(result: Any, input: Any, dim: Any, keepdim: Any, input_ta
 class NanmedianDimNode(Node):
     """Gradient of nanmedian_dim."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices", "dim", "keepdim")
     output_count = 2
     saved_indices: Any = None
@@ -926,7 +926,7 @@ def nanmedian_dim_tangent(result: Any, input: Any, dim: Any, keepdim: Any, input
 class ModeBackward0(Node):
     """Gradient of mode."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("indices", "dim", "keepdim")
     output_count = 2
     saved_indices: Any = None

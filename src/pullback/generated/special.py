@@ -76,13 +76,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument, shapes_differ
 from pullback.tensor.tensor import Tensor, TensorBase
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class ErfBackward0(Node):
     """Gradient of erf."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -186,7 +186,7 @@ def erf_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class ErfcBackward0(Node):
     """Gradient of erfc."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -290,7 +290,7 @@ def erfc_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class ErfcxNode(Node):
     """Gradient of erfcx."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "result")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -401,7 +401,7 @@ def erfcx_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class ErfinvBackward0(Node):
     """Gradient of erfinv."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("result",)
     fresh = (True,)
     saved_result: Any = None
@@ -504,7 +504,7 @@ def erfinv_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class NdtrBackward0(Node):
     """Gradient of ndtr."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -600,7 +600,7 @@ def ndtr_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class LogNdtrNode(Node):
     """Gradient of log_ndtr."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -699,7 +699,7 @@ def log_ndtr_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class NdtriNode(Node):
     """Gradient of ndtri."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("result",)
     fresh = (True,)
     saved_result: Any = None
@@ -797,7 +797,7 @@ def ndtri_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class EntrNode(Node):
     """Gradient of entr."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -896,7 +896,7 @@ def entr_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class XlogyBackward0(Node):
     """Gradient of xlogy."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     fresh = (False, True)
@@ -1081,7 +1081,7 @@ def xlogy_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other
 class Xlog1pyNode(Node):
     """Gradient of xlog1py."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     fresh = (False, True)
@@ -1264,7 +1264,7 @@ def xlog1py_tangent(result: Any, input: Any, other: Any, input_tangent: Any, oth
 class LgammaBackward0(Node):
     """Gradient of lgamma."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -1368,7 +1368,7 @@ def lgamma_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class DigammaBackward0(Node):
     """Gradient of digamma."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -1472,7 +1472,7 @@ def digamma_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class PolygammaBackward0(Node):
     """Gradient of polygamma."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "n")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -1580,7 +1580,7 @@ def polygamma_tangent(result: Any, n: Any, input: Any, input_tangent: Any) -> An
 class MvlgammaBackward0(Node):
     """Gradient of mvlgamma."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "p")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -1693,7 +1693,7 @@ def mvlgamma_tangent(result: Any, input: Any, p: Any, input_tangent: Any) -> Any
 class ZetaNode(Node):
     """Gradient of zeta."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     fresh = (False, True)
@@ -1851,7 +1851,7 @@ def zeta_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_
 class IgammaBackward0(Node):
     """Gradient of igamma."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     fresh = (False, True)
@@ -2011,7 +2011,7 @@ def igamma_tangent(result: Any, input: Any, other: Any, input_tangent: Any, othe
 class IgammacBackward0(Node):
     """Gradient of igammac."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     fresh = (False, True)
@@ -2171,7 +2171,7 @@ def igammac_tangent(result: Any, input: Any, other: Any, input_tangent: Any, oth
 class I0Backward0(Node):
     """Gradient of i0."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -2275,7 +2275,7 @@ def i0_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class I0eNode(Node):
     """Gradient of i0e."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "result")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -2386,7 +2386,7 @@ def i0e_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class I1Node(Node):
     """Gradient of i1."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "result")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -2496,7 +2496,7 @@ def i1_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class I1eNode(Node):
     """Gradient of i1e."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "result")
     public_names = {"input": "self"}
     saved_input: Any = None

@@ -27,13 +27,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument, wrap_dims
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class VarBackward0(Node):
     """Gradient of var."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "dim", "correction", "keepdim")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -151,7 +151,7 @@ def var_tangent(result: Any, input: Any, dim: Any, correction: Any, keepdim: Any
 class StdBackward0(Node):
     """Gradient of std."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "result", "dim", "correction", "keepdim")
     public_names = {"input": "self"}
     saved_input: Any = None
@@ -279,7 +279,7 @@ def std_tangent(result: Any, input: Any, dim: Any, correction: Any, keepdim: Any
 class VarMeanBackward0(Node):
     """Gradient of var_mean."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "dim", "correction", "keepdim")
     public_names = {"input": "self"}
     fresh = (True,)
@@ -413,7 +413,7 @@ def var_mean_tangent(result: Any, input: Any, dim: Any, correction: Any, keepdim
 class StdMeanBackward0(Node):
     """Gradient of std_mean."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "deviation", "dim", "correction", "keepdim")
     public_names = {"input": "self"}
     fresh = (True,)

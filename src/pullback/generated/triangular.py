@@ -27,13 +27,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class LinalgSolveTriangularBackward0(Node):
     """Gradient of linalg_solve_triangular."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("A", "result", "upper", "left", "unitriangular")
     saved_A: Any = None
     saved_A_version: int = -1
@@ -204,7 +204,7 @@ def linalg_solve_triangular_tangent(
 class TriangularSolveBackward0(Node):
     """Gradient of triangular_solve."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("A", "solution", "upper", "transpose", "unitriangular")
     output_count = 2
     saved_A: Any = None

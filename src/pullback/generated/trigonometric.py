@@ -42,13 +42,13 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument, shapes_differ
 from pullback.tensor.tensor import Tensor, TensorBase
 
-new = object.__new__
+new = TensorBase.__new__
 
 
 class SinBackward0(Node):
     """Gradient of sin."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -152,7 +152,7 @@ def sin_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class CosBackward0(Node):
     """Gradient of cos."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -256,7 +256,7 @@ def cos_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class TanBackward0(Node):
     """Gradient of tan."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("result",)
     fresh = (True,)
     saved_result: Any = None
@@ -359,7 +359,7 @@ def tan_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class AsinBackward0(Node):
     """Gradient of asin."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -463,7 +463,7 @@ def asin_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class AcosBackward0(Node):
     """Gradient of acos."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -567,7 +567,7 @@ def acos_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class AtanBackward0(Node):
     """Gradient of atan."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -671,7 +671,7 @@ def atan_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class SinhBackward0(Node):
     """Gradient of sinh."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -775,7 +775,7 @@ def sinh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class CoshBackward0(Node):
     """Gradient of cosh."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -879,7 +879,7 @@ def cosh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class TanhBackward0(Node):
     """Gradient of tanh."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("result",)
     fresh = (True,)
     saved_result: Any = None
@@ -982,7 +982,7 @@ def tanh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class AsinhBackward0(Node):
     """Gradient of asinh."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -1086,7 +1086,7 @@ def asinh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class AcoshBackward0(Node):
     """Gradient of acosh."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -1190,7 +1190,7 @@ def acosh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class AtanhBackward0(Node):
     """Gradient of atanh."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     fresh = (True,)
@@ -1294,7 +1294,7 @@ def atanh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class Atan2Backward0(Node):
     """Gradient of atan2."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
     fresh = (True, True)
@@ -1469,7 +1469,7 @@ def atan2_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other
 class HypotBackward0(Node):
     """Gradient of hypot."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input", "other", "result")
     public_names = {"input": "self"}
     fresh = (True, True)
@@ -1661,7 +1661,7 @@ def hypot_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other
 class Deg2radNode(Node):
     """Gradient of deg2rad."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
@@ -1746,7 +1746,7 @@ def deg2rad_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class Rad2degNode(Node):
     """Gradient of rad2deg."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
@@ -1831,7 +1831,7 @@ def rad2deg_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 class SincBackward0(Node):
     """Gradient of sinc."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
     saved_input: Any = None
