@@ -16,7 +16,9 @@ def compiled_modules() -> list[str]:
     """The modules of pullback that are compiled; none where it was installed as pure Python."""
     root = Path(__file__).parent
     found = {path for suffix in EXTENSION_SUFFIXES for path in root.rglob(f"*{suffix}")}
-    return sorted(".".join(("pullback", *path.parent.relative_to(root).parts, path.name.split(".")[0])) for path in found)
+    return sorted(
+        ".".join(("pullback", *path.parent.relative_to(root).parts, path.name.split(".")[0])) for path in found
+    )
 
 
 def show_config() -> str:
