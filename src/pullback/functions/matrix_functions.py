@@ -20,8 +20,8 @@ def det(input: Tensor) -> Tensor:
     """The determinant.
 
     >>> import pullback
-    >>> pullback.det(pullback.tensor([[1., 2.], [3., 4.]]))
-    tensor(-2.)
+    >>> pullback.det(pullback.tensor([[2., 0.], [0., 3.]]))
+    tensor(6.)
     """
     return G.linalg_det(input)
 
