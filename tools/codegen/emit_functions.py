@@ -393,7 +393,8 @@ def _save_input(p: Parameter) -> list[str]:
     if p.role == TENSOR_LIST:
         return [f"node.saved_{p.name} = SavedList({p.name})"]
     test = f"{p.name} is not None" if p.role == OPTIONAL_TENSOR else f"{p.name}_is_tensor"
-    return [*store, f"if {test}:", f"    node.saved_{p.name}_version = version_of({p.name})"]
+    inline = f"{p.name}._counter.value if {p.name}._counter is not None else 0"
+    return [*store, f"if {test}:", f"    node.saved_{p.name}_version = {inline}"]
 
 
 def _attach(operation: Operation) -> list[str]:

@@ -17,7 +17,9 @@ ndarray = np.ndarray
 
 def as_array(value: Any) -> Array:
     """Return `value` as an array: the NumPy scalar of a 0-dim computation becomes a 0-dim array."""
-    return value if hasattr(value, "__array_ufunc__") and not isinstance(value, np.generic) else np.asarray(value)
+    if isinstance(value, np.generic):
+        return np.asarray(value)
+    return value if hasattr(value, "__array_ufunc__") else np.asarray(value)
 
 
 def array_module(array: Array) -> Any:

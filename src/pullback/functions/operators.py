@@ -13,14 +13,16 @@ from pullback.tensor.tensor import Tensor, new_tensor
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
-def _operator(function_name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
+def _operator(function_name: str) -> Callable[[Any, Any], Any]:
     """An operator method that calls the function, and leaves operands that it refuses to the other side."""
-    cache: list[Callable[..., Any]] = []
+    function: Callable[..., Any] | None = None
 
     def method(self: Any, other: Any) -> Any:
-        function = cache[0] if cache else _load(function_name, cache)
+        nonlocal function
+        if function is None:
+            function = getattr(F, function_name)
         try:
-            return function(other, self) if reflected else function(self, other)
+            return function(self, other)
         except TypeError:
             if isinstance(other, (Tensor, bool, int, float, complex)):
                 raise
@@ -29,12 +31,6 @@ def _operator(function_name: str, *, reflected: bool = False) -> Callable[[Any, 
             return NotImplemented
 
     return method
-
-
-def _load(name: str, cache: list[Callable[..., Any]]) -> Callable[..., Any]:
-    function: Callable[..., Any] = getattr(F, name)
-    cache.append(function)
-    return function
 
 
 OPERATORS: dict[str, Any] = {}

@@ -18,7 +18,7 @@ from pullback.errors import derivative_not_implemented, graph_freed
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
-from pullback.graph.recording import note_inference, version_of
+from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import (
     carry_tangents,
@@ -743,7 +743,7 @@ def mul(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         if input._requires_grad:
             node.saved_other = other
             if other_is_tensor:
-                node.saved_other_version = version_of(other)
+                node.saved_other_version = other._counter.value if other._counter is not None else 0
         result._requires_grad = True
         result._edge = (node, 0)
         if process.changed:
@@ -930,7 +930,7 @@ def div(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_other = other
         if other_is_tensor:
-            node.saved_other_version = version_of(other)
+            node.saved_other_version = other._counter.value if other._counter is not None else 0
         result._requires_grad = True
         result._edge = (node, 0)
         if process.changed:

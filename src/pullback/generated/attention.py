@@ -11,7 +11,7 @@ from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
-from pullback.graph.recording import metadata_of, note_inference, version_of
+from pullback.graph.recording import metadata_of, note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow
 from pullback.kernels.attention import attention_allowed as attention_allowed_kernel
@@ -182,7 +182,7 @@ def attention_fused(
         node.saved_value_version = value._counter.value if value._counter is not None else 0
         node.saved_attn_mask = attn_mask
         if attn_mask is not None:
-            node.saved_attn_mask_version = version_of(attn_mask)
+            node.saved_attn_mask_version = attn_mask._counter.value if attn_mask._counter is not None else 0
         node.saved_is_causal = is_causal
         node.saved_scale = scale
         result._requires_grad = True

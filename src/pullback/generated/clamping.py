@@ -17,7 +17,7 @@ from pullback.generated.array_formulas import share_of_tie as share_of_tie_kerne
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
-from pullback.graph.recording import note_inference, version_of
+from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import raise_stale
 from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow
 from pullback.kernels.bitwise import logical_or as logical_or_kernel
@@ -1367,10 +1367,10 @@ def clamp_tensor(input: Tensor, min: Tensor | None = None, max: Tensor | None = 
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_min = min
         if min is not None:
-            node.saved_min_version = version_of(min)
+            node.saved_min_version = min._counter.value if min._counter is not None else 0
         node.saved_max = max
         if max is not None:
-            node.saved_max_version = version_of(max)
+            node.saved_max_version = max._counter.value if max._counter is not None else 0
         result._requires_grad = True
         result._edge = (node, 0)
         if process.changed:

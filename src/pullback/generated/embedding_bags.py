@@ -13,7 +13,7 @@ from pullback.generated.array_formulas import embedding_bag_back as embedding_ba
 from pullback.generated.array_formulas import embedding_bag_sample_back as embedding_bag_sample_back_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
-from pullback.graph.recording import metadata_of, note_inference, version_of
+from pullback.graph.recording import metadata_of, note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
 from pullback.kernels.embedding_bags import embedding_bag_forward as embedding_bag_forward_kernel
@@ -238,7 +238,9 @@ def embedding_bag_forward(
         if weight._requires_grad:
             node.saved_per_sample_weights = per_sample_weights
             if per_sample_weights is not None:
-                node.saved_per_sample_weights_version = version_of(per_sample_weights)
+                node.saved_per_sample_weights_version = (
+                    per_sample_weights._counter.value if per_sample_weights._counter is not None else 0
+                )
         node.saved_mode = mode
         node.saved_padding_idx = padding_idx
         node.saved_scale_grad_by_freq = scale_grad_by_freq

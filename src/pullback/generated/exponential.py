@@ -15,7 +15,7 @@ from pullback.generated.array_formulas import pow_grad_input as pow_grad_input_k
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
-from pullback.graph.recording import note_inference, version_of
+from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow
 from pullback.kernels.broadcasting import sum_to_like
@@ -358,7 +358,7 @@ def pow_scalar(input: Tensor, exponent: Any, *, out: Any = None) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_exponent = exponent
         if exponent_is_tensor:
-            node.saved_exponent_version = version_of(exponent)
+            node.saved_exponent_version = exponent._counter.value if exponent._counter is not None else 0
         result._requires_grad = True
         result._edge = (node, 0)
         if process.changed:
@@ -516,7 +516,7 @@ def pow_base(exponent: Tensor, input: Any, *, out: Any = None) -> Tensor:
         node.saved_exponent_version = exponent._counter.value if exponent._counter is not None else 0
         node.saved_input = input
         if input_is_tensor:
-            node.saved_input_version = version_of(input)
+            node.saved_input_version = input._counter.value if input._counter is not None else 0
         result._requires_grad = True
         result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)

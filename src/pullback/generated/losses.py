@@ -21,7 +21,7 @@ from pullback.generated.array_formulas import soft_margin_loss_grad as soft_marg
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
-from pullback.graph.recording import note_inference, version_of
+from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, forward_not_implemented, tangents_flow, zeros_like_input
 from pullback.kernels.ctc import ctc_loss as ctc_loss_kernel
@@ -736,7 +736,7 @@ def binary_cross_entropy(
             node.saved_target_version = target._counter.value if target._counter is not None else 0
         node.saved_weight = weight
         if weight is not None:
-            node.saved_weight_version = version_of(weight)
+            node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_reduction = reduction
         result._requires_grad = True
         result._edge = (node, 0)
@@ -940,10 +940,10 @@ def binary_cross_entropy_with_logits(
         node.saved_target_version = target._counter.value if target._counter is not None else 0
         node.saved_weight = weight
         if weight is not None:
-            node.saved_weight_version = version_of(weight)
+            node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_pos_weight = pos_weight
         if pos_weight is not None:
-            node.saved_pos_weight_version = version_of(pos_weight)
+            node.saved_pos_weight_version = pos_weight._counter.value if pos_weight._counter is not None else 0
         node.saved_reduction = reduction
         result._requires_grad = True
         result._edge = (node, 0)
@@ -1105,7 +1105,7 @@ def multi_margin_loss(
         node.saved_target_version = target._counter.value if target._counter is not None else 0
         node.saved_weight = weight
         if weight is not None:
-            node.saved_weight_version = version_of(weight)
+            node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_p = p
         node.saved_margin = margin
         node.saved_reduction = reduction
@@ -1713,7 +1713,7 @@ def nll_loss(
         node.saved_target_version = target._counter.value if target._counter is not None else 0
         node.saved_weight = weight
         if weight is not None:
-            node.saved_weight_version = version_of(weight)
+            node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_reduction = reduction
         node.saved_ignore_index = ignore_index
         node.saved_input_shape = input._array.shape
@@ -1850,7 +1850,7 @@ def nll_loss2d(
         node.saved_target_version = target._counter.value if target._counter is not None else 0
         node.saved_weight = weight
         if weight is not None:
-            node.saved_weight_version = version_of(weight)
+            node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_reduction = reduction
         node.saved_ignore_index = ignore_index
         node.saved_input_shape = input._array.shape
@@ -1974,7 +1974,7 @@ def nll_loss_grad(
         node.saved_target_version = target._counter.value if target._counter is not None else 0
         node.saved_weight = weight
         if weight is not None:
-            node.saved_weight_version = version_of(weight)
+            node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_reduction = reduction
         node.saved_ignore_index = ignore_index
         result._requires_grad = True

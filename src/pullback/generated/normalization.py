@@ -16,7 +16,7 @@ from pullback.generated.array_formulas import (
 from pullback.generated.array_formulas import sum_over_channels as sum_over_channels_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
-from pullback.graph.recording import metadata_of, note_inference, version_of
+from pullback.graph.recording import metadata_of, note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow
 from pullback.kernels.broadcasting import sum_to as sum_to_kernel
@@ -176,7 +176,7 @@ def native_layer_norm(
         if input._requires_grad or (weight is not None and weight._requires_grad):
             node.saved_weight = weight
             if weight is not None:
-                node.saved_weight_version = version_of(weight)
+                node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_normalized_shape = normalized_shape
         node.saved_eps = eps
         result._requires_grad = True
@@ -373,7 +373,7 @@ def batch_norm_training(input: Tensor, weight: Tensor | None, bias: Tensor | Non
         if input._requires_grad or (weight is not None and weight._requires_grad):
             node.saved_weight = weight
             if weight is not None:
-                node.saved_weight_version = version_of(weight)
+                node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_eps = eps
         result._requires_grad = True
         result._edge = (node, 0)
@@ -585,7 +585,7 @@ def batch_norm_evaluation(
         if input._requires_grad:
             node.saved_weight = weight
             if weight is not None:
-                node.saved_weight_version = version_of(weight)
+                node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         if weight is not None and weight._requires_grad:
             node.saved_running_mean = running_mean
             node.saved_running_mean_version = running_mean._counter.value if running_mean._counter is not None else 0
@@ -787,7 +787,7 @@ def native_group_norm(
         if input._requires_grad or (weight is not None and weight._requires_grad):
             node.saved_weight = weight
             if weight is not None:
-                node.saved_weight_version = version_of(weight)
+                node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_group = group
         node.saved_eps = eps
         result._requires_grad = True
@@ -958,7 +958,7 @@ def rms_norm_fused(input: Tensor, normalized_shape: Any, weight: Tensor | None, 
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_weight = weight
         if weight is not None:
-            node.saved_weight_version = version_of(weight)
+            node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_normalized_shape = normalized_shape
         node.saved_eps = eps
         result._requires_grad = True

@@ -11,7 +11,7 @@ from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
-from pullback.graph.recording import metadata_of, note_inference, version_of, zero_grad_array, zero_grad_tensor
+from pullback.graph.recording import metadata_of, note_inference, zero_grad_array, zero_grad_tensor
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow
 from pullback.kernels.recurrent import gru_layer as gru_layer_kernel
@@ -356,10 +356,10 @@ def lstm_layer(
         node.saved_weight_hh_version = weight_hh._counter.value if weight_hh._counter is not None else 0
         node.saved_bias_ih = bias_ih
         if bias_ih is not None:
-            node.saved_bias_ih_version = version_of(bias_ih)
+            node.saved_bias_ih_version = bias_ih._counter.value if bias_ih._counter is not None else 0
         node.saved_bias_hh = bias_hh
         if bias_hh is not None:
-            node.saved_bias_hh_version = version_of(bias_hh)
+            node.saved_bias_hh_version = bias_hh._counter.value if bias_hh._counter is not None else 0
         node.saved_batch_sizes = batch_sizes
         node.saved_reverse = reverse
         output._requires_grad = True
@@ -733,10 +733,10 @@ def gru_layer(
         node.saved_weight_hh_version = weight_hh._counter.value if weight_hh._counter is not None else 0
         node.saved_bias_ih = bias_ih
         if bias_ih is not None:
-            node.saved_bias_ih_version = version_of(bias_ih)
+            node.saved_bias_ih_version = bias_ih._counter.value if bias_ih._counter is not None else 0
         node.saved_bias_hh = bias_hh
         if bias_hh is not None:
-            node.saved_bias_hh_version = version_of(bias_hh)
+            node.saved_bias_hh_version = bias_hh._counter.value if bias_hh._counter is not None else 0
         node.saved_batch_sizes = batch_sizes
         node.saved_reverse = reverse
         output._requires_grad = True
@@ -1106,10 +1106,10 @@ def rnn_layer(
         node.saved_weight_hh_version = weight_hh._counter.value if weight_hh._counter is not None else 0
         node.saved_bias_ih = bias_ih
         if bias_ih is not None:
-            node.saved_bias_ih_version = version_of(bias_ih)
+            node.saved_bias_ih_version = bias_ih._counter.value if bias_ih._counter is not None else 0
         node.saved_bias_hh = bias_hh
         if bias_hh is not None:
-            node.saved_bias_hh_version = version_of(bias_hh)
+            node.saved_bias_hh_version = bias_hh._counter.value if bias_hh._counter is not None else 0
         node.saved_nonlinearity = nonlinearity
         node.saved_batch_sizes = batch_sizes
         node.saved_reverse = reverse
