@@ -129,7 +129,9 @@ def memory_of(result: Any, inputs: list[Any]) -> list[tuple[Any, ...]]:
     described: list[tuple[Any, ...]] = []
     for tensor in tensors_in(result):
         owner = next((position for position, given in enumerate(inputs) if _share(tensor, given)), None)
-        if owner is None:
+        if tensor.numel() == 0:
+            described.append(("empty", any(tensor is given for given in inputs)))
+        elif owner is None:
             described.append(("new",))
         else:
             described.append(("shares", owner, tensor.storage_offset(), _strides(tensor), tensor is inputs[owner]))

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from pullback.autograd.grad_mode import _ContextDecorator
 from pullback.graph.tangents import set_tangent, tangent_at, without_tangents
+from pullback.kernels.strided import geometry_of
 from pullback.modes.dual_level import close_dual_level, current_dual_level, open_dual_level
 from pullback.modes.interception import interceptable
 from pullback.modes.switches import set_switch, switches
@@ -81,7 +82,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
 def _laid_out_like(tensor: Any, tangent: Any) -> Any:
     """The tangent of a part of a storage as the same part of one, zero elsewhere: as_strided may reach beyond the part."""
     whole = getattr(tensor._array, "base", None)
-    if whole is None or whole.nbytes <= tensor._array.nbytes or 0 in tensor._array.strides:
+    if whole is None or whole.nbytes <= tensor._array.nbytes or geometry_of(tensor._array).overlaps():
         return tangent
     count = tensor.untyped_storage().nbytes() // tensor._array.itemsize
     storage = tangent.new_zeros(count)
