@@ -123,3 +123,19 @@ def test_released_value_is_told_as_such() -> None:
             raise RuntimeError("Trying to backward through the graph a second time")
 
     assert "self = released" in make_dot(tensor(grad_fn=ReleasedNode("ExpBackward0")), show_attrs=True).source
+
+
+def test_the_tree_shows_saved_values_and_source_lines() -> None:
+    import warnings
+
+    import pullback
+    from pullback.utils.graph_picture import graph_tree
+
+    x = pullback.ones(2, requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pullback.autograd.detect_anomaly():
+            y = (x * x).sum()
+    text = graph_tree(y, {"x": x}, show_saved=True)
+    assert "test_graph_picture.py:" in text
+    assert "self=tensor (2,)" in text

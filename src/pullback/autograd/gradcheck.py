@@ -69,6 +69,9 @@ class _Check:
             for number, output in enumerate(outputs):
                 if output.requires_grad:
                     self.check_backward_properties(number, output)
+        if self.options["check_batched_forward_grad"]:
+            for position in self.positions:
+                self.check_batched_forward(position)
 
     def check_inputs(self) -> None:
         """Refuse inputs on which finite differences mean nothing, and warn of single precision."""
@@ -219,6 +222,28 @@ class _Check:
                     f"{index} of output {number} has another gradient"
                 )
 
+    def check_batched_forward(self, position: int) -> None:
+        """A batch of tangents at once gives what one by one gives."""
+        import pullback.functions as F
+        from pullback.func import jvp, vmap  # lazy: transforms are above autograd
+
+        def pushed(direction: Any) -> Any:
+            def function(x: Any) -> tuple[Any, ...]:
+                inputs = [x if i == position else v for i, v in enumerate(self.inputs)]
+                return tuple(self.outputs(*inputs))
+
+            return jvp(function, (self.inputs[position].detach(),), (direction,))[1]
+
+        directions = [_random_like(self.inputs[position]) for _ in range(3)]
+        expected = [pushed(d) for d in directions]
+        actual = vmap(pushed)(F.stack(directions))
+        for number, batch in enumerate(actual):
+            if not self.close(real_parts(batch), real_parts(F.stack([row[number] for row in expected]))):
+                raise GradcheckError(
+                    f"While computing batched forward gradients, got: output {number} differs from the tangents one by one "
+                    f"for input {position}"
+                )
+
     def check_batched(self, output: Any) -> None:
         """A batch of cotangents at once gives what one by one gives."""
         import pullback.functions as F
@@ -315,6 +340,7 @@ def gradcheck(
         raise ValueError("Setting check_batched_grad=True requires check_backward_ad to be True")
     options = {
         "eps": eps, "atol": atol, "rtol": rtol, "nondet_tol": nondet_tol, "check_undefined_grad": check_undefined_grad,
+        "check_batched_forward_grad": check_batched_forward_grad,
         "check_grad_dtypes": check_grad_dtypes, "check_batched_grad": check_batched_grad, "fast_mode": fast_mode,
         "check_forward_ad": check_forward_ad, "check_backward_ad": check_backward_ad,
     }  # fmt: skip

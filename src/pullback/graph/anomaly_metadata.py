@@ -13,10 +13,13 @@ if TYPE_CHECKING:
 class AnomalyMetadata:
     """The forward traceback of a node and, for a node recorded by a differentiable backward, its parent node."""
 
-    __slots__ = ("parent", "traceback_")
+    __slots__ = ("parent", "place", "traceback_")
 
     def __init__(self, parent: Node | None) -> None:
-        self.traceback_ = "".join(traceback.format_list(_user_frames()))
+        frames = _user_frames()
+        self.traceback_ = "".join(traceback.format_list(frames))
+        self.place: tuple[str, int] | None = (frames[-1].filename, frames[-1].lineno or 0) if frames else None
+        """The file and line of the user's that recorded the node."""
         self.parent = parent
 
     def report(self, node_name: str) -> None:

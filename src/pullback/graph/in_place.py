@@ -189,7 +189,7 @@ def write_out(name: str, out: Any, result: Any, *read: Any) -> Any:
             "Please clone() the tensor before performing the operation."
         )
     for tensor in read:
-        if tensor is out or may_share_memory(tensor._array, out._array):
+        if tensor is out or may_share_memory(tensor._array, out._array) or _grows_into(out, source.shape, tensor):
             raise RuntimeError(
                 "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
                 f"memory location. Please clone() the tensor before performing the operation ({name})."
@@ -213,6 +213,12 @@ def write_out(name: str, out: Any, result: Any, *read: Any) -> Any:
         out._counter = VersionCounter()
     out._counter.value += 1
     return out
+
+
+def _grows_into(out: Any, shape: tuple[int, ...], tensor: Any) -> bool:
+    """Whether `out` must be resized within a storage that holds `tensor` too."""
+    base = out._array.base
+    return out._array.shape != shape and base is not None and base is tensor._array.base
 
 
 def _warn_resize(out: Any, shape: tuple[int, ...]) -> None:

@@ -109,7 +109,7 @@ def _add_node(picture: GraphPicture, node: GraphNode, names: Mapping[int, str], 
 
 def _add_operation(picture: GraphPicture, node: GraphNode, names: Mapping[int, str], detail: Detail) -> int:
     saved = _saved_values(node) if detail.attributes or detail.saved_tensors else []
-    lines = [node.name(), *_node_shape(node)]
+    lines = [node.name(), *_node_shape(node), *_node_place(node)]
     if detail.attributes:
         lines += [f"{name} = {_value_text(value)}"[: detail.max_characters] for name, value in saved]
     position = picture.add(Box(tuple(lines), "operation"))
@@ -163,10 +163,18 @@ def _node_shape(node: GraphNode) -> tuple[str, ...]:
     return (", ".join(shapes[:3]) + (", ..." if len(shapes) > 3 else ""),) if shapes else ()
 
 
-def graph_tree(tensor: Any, params: Params = None, max_depth: int = 60) -> str:
+def _node_place(node: GraphNode) -> tuple[str, ...]:
+    """The source line that recorded the node, which it knows if that was done under anomaly mode."""
+    metadata = getattr(node, "anomaly_metadata", None)
+    place = metadata.place if metadata is not None else None
+    return () if place is None else (f"{Path(place[0]).name}:{place[1]}",)
+
+
+def graph_tree(tensor: Any, params: Params = None, max_depth: int = 60, *, show_saved: bool = False) -> str:
     """Return the graph behind `tensor` as indented text; a node met again is only named.
 
-    What lies deeper than `max_depth` is left out.
+    What lies deeper than `max_depth` is left out. `show_saved` adds what each node saved for its backward. Nodes that
+    were recorded under anomaly mode are shown with their source line.
 
     >>> import pullback
     >>> x = pullback.ones(3, requires_grad=True)
@@ -187,7 +195,10 @@ def graph_tree(tensor: Any, params: Params = None, max_depth: int = 60) -> str:
         if len(indent) > 4 * max_depth:
             lines.append(first_indent + "...")
             continue
-        lines.append(first_indent + _tree_label(node, names) + (" (seen above)" if node in seen else ""))
+        label = _tree_label(node, names)
+        if show_saved and node not in seen:
+            label += "".join(f"  {name}={_value_text(value)}" for name, value in _saved_values(node))
+        lines.append(first_indent + label + (" (seen above)" if node in seen else ""))
         if node in seen:
             continue
         seen.add(node)
@@ -203,7 +214,7 @@ def _tree_label(node: GraphNode, names: Mapping[int, str]) -> str:
     leaf = getattr(node, "variable", None)
     if leaf is not None:
         return f"{names.get(id(leaf), 'leaf')} {_shape_text(leaf)}"
-    return " ".join((node.name(), *_node_shape(node)))
+    return " ".join((node.name(), *_node_shape(node), *_node_place(node)))
 
 
 def svg_text(picture: GraphPicture) -> str:
