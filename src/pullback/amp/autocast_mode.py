@@ -45,6 +45,7 @@ class _Settings(threading.local):
 
     default: dtype = bfloat16
     cache_enabled = True
+    nesting = 0
     current: tuple[autocast, ...] = ()
 
 
@@ -192,6 +193,42 @@ def get_autocast_cpu_dtype() -> dtype:
 def set_autocast_cpu_dtype(wanted: dtype) -> None:
     """Set the dtype that autocast uses on the CPU by default."""
     _settings.default = wanted
+
+
+def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
+    """Set the dtype that autocast uses on a device, in the open block too."""
+    if device(device_type).type == "cpu":
+        _settings.default = dtype
+        if _settings.current:
+            _settings.current[-1].fast_dtype = dtype
+
+
+def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -> None:
+    """Switch autocast in the innermost block, or where none is open, from here on."""
+    if enabled is None:
+        device_type, enabled = "cuda", bool(device_type)
+    is_on = bool(enabled) and device(device_type).type == "cpu"
+    if _settings.current:
+        _settings.current[-1].enabled = is_on
+    elif is_on:
+        autocast("cpu").__enter__()
+
+
+def set_autocast_cpu_enabled(enabled: bool) -> None:
+    """Switch autocast on the CPU."""
+    set_autocast_enabled("cpu", enabled)
+
+
+def autocast_increment_nesting() -> int:
+    """Count one more block that a program opens by hand."""
+    _settings.nesting += 1
+    return _settings.nesting
+
+
+def autocast_decrement_nesting() -> int:
+    """Count one block less."""
+    _settings.nesting -= 1
+    return _settings.nesting
 
 
 def is_autocast_cache_enabled() -> bool:

@@ -338,6 +338,15 @@ def detach_copy(input: Tensor) -> Tensor:
     return G.clone(input.detach())
 
 
+def slice_inverse(
+    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """The view of `input` that has the geometry of `src`, the tensor that a slice was taken from."""
+    if input.dtype is not src.dtype:
+        raise RuntimeError("slice_inverse: input and src must have the same dtype")
+    return as_strided(input, src.size(), src.stride(), src.storage_offset())
+
+
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view of the tensor's storage with the given geometry, in elements."""
     return G.as_strided(input, sizes((size,)), sizes((stride,)), storage_offset, input.stride(), input.storage_offset())

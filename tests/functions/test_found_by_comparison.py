@@ -1,0 +1,82 @@
+"""Behaviour that the comparison with PyTorch once found to differ."""
+
+from __future__ import annotations
+
+import pytest
+
+import pullback
+from pullback.autograd import forward_ad
+
+
+def test_the_tangent_of_nansum_leaves_nan_out() -> None:
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(pullback.tensor([2.0, float("nan"), -1.0]), pullback.tensor([1.0, 10.0, 100.0]))
+
+        assert forward_ad.unpack_dual(pullback.nansum(x)).tangent.item() == 101.0
+
+
+def test_a_tensor_raised_to_a_tensor_by_the_reflected_operator_differentiates_both() -> None:
+    exponent, base = (pullback.tensor(v, requires_grad=True) for v in (3.0, 2.0))
+
+    exponent.__rpow__(base).backward()
+
+    assert base.grad is not None
+    assert base.grad.item() == 12.0
+    assert exponent.grad is not None
+
+
+def test_the_tangent_of_a_transposed_base_takes_writes_at_the_right_places() -> None:
+    with forward_ad.dual_level():
+        x = pullback.zeros(3, 2).t().clone()
+        x[1] = forward_ad.make_dual(pullback.zeros(3), pullback.tensor([1.0, 2.0, 3.0]))
+
+        assert forward_ad.unpack_dual(x).tangent.tolist() == [[0.0, 0.0, 0.0], [1.0, 2.0, 3.0]]
+
+
+def test_numbers_drawn_from_means_keep_a_history_of_zero_gradients() -> None:
+    mean, deviation = pullback.zeros(1, 3, requires_grad=True), pullback.ones(2, 3)
+
+    pullback.normal(mean, deviation).sum().backward()
+
+    assert mean.grad is not None
+    assert mean.grad.tolist() == [[0.0, 0.0, 0.0]]
+
+
+def test_out_that_is_read_from_is_refused() -> None:
+    x = pullback.tensor([1.0, 2.0, 3.0])
+
+    with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor"):
+        pullback.gather(x, 0, pullback.tensor([0, 1, 2]), out=x)
+
+
+def test_out_of_another_dtype_is_refused_where_pytorch_refuses_it() -> None:
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype float, but got double instead"):
+        pullback.gather(pullback.ones(2), 0, pullback.tensor([0]), out=pullback.empty(1, dtype=pullback.float64))
+
+
+def test_classes_named_twice_count_twice_in_the_multi_label_margin_loss() -> None:
+    scores = pullback.tensor([[0.0, 1.0]])
+
+    once = pullback.nn.functional.multilabel_margin_loss(scores, pullback.tensor([[0, -1]]))
+    twice = pullback.nn.functional.multilabel_margin_loss(scores, pullback.tensor([[0, 0]]))
+
+    assert twice.item() == 2 * once.item()
+
+
+def test_output_padding_beyond_the_stride_is_cropped_from_the_gradient() -> None:
+    x = pullback.ones(1, 1, 3, requires_grad=True)
+
+    y = pullback.nn.functional.conv_transpose1d(x, pullback.ones(1, 1, 2), stride=2, output_padding=3, dilation=4)
+    y.sum().backward()
+
+    assert x.grad is not None
+    assert x.grad.tolist() == [[[2.0, 2.0, 2.0]]]
+
+
+def test_the_index_true_writes_to_the_whole_tensor() -> None:
+    x = pullback.zeros(2)
+
+    x[True] = pullback.tensor([[1, 2]])
+    x[False] = 9.0
+
+    assert x.tolist() == [1.0, 2.0]
