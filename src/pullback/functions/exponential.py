@@ -34,7 +34,7 @@ def pow_(input: Tensor, exponent: Any) -> Any:
 
 def reflected_pow(input: Tensor, other: Any) -> Any:
     """Compute other ** input."""
-    return G.pow(other, input) if isinstance(other, TensorBase) else G.pow_base(input, other)
+    return pow(other, input) if isinstance(other, TensorBase) else G.pow_base(input, other)
 
 
 def square(input: Tensor, *, out: Any = None) -> Any:
