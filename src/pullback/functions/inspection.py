@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.backend.dtype import type_name
+from pullback.backend.array_module import cast_array
+from pullback.backend.dtype import int64, type_name
 from pullback.functions.memory import TypedStorage, UntypedStorage
 from pullback.functions.shape import sizes
 from pullback.graph.in_place import write_out
@@ -72,7 +73,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     wanted = sizes((shape,))
     if any(n < 0 for n in wanted):
         raise ValueError(f"'shape' cannot have negative values, but got {wanted}")
-    return tuple([new_tensor(part) for part in unravel(indices._array, wanted)])
+    return tuple([new_tensor(part) for part in unravel(cast_array(indices._array, int64.numpy_dtype), wanted)])
 
 
 @interceptable

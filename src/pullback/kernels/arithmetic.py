@@ -156,6 +156,8 @@ def _scaled(other: Array | Scalar, alpha: Scalar, input: Array) -> Array:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
     if kind != "b" and isinstance(alpha, bool):
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if kind == "u":
+        alpha = int(alpha) % (1 << (8 * input.dtype.itemsize))  # type: ignore[arg-type]  # refused above
     return other * np.asarray(alpha, input.dtype)
 
 

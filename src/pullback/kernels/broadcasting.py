@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import cast_array
-from pullback.kernels.accumulation import add_short_rows, has_short_rows
+from pullback.kernels.accumulation import add_short_rows, has_short_rows, widened
 from pullback.typing import Array, DType, Shape
 
 
@@ -29,7 +29,8 @@ def sum_to(grad: Any, shape: Shape) -> Any:
     if has_short_rows(grad, axes):
         grad = add_short_rows(grad)
     elif axes:
-        grad = grad.sum(axes, dtype=grad.dtype)
+        wide = widened(grad)
+        grad = wide.sum(axes, dtype=wide.dtype).astype(grad.dtype, copy=False)
     return grad.reshape(shape)
 
 

@@ -145,6 +145,9 @@ def arange_array(start: Any, end: Any, step: Any, dtype: DType | None) -> Array:
         dtype = np.dtype(np.int64) if whole else default_float()
     if dtype.kind in "cb":
         raise NotImplementedError(f'"arange_cpu" not implemented for {scalar_type_name(dtype)!r}')
+    if dtype.kind in "iu" and dtype != np.int64 and not whole:
+        # PyTorch rounds the bounds before it counts for int64 alone.
+        return _steps_from(int(start), int(step), math.ceil((end - start) / step), dtype)
     if dtype.kind in "iu":
         start, end, step = int(start), int(end), int(step)
         if step == 0:
