@@ -15,6 +15,7 @@ from pullback.kernels.creation import (
     logspace_array,
     triangle_positions,
 )  # fmt: skip
+from pullback.modes.interception import interceptable
 from pullback.tensor.arguments import as_int
 from pullback.tensor.tensor import Tensor
 
@@ -65,6 +66,7 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, 
     return finish("range", closed_range_array(first, last, width, wanted), options)
 
 
+@interceptable
 def linspace(start: Any, end: Any, steps: Any, *, dtype: Any = None, **options: Any) -> Tensor:
     """`steps` evenly spaced values from start to end."""
     wanted = dtype_option("linspace", dtype)
@@ -84,6 +86,7 @@ def _steps(function: str, steps: Any) -> int:
         ) from None
 
 
+@interceptable
 def logspace(start: Any, end: Any, steps: Any, base: float = 10.0, *, dtype: Any = None, **options: Any) -> Tensor:
     """`steps` values whose logarithms are evenly spaced."""
     wanted = dtype_option("logspace", dtype)

@@ -65,8 +65,10 @@ def views_along_dims(level: VmapLevel, function: Callable[..., Any], args: Argum
     ndim = ndim_of(input)
     if ndim == 0 and name in ("transpose", "squeeze_dim"):
         return level.wrap(G.alias(input._physical))
+    if ndim == 0 and name == "unfold":
+        return level.wrap(G.slice_view(G.unsqueeze(input._physical, 1), 1, 0, bound["size"], 1))
     if ndim == 0:
-        return level.wrap(call(function, name, bound)) if name == "unfold" else _refuse_scalar(function, input, bound)
+        return _refuse_scalar(function, input, bound)
     for parameter in ("dim", "dim0", "dim1", "dim2", "dimension"):
         if isinstance(bound.get(parameter), int):
             bound[parameter] = wrap_dim(bound[parameter], ndim) + 1
