@@ -37,6 +37,7 @@ def main() -> int:
     print("\n".join(report.table(families, results)))
     if arguments.json:
         data = {"families": families, "results": results, "missing": missing}
+        Path(arguments.json).parent.mkdir(parents=True, exist_ok=True)
         Path(arguments.json).write_text(json.dumps(data, indent=1) + "\n")
     if not (arguments.op or arguments.family or arguments.dtypes or arguments.reference):
         (ROOT / "docs" / "operations.md").write_text(report.document(families, results, missing))

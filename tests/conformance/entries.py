@@ -20,8 +20,7 @@ from .translation import find, our_function
 
 # The command line passes these on to the worker process through the environment.
 DTYPES = tuple(
-    getattr(torch, name)
-    for name in os.environ.get("CONFORMANCE_DTYPES", "float64,float32,complex128,int64").split(",")
+    getattr(torch, name) for name in os.environ.get("CONFORMANCE_DTYPES", "float64,float32,complex128,int64").split(",")
 )
 _USES_REFERENCES = os.environ.get("CONFORMANCE_SAMPLES") == "reference"
 

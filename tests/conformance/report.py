@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .exceptions import INEXACT_IN_PYTORCH, NOT_COMPARED
+
 KINDS = (
     "exists",
     "forward",
@@ -80,7 +82,7 @@ def document(families: Mapping[str, str], results: Results, missing: Mapping[str
     for family in sorted(set(families.values())):
         members = [name for name in results if families[name] == family]
         parts.append(_section(family, members, results))
-    parts.append(_missing(missing))
+    parts += [_missing(missing), _not_compared()]
     return "\n".join(parts)
 
 
@@ -119,6 +121,13 @@ def _support(tally: Mapping[str, Any] | None) -> str:
         return "~~fails~~"
     letters = [(_LETTERS.get(dtype, dtype), passed) for dtype, passed in tally["dtypes"].items()]
     return " ".join(letter if passed else f"~~{letter}~~" for letter, passed in letters)
+
+
+def _not_compared() -> str:
+    lines = ["## What is not compared", ""]
+    lines += [f"- `{name}`, {kind}: {reason}." for (name, kind), reason in NOT_COMPARED.items()]
+    lines += [f"- `{name}` is compared with less precision: {reason}." for name, reason in INEXACT_IN_PYTORCH.items()]
+    return "\n".join(lines) + "\n"
 
 
 def _missing(missing: Mapping[str, list[str]]) -> str:
