@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pathlib
 
-import mpmath as mp  # type: ignore[import-untyped]  # ships no annotations
+import mpmath as mp
 
 from tools.fit_special import Function, Table, level
 

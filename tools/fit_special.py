@@ -9,7 +9,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable
 
-import mpmath as mp  # type: ignore[import-untyped]  # ships no annotations
+import mpmath as mp
 
 mp.mp.dps = 50
 Function = Callable[[mp.mpf], mp.mpf]

@@ -11,7 +11,7 @@ import pathlib
 import random
 from collections.abc import Callable, Iterable
 
-import mpmath as mp  # type: ignore[import-untyped]  # ships no annotations
+import mpmath as mp
 
 mp.mp.dps = 60
 TARGET = pathlib.Path(__file__).parents[1] / "tests/kernels/special_references.json"
