@@ -104,3 +104,22 @@ def test_torchviz_resolves_to_the_graph_picture() -> None:
     program = "from torchviz import make_dot\nimport torch\nx = torch.ones(2, requires_grad=True)\n"
     program += "print('MulBackward0' in make_dot(x * 2, params={'x': x}).source)"
     assert run_as_torch(program) == "True"
+
+
+def test_a_name_that_a_module_lacks_can_be_imported_and_raises_at_its_use() -> None:
+    program = (
+        "from torch.utils.data import IterDataPipe\nfrom torch.nn.functional import relu, scaled_mm\nimport torch\n"
+        "print(relu(torch.tensor([-1.0, 2.0])).tolist())\n"
+        "try:\n    scaled_mm()\nexcept NotImplementedError as error:\n    print('torch.nn.functional.scaled_mm' in str(error))"
+    )
+    assert run_as_torch(program).splitlines() == ["[0.0, 2.0]", "True"]
+
+
+def test_the_list_of_missing_names_names_nothing_that_is_there() -> None:
+    from importlib import import_module
+
+    from pullback.as_torch import _missing_names
+
+    for module, names in _missing_names().items():
+        own = import_module("pullback" if module == "." else f"pullback.{module}")
+        assert [name for name in names if hasattr(own, name)] == []

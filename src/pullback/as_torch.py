@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -40,8 +41,8 @@ class MissingName:
     def _refuse(self) -> MissingModuleError:
         module = self.__name__.rpartition(".")[0]
         return MissingModuleError(
-            f"{self.__name__} is not available: pullback has no counterpart of PyTorch's module '{module}'. Run this part "
-            "of the program with PyTorch itself, or do without it."
+            f"{self.__name__} is not available: pullback lacks this part of PyTorch's '{module}'. Run this part of the "
+            "program with PyTorch itself, or do without it."
         )
 
     def __call__(self, *args: object, **kwargs: object) -> object:
@@ -91,8 +92,39 @@ class AliasLoader(Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Undo the one thing the import system changed: the module's own spec."""
+        """Undo the one thing the import system changed, the module's own spec, and answer for what the module lacks."""
         module.__spec__ = self._target_spec
+        add_missing_names(module)
+
+
+def add_missing_names(module: ModuleType) -> None:
+    """Let names that PyTorch's module has and this one lacks be imported: they raise when they are used."""
+    own_name = module.__name__.removeprefix("pullback").removeprefix(".") or "."
+    missing = _missing_names().get(own_name)
+    lookup = vars(module).get("__getattr__")
+    if missing is None or getattr(lookup, "answers_for_missing", False):
+        return
+
+    def look_up(name: str) -> object:
+        if lookup is not None:
+            try:
+                return lookup(name)
+            except AttributeError:
+                if name not in missing:
+                    raise
+        if name in missing:
+            return MissingName(f"torch.{name}" if own_name == "." else f"torch.{own_name}.{name}")
+        raise AttributeError(f"module '{module.__name__}' has no attribute '{name}'")
+
+    look_up.answers_for_missing = True  # type: ignore[attr-defined]  # marks our own wrapper
+    vars(module)["__getattr__"] = look_up
+
+
+@cache
+def _missing_names() -> dict[str, frozenset[str]]:
+    """The public names of PyTorch's modules that pullback's modules lack."""
+    lines = Path(__file__).with_name("torch_missing_names.txt").read_text(encoding="utf-8").splitlines()
+    return {line.split()[0]: frozenset(line.split()[1:]) for line in lines if line}
 
 
 class StubLoader(Loader):
