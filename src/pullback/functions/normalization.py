@@ -35,7 +35,16 @@ def native_layer_norm(
     shape = as_shape(normalized_shape)
     _check_normalized_shape(input, shape, weight, bias)
     _check_parameter_dtypes(input, weight, bias)
-    return G.native_layer_norm(input, shape, weight, bias, eps)
+    return _with_statistics(input, weight, *G.native_layer_norm(input, shape, weight, bias, eps))
+
+
+def _with_statistics(
+    input: Tensor, weight: Tensor | None, result: Tensor, mean: Tensor, rstd: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The statistics in the dtype of a 16-bit input, unless the parameters are of float32."""
+    if input._array.dtype.itemsize == 2 and (weight is None or weight.dtype is input.dtype):
+        return result, mean.to(input.dtype), rstd.to(input.dtype)
+    return result, mean, rstd
 
 
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
@@ -130,7 +139,7 @@ def native_batch_norm(
         _blend(running_mean, mean, 1.0, momentum)
     if running_var is not None:
         _blend(running_var, variance, count / max(1, count - 1), momentum)
-    return result, mean, rstd
+    return _with_statistics(input, weight, result, mean, rstd)
 
 
 def _empty_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
@@ -192,7 +201,7 @@ def native_group_norm(
         mean = G.mean(rows, (2,), False)
         deviation = rows - mean.unsqueeze(2)
         rstd = G.rsqrt(G.mean(deviation * deviation, (2,), False) + eps)
-    return result, mean, rstd
+    return _with_statistics(input, weight, result, mean, rstd)
 
 
 def group_norm(

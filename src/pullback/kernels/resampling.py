@@ -45,6 +45,8 @@ def resample_back(
 
 
 def _apply(input: Array, maps: list[Taps], old: Shape) -> Array:
+    if input.dtype == np.uint8 and any(t[1] is not None for t in maps):
+        return _apply_to_bytes(input, maps)
     result = input if all(t[1] is None for t in maps) else widened(input)
     # Dimensions that shrink come first, so that the others have less to do.
     order = sorted(range(len(maps)), key=lambda i: len(maps[i][0]) / max(1, old[i]))
@@ -53,6 +55,21 @@ def _apply(input: Array, maps: list[Taps], old: Shape) -> Array:
     if result.dtype != input.dtype:
         result = (np.rint(result) if input.dtype.kind in "iu" else result).astype(input.dtype)
     return result.copy() if result is input else result
+
+
+def _apply_to_bytes(input: Array, maps: list[Taps]) -> Array:
+    """Images of bytes: weights of 16 bits, and rounding after each dimension, the last one first, as in PyTorch."""
+    result = input.astype(np.float64)
+    for i in reversed(range(len(maps))):
+        positions, weights = maps[i]
+        exponent = 0
+        if weights is not None:
+            while exponent < 22 and int(0.5 + weights.max() * 2 ** (exponent + 1)) < 2**15:
+                exponent += 1
+            weights = np.trunc(weights * 2.0**exponent + np.copysign(0.5, weights))
+        summed = _apply_along(result, (positions, weights), input.ndim - len(maps) + i)
+        result = np.clip(np.floor(summed / 2.0**exponent + 0.5), 0, 255)
+    return result.astype(np.uint8)
 
 
 def _apply_along(array: Array, taps: Taps, axis: int) -> Array:
