@@ -23,7 +23,7 @@ def grid_sample_back_input(
         weighted = F.times_weights(grad, parts, [coefficients for _, coefficients in corner])
         share = F.put_points(weighted, positions, sizes)
         total = share if total is None else F.add(total, share)
-    return total
+    return F.to_dtype(total, grad.dtype)
 
 
 def grid_sample_back_grid(grad: Any, input: Any, grid: Any, mode: int, padding_mode: int, align_corners: bool) -> Any:
@@ -43,7 +43,7 @@ def grid_sample_back_grid(grad: Any, input: Any, grid: Any, mode: int, padding_m
             term = F.times_weights(along, parts, weights)
             slopes[axis] = term if slopes[axis] is None else F.add(slopes[axis], term)
     stacked = F.stack([F.squeeze_dims(s, (1,)) for s in slopes], grid.ndim - 1)
-    return F.mul(stacked, F.grid_slopes(grid, sizes, mode, padding_mode, align_corners))
+    return F.to_dtype(F.mul(stacked, F.grid_slopes(grid, sizes, mode, padding_mode, align_corners)), grid.dtype)
 
 
 def parts_of_points(points: Any, mode: int) -> Any:
