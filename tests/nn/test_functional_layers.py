@@ -33,8 +33,13 @@ def test_batch_norm_moves_the_running_statistics_and_evaluation_leaves_them() ->
     assert (mean.item(), variance.item()) == (1.0, 1.5)
 
 
-def test_half_precision_statistics_are_kept_in_float32() -> None:
-    result, mean, rstd = pullback.native_layer_norm(pullback.ones(2, 4).half(), (4,), None, None, 1e-5)
+def test_half_precision_statistics_are_kept_in_the_dtype_of_the_parameters() -> None:
+    x = pullback.ones(2, 4).half()
+
+    _, alone, _ = pullback.native_layer_norm(x, (4,), None, None, 1e-5)
+    result, mean, rstd = pullback.native_layer_norm(x, (4,), pullback.ones(4), None, 1e-5)
+
+    assert alone.dtype is pullback.float16
     assert (result.dtype, mean.dtype, rstd.dtype) == (pullback.float16, pullback.float32, pullback.float32)
 
 
