@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.modes.interception import pop_interceptor, push_interceptor
+from pullback.modes.saved_tensor_hooks import current_hooks, pop_hooks, push_hooks
 from pullback.tensor.tensor import Tensor
 
 SAC_IGNORED_OPS: set[Any] = set()
@@ -37,11 +38,19 @@ class SelectiveCheckpointContext:
         self.is_recompute = is_recompute
 
 
+class _Kept:
+    """The result of an operation, and what each tensor that it saved was: the place of an argument, or the result."""
+
+    def __init__(self, result: Any, saved: list[int | None]) -> None:
+        self.result = result
+        self.saved = saved
+
+
 class _Cache:
     """The kept results of the original run, per operation in the order they were made."""
 
     def __init__(self) -> None:
-        self.results: dict[Any, list[Any]] = defaultdict(list)
+        self.results: dict[Any, list[_Kept | None]] = defaultdict(list)
         self.read: dict[Any, int] = defaultdict(int)
 
 
@@ -72,26 +81,61 @@ class _Mode:
         if self.context.is_recompute:
             kept = self.cache.results[function]
             position = self.cache.read[function]
-            if position < len(kept):
-                self.cache.read[function] = position + 1
-                return _with_history(function, args, kwargs, kept[position])
-            return NotImplemented
-        result = function(*args, **kwargs)
-        self.cache.results[function].append(_detached(result))
+            self.cache.read[function] = position + 1
+            found = kept[position] if position < len(kept) else None
+            return NotImplemented if found is None else _give_back(found, args)
+        result, saved = _run_and_watch(function, args, kwargs)
+        self.cache.results[function].append(_describe(result, saved, args))
         return result
 
 
-def _detached(result: Any) -> Any:
-    if isinstance(result, Tensor):
-        return result.detach()
-    return tuple(_detached(r) for r in result) if isinstance(result, tuple) else result
+def _run_and_watch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
+    """Run the operation and note the memory of each tensor that it saves, in order."""
+    hooks = current_hooks()
+    saved: list[Any] = []
+    if hooks is None:
+        return function(*args, **kwargs), saved
+    pack, unpack = hooks
+
+    def note(tensor: Any) -> Any:
+        saved.append(tensor._array)
+        return pack(tensor)
+
+    push_hooks(note, unpack)
+    try:
+        return function(*args, **kwargs), saved
+    finally:
+        pop_hooks()
 
 
-def _with_history(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], kept: Any) -> Any:
-    """The kept value in the place of a recomputed one: the operation records as before, on the value it already has."""
-    result = function(*args, **kwargs)
-    if isinstance(result, Tensor) and isinstance(kept, Tensor):
-        result._array[...] = kept._array
+def _describe(result: Any, saved: list[Any], args: tuple[Any, ...]) -> _Kept | None:
+    """What to keep of a run; None if the operation saved something that is neither an argument nor its one result."""
+    if not isinstance(result, Tensor):
+        return None
+    places: list[int | None] = []
+    for array in saved:
+        if array is result._array:
+            places.append(None)
+            continue
+        place = next((i for i, a in enumerate(args) if isinstance(a, Tensor) and a._array is array), None)
+        if place is None:
+            return None
+        places.append(place)
+    return _Kept(result.detach(), places)
+
+
+def _give_back(kept: _Kept, args: tuple[Any, ...]) -> Tensor:
+    """The kept result without running the operation: what it would save is handed to the recomputation's hooks.
+
+    The recomputed graph is thrown away, so the result only has to require grad where the operation's would.
+    """
+    hooks = current_hooks()
+    if hooks is not None:
+        for place in kept.saved:
+            hooks[0]((kept.result if place is None else args[place]).detach())
+    result = kept.result.detach()
+    if any(isinstance(a, Tensor) and a.requires_grad for a in args) and result.is_floating_point():
+        result.requires_grad_()
     return result
 
 
