@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 COMPILED := .venv-compiled
 SOURCES := $(shell find src -name '*.py' 2>/dev/null)
+NATIVE := $(wildcard src/pullback/native/*.[ch])
 TYPED := src tools tests benchmarks
 
 .PHONY: demo test test-compiled check lint format types layers notes codegen conformance parity bench bench-quick size clean
@@ -91,7 +92,7 @@ $(COMPILED)/.installed: pyproject.toml setup.py tools/native_sources.py $(SOURCE
 	PULLBACK_COMPILE=1 $(COMPILED)/bin/python -m pip install --quiet '.[dev]'
 	touch $@
 
-$(VENV)/.developed: $(VENV)/.created pyproject.toml
+$(VENV)/.developed: $(VENV)/.created pyproject.toml setup.py $(NATIVE)
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@
 

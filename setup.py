@@ -1,13 +1,16 @@
-"""Compiles the hot modules where it is asked for: PULLBACK_COMPILE=1 pip install .
+"""Compiles what is hot, where it can: the C kernels of src/pullback/native and, with Cython, the hot Python modules.
 
-Everything else about the package is in pyproject.toml. Without the variable, without Cython, or where the C compiler
-fails, the package is pure Python: the same source, slower on small tensors.
+Everything else about the package is in pyproject.toml. PULLBACK_COMPILE says how much: "all" (the default), "kernels"
+(as an editable install always does, so that Python sources can be changed) or "0" for a pure wheel. Where the compiler
+is missing or fails, a note is printed and the package is pure Python: the same source, slower.
 """
 
 from __future__ import annotations
 
 import os
+import platform
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,47 +18,79 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).parent
-COMPILE = os.environ.get("PULLBACK_COMPILE", "0") not in ("", "0")
+COMPILE = os.environ.get("PULLBACK_COMPILE", "all")
+KERNELS = "pullback.native.kernels"
+FLAGS = ["-O3", "-g0", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fvisibility=hidden"]
 
 
 class OptionalBuild(build_ext):
-    """Builds all extension modules or, with a note, none: a mixture would not fit together."""
-
-    def finalize_options(self) -> None:
-        super().finalize_options()
-        self.parallel = self.parallel or True  # one compiler per core
+    """Builds the extension modules; where that fails, says so and leaves the Python sources to do the work."""
 
     def run(self) -> None:
+        self._attempt("kernels", self.extensions)
+        if COMPILE == "all" and not self.editable_mode and not self.inplace:
+            self._attempt("modules", self._cythonized())
+        self.extensions = [made for made in self.extensions if Path(self.get_ext_fullpath(made.name)).exists()]
+
+    def _attempt(self, what: str, extensions: list[Any]) -> None:
+        """Build all of these extension modules or, with a note, none: a mixture would not fit together."""
+        self.extensions = extensions
         try:
-            super().run()
+            if extensions:
+                super().run()
         except Exception as error:
-            self._give_up(error)
+            print(f"pullback: {what} not compiled, installing them as Python ({error})", file=sys.stderr)
+            for extension in extensions:
+                Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
 
-    def _give_up(self, error: Exception) -> None:
-        print(f"pullback: not compiled, installing pure Python ({error})", file=sys.stderr)
-        for extension in self.extensions:
-            Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
-        self.extensions.clear()
+    def build_extensions(self) -> None:
+        """Compile the files of one extension, and several extensions, side by side."""
+        compile_files = self.compiler.compile
+
+        def compile_in_parallel(sources: list[str], *arguments: Any, **options: Any) -> list[str]:
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                made = pool.map(lambda source: compile_files([source], *arguments, **options), sources)
+                return [file for files in made for file in files]
+
+        self.compiler.compile = compile_in_parallel
+        self.parallel = os.cpu_count() if len(self.extensions) > 1 else None
+        super().build_extensions()
+
+    def _cythonized(self) -> list[Any]:
+        sys.path.insert(0, str(ROOT))
+        try:
+            from Cython.Build import cythonize
+
+            return _hot_modules(cythonize)
+        except Exception as error:
+            print(f"pullback: modules not compiled, installing them as Python ({error})", file=sys.stderr)
+            return []
 
 
-def extensions() -> list[Any]:
-    """The extension modules, their C sources written to build/native."""
-    if not COMPILE:
+def _kernels() -> list[Any]:
+    """The extension module of the C kernels."""
+    if COMPILE == "0":
         return []
-    sys.path.insert(0, str(ROOT))
     try:
-        from Cython.Build import cythonize
+        import numpy
     except ImportError:
-        print("pullback: Cython is missing, installing pure Python", file=sys.stderr)
+        print("pullback: NumPy's headers are missing, installing pure Python", file=sys.stderr)
         return []
-    try:
-        return _cythonized(cythonize)
-    except Exception as error:
-        print(f"pullback: Cython failed, installing pure Python ({error})", file=sys.stderr)
-        return []
+    flags = [*FLAGS, "-mprefer-vector-width=512"] if platform.machine() in ("x86_64", "AMD64") else FLAGS
+    folder = Path("src", "pullback", "native")
+    return [
+        Extension(
+            KERNELS,
+            sorted(str(path) for path in folder.glob("*.c")),
+            depends=sorted(str(path) for path in folder.glob("*.h")),
+            include_dirs=[numpy.get_include()],
+            extra_compile_args=[] if sys.platform == "win32" else flags,
+        )
+    ]
 
 
-def _cythonized(cythonize: Any) -> list[Any]:
+def _hot_modules(cythonize: Any) -> list[Any]:
+    """The extension modules made from Python sources, their C written to build/native."""
     from tools.native_sources import TYPED, name_python_sources, write_sources
 
     target = Path("build", "native")
@@ -73,8 +108,4 @@ def _cythonized(cythonize: Any) -> list[Any]:
     return made  # type: ignore[no-any-return]  # Cython has no types
 
 
-setup(
-    ext_modules=extensions(),
-    cmdclass={"build_ext": OptionalBuild},
-    setup_requires=["cython>=3.1"] if COMPILE else [],
-)
+setup(ext_modules=_kernels(), cmdclass={"build_ext": OptionalBuild})

@@ -18,6 +18,7 @@ PACKAGE = "pullback"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("typing", "errors", "version", "torch_version"),
+    ("native",),
     ("backend",),
     ("modes", "kernels"),
     ("tensor",),

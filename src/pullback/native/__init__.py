@@ -1,0 +1,50 @@
+"""Kernels compiled from C, below the operation layer: the decorator that puts them in place.
+
+# Note [Compiled kernels]
+A kernel in kernels/ is NumPy and stays the reference. Marked with `@native`, it is replaced by the compiled kernel of
+the same name where the extension module `pullback.native.kernels` was built: a callable that serves plain float32 and
+float64 arrays and hands every other call (other dtypes, strides it does not know, subclasses, bad arguments) to the
+reference, which therefore decides all semantics and all errors. Nothing above the kernels knows of it.
+`PULLBACK_NATIVE=0` in the environment turns all of them off.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _load() -> Any:
+    """The extension module; None where it was not built or is turned off."""
+    if os.environ.get("PULLBACK_NATIVE", "1") == "0":
+        return None
+    try:
+        from pullback.native import kernels
+    except ImportError:
+        return None
+    return kernels
+
+
+extension: Any = _load()
+
+
+def native(reference: _Function) -> _Function:
+    """Replace a NumPy kernel by the compiled one of its name, where there is one."""
+    if extension is None:
+        return reference
+    replaced: _Function = extension.bind(reference.__name__, reference)
+    return replaced
+
+
+def compiled_kernels() -> list[str]:
+    """The names of the compiled kernels in use."""
+    return sorted(extension.names()) if extension is not None else []
+
+
+def set_num_threads(count: int) -> None:
+    """Set how many threads one loop of a compiled kernel may use."""
+    if extension is not None:
+        extension.set_num_threads(count)

@@ -1,0 +1,5 @@
+#include "kernel.h"
+
+const KernelEntry elementwise_kernels[] = {
+    {NULL},
+};

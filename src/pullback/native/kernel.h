@@ -1,0 +1,120 @@
+/* What every file of compiled kernels shares: NumPy's C interface, how a kernel is declared, how it reads its arguments.
+ *
+ * A compiled kernel serves the common case (plain float32 or float64 arrays) and declines everything else: it returns
+ * NULL without setting an exception, and the NumPy kernel of the same name, its reference, answers instead.
+ * See Note [Compiled kernels] in __init__.py.
+ */
+#ifndef PULLBACK_KERNEL_H
+#define PULLBACK_KERNEL_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL pullback_native_array_api
+#ifndef IMPORTS_ARRAY_API
+#define NO_IMPORT_ARRAY
+#endif
+#include <numpy/arrayobject.h>
+
+#include "threads.h"
+
+/* Positional arguments, then those given by keyword, whose names are in `keywords` (NULL for none): as vectorcall. */
+typedef PyObject *(*KernelFunction)(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords);
+
+typedef struct {
+    const char *name;
+    KernelFunction function;
+} KernelEntry;
+
+/* Each file of kernels exports one table, closed by an entry without a name; module.c lists the tables. */
+
+/* Compile a loop for several instruction sets; the loader takes the best that the processor has. */
+#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
+#define MULTIVERSIONED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define MULTIVERSIONED
+#endif
+
+#if defined(__GNUC__)
+#define INLINE static inline __attribute__((always_inline))
+#define LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#else
+#define INLINE static inline
+#define LIKELY(condition) (condition)
+#define UNLIKELY(condition) (condition)
+#endif
+
+/* Below this many elements the interpreter's lock is kept: letting it go costs more than the work. */
+#define UNLOCK_ABOVE 16384
+
+/* The answer of a kernel that leaves the work to its reference. */
+#define DECLINE ((PyObject *)NULL)
+
+INLINE int type_of(PyObject *array) { return PyArray_DESCR((PyArrayObject *)array)->type_num; }
+
+/* An array (no subclass) of native float32 or float64, row-major and aligned, of any size. */
+INLINE int is_plain(PyObject *object)
+{
+    if (!PyArray_CheckExact(object))
+        return 0;
+    PyArrayObject *array = (PyArrayObject *)object;
+    int type = PyArray_DESCR(array)->type_num;
+    return (type == NPY_FLOAT || type == NPY_DOUBLE) && PyArray_ISCARRAY_RO(array);
+}
+
+INLINE int is_plain_of(PyObject *object, int type)
+{
+    return PyArray_CheckExact(object) && type_of(object) == type && PyArray_ISCARRAY_RO((PyArrayObject *)object);
+}
+
+INLINE int same_shape(PyObject *first, PyObject *second)
+{
+    PyArrayObject *a = (PyArrayObject *)first, *b = (PyArrayObject *)second;
+    int ndim = PyArray_NDIM(a);
+    if (ndim != PyArray_NDIM(b))
+        return 0;
+    const npy_intp *left = PyArray_DIMS(a), *right = PyArray_DIMS(b);
+    for (int i = 0; i < ndim; i++)
+        if (left[i] != right[i])
+            return 0;
+    return 1;
+}
+
+/* A new row-major array; NULL with an exception where memory runs out. */
+INLINE PyObject *new_array(int ndim, const npy_intp *shape, int type)
+{
+    return PyArray_NewFromDescr(&PyArray_Type, PyArray_DescrFromType(type), ndim, shape, NULL, NULL, 0, NULL);
+}
+
+INLINE PyObject *new_like(PyObject *array)
+{
+    PyArrayObject *a = (PyArrayObject *)array;
+    return new_array(PyArray_NDIM(a), PyArray_DIMS(a), type_of(array));
+}
+
+/* Read a Python number; 0 where it is none (nothing is raised). A bool is no number here. */
+INLINE int read_number(PyObject *object, double *value)
+{
+    if (PyFloat_CheckExact(object)) {
+        *value = PyFloat_AS_DOUBLE(object);
+        return 1;
+    }
+    if (PyLong_CheckExact(object)) {
+        *value = PyLong_AsDouble(object);
+        if (*value == -1.0 && PyErr_Occurred()) {
+            PyErr_Clear();
+            return 0;
+        }
+        return 1;
+    }
+    return 0;
+}
+
+/* Put the arguments into `slots`, in the order of `names` (interned strings, `count` of them); what is not given stays
+ * NULL. 0 where there are too many or an unknown name: the reference then raises the right error. */
+int place_arguments(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords, PyObject *const *names,
+                    Py_ssize_t count, PyObject **slots);
+
+#endif

@@ -1,0 +1,187 @@
+/* The extension module pullback.native.kernels: `bind` joins a compiled kernel with its reference. */
+#define IMPORTS_ARRAY_API
+#include "kernel.h"
+
+#include <structmember.h>
+
+extern const KernelEntry elementwise_kernels[];
+
+static const KernelEntry *const tables[] = {
+    elementwise_kernels,
+    NULL,
+};
+
+static KernelFunction find_kernel(const char *name)
+{
+    for (const KernelEntry *const *table = tables; *table; table++)
+        for (const KernelEntry *entry = *table; entry->name; entry++)
+            if (!strcmp(entry->name, name))
+                return entry->function;
+    return NULL;
+}
+
+int place_arguments(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords, PyObject *const *names,
+                    Py_ssize_t count, PyObject **slots)
+{
+    if (positional > count)
+        return 0;
+    for (Py_ssize_t i = 0; i < count; i++)
+        slots[i] = i < positional ? arguments[i] : NULL;
+    Py_ssize_t given = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+    for (Py_ssize_t k = 0; k < given; k++) {
+        PyObject *name = PyTuple_GET_ITEM(keywords, k);
+        Py_ssize_t i = positional;
+        while (i < count && names[i] != name)
+            i++;
+        if (i == count || slots[i])
+            return 0;
+        slots[i] = arguments[positional + k];
+    }
+    return 1;
+}
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    KernelFunction function;
+    PyObject *reference;
+} Kernel;
+
+static PyObject *kernel_call(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *keywords)
+{
+    Kernel *kernel = (Kernel *)self;
+    PyObject *result = kernel->function(arguments, PyVectorcall_NARGS(flags), keywords);
+    if (LIKELY(result != NULL) || PyErr_Occurred())
+        return result;
+    return PyObject_Vectorcall(kernel->reference, arguments, flags, keywords);
+}
+
+static PyObject *kernel_attribute(PyObject *self, PyObject *name)
+{
+    PyObject *found = PyObject_GenericGetAttr(self, name);
+    if (found || !PyErr_ExceptionMatches(PyExc_AttributeError))
+        return found;
+    PyErr_Clear();
+    return PyObject_GetAttr(((Kernel *)self)->reference, name);
+}
+
+static PyObject *kernel_repr(PyObject *self)
+{
+    return PyUnicode_FromFormat("<compiled kernel of %R>", ((Kernel *)self)->reference);
+}
+
+static int kernel_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((Kernel *)self)->reference);
+    return 0;
+}
+
+static int kernel_clear(PyObject *self)
+{
+    Py_CLEAR(((Kernel *)self)->reference);
+    return 0;
+}
+
+static void kernel_free(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    kernel_clear(self);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyObject *kernel_of_reference(PyObject *self, void *name)
+{
+    return PyObject_GetAttrString(((Kernel *)self)->reference, name);
+}
+
+static PyGetSetDef kernel_properties[] = {
+    {"__doc__", kernel_of_reference, NULL, NULL, "__doc__"},
+    {"__module__", kernel_of_reference, NULL, NULL, "__module__"},
+    {NULL},
+};
+
+static PyMemberDef kernel_members[] = {
+    {"__wrapped__", T_OBJECT, offsetof(Kernel, reference), READONLY, "the NumPy kernel that answers where this declines"},
+    {NULL},
+};
+
+static PyTypeObject KernelType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "pullback.native.kernels.Kernel",
+    .tp_basicsize = sizeof(Kernel),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_HAVE_GC,
+    .tp_vectorcall_offset = offsetof(Kernel, vectorcall),
+    .tp_call = PyVectorcall_Call,
+    .tp_getattro = kernel_attribute,
+    .tp_getset = kernel_properties,
+    .tp_members = kernel_members,
+    .tp_repr = kernel_repr,
+    .tp_traverse = kernel_traverse,
+    .tp_clear = kernel_clear,
+    .tp_dealloc = kernel_free,
+    .tp_free = PyObject_GC_Del,
+};
+
+static PyObject *bind(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count != 2 || !PyUnicode_Check(arguments[0])) {
+        PyErr_SetString(PyExc_TypeError, "bind(name, reference)");
+        return NULL;
+    }
+    const char *name = PyUnicode_AsUTF8(arguments[0]);
+    if (!name)
+        return NULL;
+    KernelFunction function = find_kernel(name);
+    if (!function)
+        return Py_NewRef(arguments[1]);
+    Kernel *kernel = PyObject_GC_New(Kernel, &KernelType);
+    if (!kernel)
+        return NULL;
+    kernel->vectorcall = kernel_call;
+    kernel->function = function;
+    kernel->reference = Py_NewRef(arguments[1]);
+    PyObject_GC_Track(kernel);
+    return (PyObject *)kernel;
+}
+
+static PyObject *names(PyObject *module, PyObject *none)
+{
+    PyObject *found = PyList_New(0);
+    for (const KernelEntry *const *table = tables; found && *table; table++)
+        for (const KernelEntry *entry = *table; found && entry->name; entry++) {
+            PyObject *name = PyUnicode_FromString(entry->name);
+            if (!name || PyList_Append(found, name))
+                Py_CLEAR(found);
+            Py_XDECREF(name);
+        }
+    return found;
+}
+
+static PyObject *set_num_threads(PyObject *module, PyObject *count)
+{
+    long value = PyLong_AsLong(count);
+    if (value == -1 && PyErr_Occurred())
+        return NULL;
+    set_thread_count(value > 1000 ? 1000 : (int)value);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"bind", (PyCFunction)(void (*)(void))bind, METH_FASTCALL,
+     "bind(name, reference): the compiled kernel of that name; the reference itself where there is none."},
+    {"names", names, METH_NOARGS, "The names of all compiled kernels."},
+    {"set_num_threads", set_num_threads, METH_O, "Set how many threads a loop may use."},
+    {NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "pullback.native.kernels", "Compiled kernels; see pullback.native.", -1, methods,
+};
+
+PyMODINIT_FUNC PyInit_kernels(void)
+{
+    import_array();
+    if (PyType_Ready(&KernelType))
+        return NULL;
+    return PyModule_Create(&definition);
+}
