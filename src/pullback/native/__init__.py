@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, TypeVar
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -22,10 +23,9 @@ def _load() -> Any:
     if os.environ.get("PULLBACK_NATIVE", "1") == "0":
         return None
     try:
-        from pullback.native import kernels
+        return import_module("pullback.native.kernels")
     except ImportError:
         return None
-    return kernels
 
 
 extension: Any = _load()
