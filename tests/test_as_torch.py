@@ -108,18 +108,85 @@ def test_torchviz_resolves_to_the_graph_picture() -> None:
 
 def test_a_name_that_a_module_lacks_can_be_imported_and_raises_at_its_use() -> None:
     program = (
-        "from torch.utils.data import IterDataPipe\nfrom torch.nn.functional import relu, scaled_mm\nimport torch\n"
+        "from torch.nn.functional import relu, scaled_mm\nimport torch\n"
         "print(relu(torch.tensor([-1.0, 2.0])).tolist())\n"
         "try:\n    scaled_mm()\nexcept NotImplementedError as error:\n    print('torch.nn.functional.scaled_mm' in str(error))"
     )
     assert run_as_torch(program).splitlines() == ["[0.0, 2.0]", "True"]
 
 
+MISSING = [("nn.functional", "scaled_mm"), ("cuda", "CUDAPluggableAllocator"), ("autograd.profiler", "Future")]
+"""Names that PyTorch has and pullback lacks, in modules of every depth."""
+
+
+@pytest.mark.parametrize(("module", "name"), MISSING)
+def test_a_missing_name_may_stand_in_an_annotation(module: str, name: str) -> None:
+    program = f"import torch.{module}\ndef f(x: torch.{module}.{name}) -> None: ...\nprint('fine')"
+    assert run_as_torch(program) == "fine"
+
+
+@pytest.mark.parametrize(("module", "name"), [*MISSING, ("nn", "no_such_name"), ("onnx", "export")])
+def test_a_probe_for_a_missing_name_says_no(module: str, name: str) -> None:
+    program = (
+        f"import torch.{module}\nmodule = torch.{module}\n"
+        f"print(hasattr(module, '{name}'), getattr(module, '{name}', 'absent'))\n"
+        f"try:\n    from torch.{module} import {name}\nexcept ImportError:\n    print('provided for')\n"
+        f"try:\n    module.{name}\nexcept AttributeError:\n    print('here too')"
+    )
+    assert run_as_torch(program).splitlines() == ["False absent", "provided for", "here too"]
+
+
+def test_a_probe_for_a_missing_module_says_no() -> None:
+    program = "try:\n    import torch._inductor\nexcept ImportError:\n    print('provided for')"
+    assert run_as_torch(program) == "provided for"
+
+
+def test_a_guard_around_all_of_torch_is_no_probe_for_one_name() -> None:
+    program = (
+        "try:\n    import torch\n    from torch.nn.functional import scaled_mm\n    import torch._inductor\n"
+        "except ImportError:\n    torch = None\nprint(torch is not None)"
+    )
+    assert run_as_torch(program) == "True"
+
+
+@pytest.mark.parametrize("guard", ["with open('/dev/null'):", "try:"])
+def test_a_block_that_catches_nothing_is_no_probe(guard: str) -> None:
+    ending = "finally:\n    pass\n" if guard == "try:" else ""
+    program = f"{guard}\n    from torch.nn.functional import scaled_mm\n{ending}print('fine')"
+    assert run_as_torch(program) == "fine"
+
+
+@pytest.mark.parametrize(
+    "caught", ["(ValueError, ImportError)", "Exception", "ValueError:\n    pass\nexcept ImportError"]
+)
+def test_any_handler_of_import_errors_is_a_probe(caught: str) -> None:
+    program = f"try:\n    from torch.nn.functional import scaled_mm\nexcept {caught}:\n    print('provided for')"
+    assert run_as_torch(program) == "provided for"
+
+
+def test_a_name_that_pytorch_lacks_as_well_cannot_be_imported() -> None:
+    assert run_as_torch("from torch.nn.functional import no_such_name").startswith("ImportError: cannot import name")
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [("distributions.transforms", "broadcast_all"), ("optim.adam", "Optimizer"), ("functional", "einsum")],
+)
+def test_a_name_that_pytorchs_module_took_from_another_is_found_there(module: str, name: str) -> None:
+    assert run_as_torch(f"from torch.{module} import {name}\nprint({name}.__name__)") == name
+
+
 def test_the_list_of_missing_names_names_nothing_that_is_there() -> None:
     from importlib import import_module
+    from importlib.util import find_spec
 
-    from pullback.as_torch import _missing_names
+    from pullback.missing_names import _missing_names
 
     for module, names in _missing_names().items():
-        own = import_module("pullback" if module == "." else f"pullback.{module}")
-        assert [name for name in names if hasattr(own, name)] == []
+        own_name = "pullback" if module == "." else f"pullback.{module}"
+        try:
+            is_there = find_spec(own_name) is not None
+        except ModuleNotFoundError:
+            is_there = False
+        if is_there:
+            assert [name for name in names if hasattr(import_module(own_name), name)] == []

@@ -10,13 +10,14 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from opcode import opmap
 from pathlib import Path
 from types import ModuleType
 
 from pullback.backend.naming import set_display_namespace
+from pullback.missing_names import MissingModuleError, StubModule, add_missing_names, importing_frame, is_provided_for
 from pullback.torch_version import TorchVersion
 
 __all__ = ["MissingModuleError", "install_as_torch"]
@@ -24,58 +25,10 @@ __all__ = ["MissingModuleError", "install_as_torch"]
 EMULATED_VERSION = "2.13.0"
 """The PyTorch release whose behaviour pullback follows; `torch.__version__` while it stands in."""
 
+IMPORT_NAME = opmap["IMPORT_NAME"]
+
 OTHER_PACKAGES = {"torchviz": "pullback.utils.graph_picture", "functorch": "pullback.func"}
 """Small companions of PyTorch that pullback brings along: their name, and the module that answers for them."""
-
-
-class MissingModuleError(NotImplementedError, AttributeError):
-    """Raised on using a module that PyTorch has and pullback lacks; an AttributeError so that `hasattr` says no."""
-
-
-class MissingName:
-    """Stands for a name of a module that pullback lacks: it can be imported and passed on; using it raises."""
-
-    def __init__(self, name: str) -> None:
-        self.__name__ = self.__qualname__ = name
-
-    def _refuse(self) -> MissingModuleError:
-        module = self.__name__.rpartition(".")[0]
-        return MissingModuleError(
-            f"{self.__name__} is not available: pullback lacks this part of PyTorch's '{module}'. Run this part of the "
-            "program with PyTorch itself, or do without it."
-        )
-
-    def __call__(self, *args: object, **kwargs: object) -> object:
-        raise self._refuse()
-
-    def __getattr__(self, name: str) -> object:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise self._refuse()
-
-    def __instancecheck__(self, instance: object) -> bool:
-        return False
-
-    def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
-        """A class may name it as a base: it is made without, and nothing of the missing base is there."""
-        return ()
-
-    def __or__(self, other: object) -> object:
-        return other
-
-    __ror__ = __or__
-
-    def __repr__(self) -> str:
-        return f"<{self.__name__}, which pullback lacks>"
-
-
-class StubModule(ModuleType):
-    """Stands for a module that PyTorch has and pullback lacks: importing it and its names works, using them raises."""
-
-    def __getattr__(self, name: str) -> object:
-        if name.startswith("__"):
-            raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
-        return MissingName(f"{self.__name__}.{name}")
 
 
 class AliasLoader(Loader):
@@ -95,36 +48,6 @@ class AliasLoader(Loader):
         """Undo the one thing the import system changed, the module's own spec, and answer for what the module lacks."""
         module.__spec__ = self._target_spec
         add_missing_names(module)
-
-
-def add_missing_names(module: ModuleType) -> None:
-    """Let names that PyTorch's module has and this one lacks be imported: they raise when they are used."""
-    own_name = module.__name__.removeprefix("pullback").removeprefix(".") or "."
-    missing = _missing_names().get(own_name)
-    lookup = vars(module).get("__getattr__")
-    if missing is None or getattr(lookup, "answers_for_missing", False):
-        return
-
-    def look_up(name: str) -> object:
-        if lookup is not None:
-            try:
-                return lookup(name)
-            except AttributeError:
-                if name not in missing:
-                    raise
-        if name in missing:
-            return MissingName(f"torch.{name}" if own_name == "." else f"torch.{own_name}.{name}")
-        raise AttributeError(f"module '{module.__name__}' has no attribute '{name}'")
-
-    look_up.answers_for_missing = True  # type: ignore[attr-defined]  # marks our own wrapper
-    vars(module)["__getattr__"] = look_up
-
-
-@cache
-def _missing_names() -> dict[str, frozenset[str]]:
-    """The public names of PyTorch's modules that pullback's modules lack."""
-    lines = Path(__file__).with_name("torch_missing_names.txt").read_text(encoding="utf-8").splitlines()
-    return {line.split()[0]: frozenset(line.split()[1:]) for line in lines if line}
 
 
 class StubLoader(Loader):
@@ -157,6 +80,7 @@ class TorchFinder(MetaPathFinder):
             raise _no_such_module(fullname)
         if _exists(own_name):
             return ModuleSpec(fullname, AliasLoader(own_name))
+        _refuse_if_provided_for(fullname)
         return ModuleSpec(fullname, StubLoader(), is_package=True)
 
 
@@ -176,12 +100,20 @@ class SubmoduleStubFinder(MetaPathFinder):
         name = fullname.removeprefix("pullback.")
         if name == fullname or name not in self._torch_modules:
             return None
+        _refuse_if_provided_for(fullname)
         return ModuleSpec(fullname, StubLoader(), is_package=True)
 
 
 def _no_such_module(fullname: str) -> ModuleNotFoundError:
     """The error for a name that is no module of PyTorch's."""
     return ModuleNotFoundError(f"No module named '{fullname}'", name=fullname)
+
+
+def _refuse_if_provided_for(fullname: str) -> None:
+    """Raise for a missing module whose absence the program provides for. See Note [Missing names]."""
+    frame = importing_frame()
+    if frame is not None and frame.f_code.co_code[frame.f_lasti] == IMPORT_NAME and is_provided_for(frame):
+        raise _no_such_module(fullname)
 
 
 def _exists(name: str) -> bool:
