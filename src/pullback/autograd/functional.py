@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pullback.functions as F
+from pullback.autograd.batched_rows import rows_at_once
 from pullback.autograd.differentiation import grad as _grad
 from pullback.autograd.grad_mode import enable_grad
 from pullback.creation import ones, zeros, zeros_like
@@ -236,7 +237,7 @@ def jacobian(
 def _rows(
     output: Any, number: int, inputs: tuple[Any, ...], create_graph: bool, strict: bool, vectorize: bool
 ) -> tuple[Any, ...]:
-    """The Jacobian of one output: its gradients element by element, or all at once where that is asked for."""
+    """The Jacobian of one output: the gradients of its elements, many at once (see Note [Batched rows])."""
     count = output.numel()
     if not output.requires_grad or count == 0:
         return tuple(zeros((*output.shape, *x.shape), dtype=output.dtype) for x in inputs)
@@ -255,26 +256,45 @@ def _rows(
             zeros((*output.shape, *x.shape), dtype=x.dtype) if g is None else g.reshape((*output.shape, *x.shape))
             for g, x in zip(stacked, inputs, strict=True)
         )
+    batch = None if count == 1 else rows_at_once(output, inputs, create_graph=create_graph)
+    if batch is None:
+        batch = _row_by_row(output, number, inputs, create_graph, strict)
+    else:
+        for index, grad in enumerate(batch):
+            _check_row(grad, number, index, create_graph, strict)
+    return tuple(
+        zeros((*output.shape, *x.shape), dtype=x.dtype) if g is None else g.reshape((*output.shape, *x.shape))
+        for g, x in zip(batch, inputs, strict=True)
+    )
+
+
+def _row_by_row(output: Any, number: int, inputs: tuple[Any, ...], create_graph: bool, strict: bool) -> list[Any]:
+    """For each input, the gradients of the elements of an output, each by a pass of its own."""
     columns: list[list[Any]] = [[] for _ in inputs]
     flat = output.reshape(-1)
-    for position in range(count):
+    for position in range(output.numel()):
         grads = _gradients([flat[position]], inputs, None if not output.is_complex() else [_ones_like(flat[0])],
                            create_graph=create_graph)  # fmt: skip
         for index, (grad, x) in enumerate(zip(grads, inputs, strict=True)):
-            if grad is None:
-                if strict:
-                    raise RuntimeError(
-                        f"Output {number} of the user-provided function is independent of input {index}. This is not "
-                        "allowed in strict mode."
-                    )
-                grad = zeros_like(x)
-            elif strict and create_graph and not grad.requires_grad:
-                raise RuntimeError(
-                    "The jacobian of the user-provided function is independent of input "
-                    f"{index}. This is not allowed in strict mode when create_graph=True."
-                )
-            columns[index].append(grad)
-    return tuple(F.stack(c, 0).reshape((*output.shape, *x.shape)) for c, x in zip(columns, inputs, strict=True))
+            _check_row(grad, number, index, create_graph, strict)
+            columns[index].append(zeros_like(x) if grad is None else grad)
+    return [F.stack(column, 0) for column in columns]
+
+
+def _check_row(grad: Any, number: int, index: int, create_graph: bool, strict: bool) -> None:
+    """Refuse what strict mode does: an input that an output, or its gradient, is independent of."""
+    if not strict:
+        return
+    if grad is None:
+        raise RuntimeError(
+            f"Output {number} of the user-provided function is independent of input {index}. This is not "
+            "allowed in strict mode."
+        )
+    if create_graph and not grad.requires_grad:
+        raise RuntimeError(
+            "The jacobian of the user-provided function is independent of input "
+            f"{index}. This is not allowed in strict mode when create_graph=True."
+        )
 
 
 def _eye(n: int, dtype: Any) -> Any:

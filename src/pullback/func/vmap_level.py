@@ -24,6 +24,9 @@ _next_number = itertools.count(1).__next__
 class VmapLevel:
     """A running vmap: how many examples there are, and what random functions do. See Note [Vmap levels]."""
 
+    loops: bool = True
+    """Whether an operation without a batching rule runs example by example, with a warning; else it is refused."""
+
     def __init__(self, batch_size: int, randomness: str) -> None:
         self.batch_size = batch_size
         self.randomness = randomness

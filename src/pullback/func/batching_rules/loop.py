@@ -12,7 +12,9 @@ from pullback.tensor.tensor import Tensor
 
 
 def loop(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run `function` on each example, with a warning that this is slow."""
+    """Run `function` on each example, with a warning that this is slow; or refuse, if the level wants no loops."""
+    if not level.loops:
+        raise NotImplementedError(f"vmap: {function.__name__} has no batching rule")
     warnings.warn(
         f"There is a performance drop because we have not yet implemented the batching rule for {function.__name__}. "
         "It runs once for each example of the batch.",

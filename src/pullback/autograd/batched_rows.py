@@ -1,0 +1,154 @@
+"""All rows of a Jacobian by few passes of the engine, where that gives what a pass for each row would give.
+
+# Note [Batched rows]
+`jacobian` asks for the gradient of every element of an output: the same nodes run for each, on gradients that differ
+only in their values. They run once on a batch of rows instead (as under vmap: see Note [Batched tensors]) if nobody can
+tell: every node on the way is an operation's own, without hooks and without packed tensors, and no mode watches
+operations. User code in the graph (hooks, custom Functions, checkpoints) is called once per row, so there the rows stay
+apart; and they do wherever an operation has no batching rule or the batch fails: the passes row by row are what an
+error comes from. Rows are taken in chunks, so that a batch stays near the size of the caches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pullback.functions as F
+import pullback.generated as G
+from pullback.creation import zeros
+from pullback.engine.graph_task import GraphTask
+from pullback.graph.accumulate_grad import AccumulateGrad
+from pullback.graph.basic_nodes import GraphRoot
+from pullback.graph.history import gradient_edge
+from pullback.graph.node import Node
+from pullback.graph.renamed_node import RenamedNode
+from pullback.graph.saved_tensor import PackedTensor
+from pullback.graph.views import AsStridedBackward0, CopySlices
+from pullback.modes.interception import overrides
+from pullback.modes.switches import process, switches
+from pullback.tensor.tensor import Tensor
+
+LEAST_ROWS = 6
+"""Fewer rows are faster one by one: a batched pass costs about as much as five."""
+CHUNK_ELEMENTS = 2**20
+"""How many elements the largest gradient of a chunk of rows may have."""
+
+
+def rows_at_once(output: Any, inputs: Sequence[Any], *, create_graph: bool) -> list[Any] | None:
+    """For each input, the gradients of all elements of `output` along dimension 0, or None where it is not reached.
+
+    None in place of the list where rows must be computed one by one. See Note [Batched rows].
+    """
+    count = output.numel()
+    if count < LEAST_ROWS or _is_watched() or not all(_is_plain(t) for t in (output, *inputs)):
+        return None
+    largest = _largest_gradient(output, inputs)
+    if largest is None:
+        return None
+    chunk = min(count, CHUNK_ELEMENTS // max(largest, 1))
+    if chunk < LEAST_ROWS:
+        return None
+    parts = []
+    for start in range(0, count, chunk):
+        basis = _unit_rows(output, start, min(chunk, count - start))
+        try:
+            part = _batched_gradients(output, inputs, basis, create_graph)
+        except Exception:  # whatever it is: row by row it either works or raises what the user should see
+            return None
+        parts.append(part)
+    if len(parts) == 1:
+        return [_own(result, basis, parts[0][:index]) for index, result in enumerate(parts[0])]
+    return [None if of_input[0] is None else F.cat(of_input, 0) for of_input in zip(*parts, strict=True)]
+
+
+def _is_watched() -> bool:
+    """Whether a mode of this thread sees operations or nodes run."""
+    state = switches
+    return bool(
+        state.interceptors or state.anomaly_mode or state.saved_tensor_hooks or state.inference_mode
+        or state.transforms or state.dual_level >= 0 or state.profiler is not None or process.log_nodes
+    )  # fmt: skip
+
+
+def _is_plain(tensor: Any) -> bool:
+    return type(tensor) is Tensor
+
+
+def _largest_gradient(output: Any, inputs: Sequence[Any]) -> int | None:
+    """The number of elements of the largest gradient between output and inputs; None if a node there must run by rows."""
+    ends = [gradient_edge(output)]
+    captures = [edge for edge in map(gradient_edge, inputs) if edge is not None]
+    task = GraphTask(keep_graph=True, create_graph=False, depth=0)
+    task.mark_needed(GraphRoot([edge for edge in ends if edge is not None], []), captures, ())
+    largest = output._array.size
+    assert task.exec_info is not None
+    for node, info in task.exec_info.items():
+        if isinstance(node, GraphRoot) or not (info.needed or info.captures):
+            continue
+        if not _batches_exactly(node):
+            return None
+        for index in range(node.output_count):
+            metadata = node.input_metadata(index)
+            if metadata is not None:
+                largest = max(largest, _count(metadata.shape))
+    return largest
+
+
+def _count(shape: Sequence[int]) -> int:
+    total = 1
+    for size in shape:
+        total *= size
+    return total
+
+
+def _batches_exactly(node: Node) -> bool:
+    """Whether a node gives the same gradients for a batch as for its rows, and nobody sees it run."""
+    if node.extra is not None and node.extra.has_hooks():
+        return False
+    if isinstance(node, AccumulateGrad):
+        extra = node.variable._extra
+        return extra is None or not (extra.hooks or extra.post_accumulate_hooks)
+    if isinstance(node, (CopySlices, RenamedNode)):
+        return _batches_exactly(node.inner)
+    if node.needs_tensors or not type(node).__module__.startswith("pullback.generated."):
+        return isinstance(node, AsStridedBackward0)
+    return all(_is_readable(getattr(node, f"saved_{name}", None)) for name in node.saved_names)
+
+
+def _is_readable(saved: Any) -> bool:
+    """Whether reading a saved value calls nobody: no unpack hook, no subclass that overrides operations."""
+    if isinstance(saved, Tensor):
+        return type(saved) is Tensor or (saved._is_param and type(saved) not in overrides.types)
+    return not isinstance(saved, PackedTensor)
+
+
+def _unit_rows(output: Any, start: int, count: int) -> Any:
+    """Rows of the identity matrix over the elements of `output`, in its shape."""
+    size = output.numel()
+    rows = zeros((count, *output.shape), dtype=output.dtype)
+    F.fill_(F.as_strided(rows, (count,), (size + 1,), start), 1)
+    return rows
+
+
+def _batched_gradients(output: Any, inputs: Sequence[Any], basis: Any, create_graph: bool) -> list[Any]:
+    """Vector-Jacobian products with all vectors of `basis`."""
+    from pullback.func.batched_tensor import batched  # lazy: batching is a transform of the layers above
+    from pullback.func.row_level import RowLevel  # lazy: see above
+    from pullback.func.transform_level import pull_back  # lazy: see above
+
+    level = RowLevel(basis._array.shape[0], recorded=create_graph)
+    with level.running():
+        found = pull_back([output], inputs, [batched(basis, level)], create_graph=create_graph)
+    return [None if value is None else level.to_physical(value) for value in found]
+
+
+def _own(result: Any, basis: Any, others: Sequence[Any]) -> Any:
+    """The result in memory of its own: it may be a view of the vectors, or be shared by two inputs."""
+    if result is None:
+        return None
+    array = result._array
+    shared = array is basis._array or any(other is not None and other._array is array for other in others)
+    if array.base is None and array.flags.c_contiguous and not shared:
+        return result
+    return G.contiguous_copy(result)
