@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from functools import cache
 from typing import Any
@@ -59,12 +60,27 @@ def _ask(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def public_function(function: Any) -> Any:
     """The function users know an operation by: `torch.sum` for the operation `sum_all` that one of its forms became."""
     name = getattr(function, "__name__", "")
+    if name.endswith("_"):  # an in-place form, which PyTorch has as a method only
+        return function
     public = functions.public_names()
     while name and name not in public:
         name = name.rpartition("_")[0]
-    if not name or name == getattr(function, "__name__", ""):
+    if not name or name == getattr(function, "__name__", "") or functions.module_of(name) is None:
         return function
-    return getattr(functions, name) if functions.module_of(name) is not None else function
+    found = getattr(functions, name)
+    return found if _takes_arguments_of(found, function) else function
+
+
+def _takes_arguments_of(public: Any, function: Any) -> bool:
+    """Whether the positional arguments of an operation mean the same to the public function (not so for `pow_base`)."""
+    wanted = [name for name in inspect.signature(function).parameters if name not in _KEYWORDS_EVERYWHERE]
+    parameters = inspect.signature(public).parameters
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters.values()):
+        return True
+    return [name for name in parameters if name not in _KEYWORDS_EVERYWHERE][: len(wanted)] == wanted
+
+
+_KEYWORDS_EVERYWHERE = ("axis", "keepdims", "dtype", "out")
 
 
 class DisableTorchFunctionSubclass:

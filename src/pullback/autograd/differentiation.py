@@ -15,7 +15,7 @@ from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.edge import Edge
 from pullback.graph.gradient_edge import GradientEdge
 from pullback.graph.history import gradient_edge
-from pullback.modes.interception import intercept
+from pullback.modes.interception import has_overrides, intercept
 from pullback.modes.switches import process, switches
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -166,7 +166,15 @@ def _finish(
             results.append(_zeros_like(wanted[index]) if materialize else None)
         else:
             results.append(value if create_graph else _as_result(value))
+    if has_overrides():
+        return tuple(_of_input_type(given, result) for given, result in zip(wanted, results, strict=True))
     return tuple(results)
+
+
+def _of_input_type(input: Any, gradient: Any) -> Any:
+    """The gradient as the input's type has it: one of a MaskedTensor is masked."""
+    wrap = getattr(type(input), "_wrap_gradient", None)
+    return gradient if wrap is None else wrap(input, gradient)
 
 
 def _as_result(value: Any) -> Tensor:

@@ -9,6 +9,8 @@ runs, so the derivatives are those of the plain operation, and zero outside of t
 tensor([1., 7.])
 """
 
+from typing import TYPE_CHECKING, Any
+
 from pullback.masked.normalizations import log_softmax, logaddexp, normalize, softmax, softmin
 from pullback.masked.reductions import (
     amax,
@@ -27,7 +29,40 @@ from pullback.masked.reductions import (
     var,
 )
 
+if TYPE_CHECKING:
+    from pullback.masked.maskedtensor import MaskedTensor, as_masked_tensor, is_masked_tensor, masked_tensor
+
 __all__ = [
-    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
-    "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
-]  # fmt: skip
+    "MaskedTensor",
+    "amax",
+    "amin",
+    "argmax",
+    "argmin",
+    "as_masked_tensor",
+    "cumprod",
+    "cumsum",
+    "is_masked_tensor",
+    "log_softmax",
+    "logaddexp",
+    "logsumexp",
+    "masked_tensor",
+    "mean",
+    "median",
+    "norm",
+    "normalize",
+    "prod",
+    "softmax",
+    "softmin",
+    "std",
+    "sum",
+    "var",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """MaskedTensor and its functions: loaded when asked for, since the class makes every operation look for it."""
+    if name not in ("MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor"):
+        raise AttributeError(f"module 'pullback.masked' has no attribute '{name}'")
+    from pullback.masked import maskedtensor
+
+    return getattr(maskedtensor, name)
