@@ -7,6 +7,8 @@ not memory traffic; and small arrays are joined to a block first, so that they c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +16,79 @@ from pullback.typing import Array
 
 BLOCK = 16384
 """Elements per block: six arrays of float32 blocks fit a second-level cache."""
+GRADIENT = 1
+"""The position of the gradient in a step's row: the one array that is only read."""
 SMALL = 2048
 """Arrays up to this size are joined."""
 
 Rule = Callable[..., Sequence[Array]]
+Step = Callable[..., None]
+OptionalArray = Any
+"""An array, or None for one that a step does without."""
+
+
+def in_blocks(step: Step) -> Step:
+    """Make an elementwise step that works in place run block by block on large arrays.
+
+    Its positional arguments are arrays of one shape, or None for arrays that it is to do without; numbers are keywords.
+    """
+
+    @wraps(step)
+    def run(*arrays: OptionalArray, **numbers: Any) -> None:
+        size = arrays[0].size
+        if size <= BLOCK:
+            step(*arrays, **numbers)
+            return
+        flat = _flattened(arrays)
+        if flat is None:
+            step(*arrays, **numbers)
+            return
+        for start in range(0, size, BLOCK):
+            stop = start + BLOCK
+            step(*[None if array is None else array[start:stop] for array in flat], **numbers)
+
+    return run
+
+
+def _flattened(arrays: Sequence[OptionalArray]) -> list[OptionalArray] | None:
+    """The same memory as arrays of one dimension, all in one order; None if some array's memory has gaps.
+
+    The gradient may be copied: it is only read.
+    """
+    first = arrays[0]
+    if not first.flags.forc:
+        return None
+    order = "C" if first.flags.c_contiguous else "F"
+    flat: list[OptionalArray] = []
+    for position, array in enumerate(arrays):
+        if array is not None and position != GRADIENT and not array.flags[f"{order}_CONTIGUOUS"]:
+            return None
+        flat.append(None if array is None else array.reshape(-1, order=order))
+    return flat
+
+
+def step_rows(step: Step, rows: Sequence[Sequence[Array]], *, join: bool = True) -> None:
+    """Run a step in place on each row of arrays; `join` puts small arrays together, which pays for many passes."""
+    small = [row for row in rows if row[0].size <= SMALL] if join else []
+    if len(small) <= 1:
+        small = []
+    for row in rows:
+        if not small or row[0].size > SMALL:
+            step(*row)
+    if small:
+        _step_joined(step, small)
+
+
+def _step_joined(step: Step, rows: Sequence[Sequence[Array]]) -> None:
+    joined = [np.concatenate([array.reshape(-1) for array in column]) for column in zip(*rows, strict=True)]
+    step(*joined)
+    start = 0
+    for row in rows:
+        shape, stop = row[0].shape, start + row[0].size
+        for position, array in enumerate(row):
+            if position != GRADIENT:
+                array[...] = joined[position][start:stop].reshape(shape)
+        start = stop
 
 
 def update_in_blocks(rule: Rule, rows: Sequence[Sequence[Array]], written: Sequence[int], *, join: bool = True) -> None:

@@ -16,10 +16,12 @@ from pullback.optim.update import (
     new_count,
     plain_gradient,
     set_defaults,
+    update_functionally,
     zeros_like,
 )
+from pullback.tensor.tensor import Tensor
 
-__all__ = ["Adadelta"]
+__all__ = ["Adadelta", "adadelta"]
 
 
 class Adadelta(ElementwiseOptimizer):
@@ -66,3 +68,18 @@ class Adadelta(ElementwiseOptimizer):
             return param - delta * lr, square_avg, acc_delta
 
         return descend
+
+
+def adadelta(
+    params: list[Tensor], grads: list[Tensor], square_avgs: list[Tensor], acc_deltas: list[Tensor],
+    state_steps: list[Tensor], capturable: bool = False, foreach: bool | None = None, differentiable: bool = False,
+    has_complex: bool = False, *, lr: float, rho: float, eps: float, weight_decay: float, maximize: bool,
+) -> None:  # fmt: skip
+    """Do one step of Adadelta on lists; the steps are counted."""
+    options = {
+        "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
+        "differentiable": differentiable,
+    }  # fmt: skip
+    update_functionally(
+        Adadelta, options, params, grads, square_avg=square_avgs, acc_delta=acc_deltas, step=state_steps
+    )

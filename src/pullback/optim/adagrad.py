@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from pullback import creation
+from pullback.kernels.optimizer_steps import adagrad_step
 from pullback.optim.checks import check_fused, check_lr, check_not_negative
 from pullback.optim.update import (
     ElementwiseOptimizer,
@@ -15,11 +17,14 @@ from pullback.optim.update import (
     count_step,
     hyperparameter,
     new_count,
+    number,
     plain_gradient,
     set_defaults,
+    update_functionally,
 )
+from pullback.tensor.tensor import Tensor
 
-__all__ = ["Adagrad"]
+__all__ = ["Adagrad", "adagrad"]
 
 
 class Adagrad(ElementwiseOptimizer):
@@ -69,6 +74,12 @@ class Adagrad(ElementwiseOptimizer):
     def state_names(self, group: Group) -> Sequence[str]:
         return ("sum",)
 
+    def in_place_step(self, group: Group, key: Any) -> Callable[..., None] | None:
+        rate = number(group["lr"]) / (1 + (key - 1) * group["lr_decay"])
+        return partial(
+            adagrad_step, lr=rate, eps=group["eps"], weight_decay=group["weight_decay"], maximize=group["maximize"]
+        )
+
     def rule(self, F: Any, group: Group, key: Any) -> Rule:
         step_size = hyperparameter(group, "lr") / (1 + (key - 1) * group["lr_decay"])
         eps = group["eps"]
@@ -79,3 +90,17 @@ class Adagrad(ElementwiseOptimizer):
             return param - grad / (F.sqrt(total) + eps) * step_size, total
 
         return descend
+
+
+def adagrad(
+    params: list[Tensor], grads: list[Tensor], state_sums: list[Tensor], state_steps: list[Tensor],
+    fused: bool | None = None, grad_scale: Tensor | None = None, found_inf: Tensor | None = None,
+    has_sparse_grad: bool = False, foreach: bool | None = None, differentiable: bool = False, has_complex: bool = False,
+    *, lr: float, weight_decay: float, lr_decay: float, eps: float, maximize: bool,
+) -> None:  # fmt: skip
+    """Do one step of Adagrad on lists; the steps are counted."""
+    options = {
+        "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
+        "differentiable": differentiable,
+    }  # fmt: skip
+    update_functionally(Adagrad, options, params, grads, sum=state_sums, step=state_steps)

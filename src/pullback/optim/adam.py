@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+from pullback.kernels.optimizer_steps import adam_step
 from pullback.optim.checks import check_betas, check_fused, check_lr, check_not_negative
 from pullback.optim.update import (
     ElementwiseOptimizer,
@@ -15,12 +17,14 @@ from pullback.optim.update import (
     count_step,
     hyperparameter,
     new_count,
+    number,
     set_defaults,
+    update_functionally,
     zeros_like,
 )
 from pullback.tensor.tensor import Tensor
 
-__all__ = ["Adam", "AdamW"]
+__all__ = ["Adam", "AdamW", "adam"]
 
 
 def square_root(value: Any) -> Any:
@@ -67,6 +71,14 @@ class Adam(ElementwiseOptimizer):
     def state_names(self, group: Group) -> Sequence[str]:
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
 
+    def in_place_step(self, group: Group, key: Any) -> Callable[..., None] | None:
+        beta1, beta2 = group["betas"]
+        return partial(
+            adam_step, lr=number(group["lr"]), beta1=number(beta1), beta2=number(beta2), eps=group["eps"],
+            weight_decay=group["weight_decay"], step=key, maximize=group["maximize"],
+            decoupled_weight_decay=group["decoupled_weight_decay"],
+        )  # fmt: skip
+
     def rule(self, F: Any, group: Group, key: Any) -> Rule:
         lr, eps, weight_decay = hyperparameter(group, "lr"), group["eps"], group["weight_decay"]
         beta1, beta2 = (
@@ -110,3 +122,21 @@ class AdamW(Adam):
         super().__setstate__(state)
         for group in self.param_groups:
             group["decoupled_weight_decay"] = True
+
+
+def adam(
+    params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor],
+    max_exp_avg_sqs: list[Tensor], state_steps: list[Tensor], foreach: bool | None = None, capturable: bool = False,
+    differentiable: bool = False, fused: bool | None = None, grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None, has_complex: bool = False, decoupled_weight_decay: bool = False, *, amsgrad: bool,
+    beta1: Any, beta2: Any, lr: Any, weight_decay: float, eps: float, maximize: bool,
+) -> None:  # fmt: skip
+    """Do one step of Adam on lists; the steps are counted."""
+    options = {
+        "lr": lr, "betas": (beta1, beta2), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
+        "maximize": maximize, "differentiable": differentiable, "decoupled_weight_decay": decoupled_weight_decay,
+    }  # fmt: skip
+    update_functionally(
+        Adam, options, params, grads, exp_avg=exp_avgs, exp_avg_sq=exp_avg_sqs, max_exp_avg_sq=max_exp_avg_sqs,
+        step=state_steps,
+    )  # fmt: skip

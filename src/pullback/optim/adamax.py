@@ -16,10 +16,12 @@ from pullback.optim.update import (
     new_count,
     plain_gradient,
     set_defaults,
+    update_functionally,
     zeros_like,
 )
+from pullback.tensor.tensor import Tensor
 
-__all__ = ["Adamax"]
+__all__ = ["Adamax", "adamax"]
 
 
 class Adamax(ElementwiseOptimizer):
@@ -65,3 +67,16 @@ class Adamax(ElementwiseOptimizer):
             return param - exp_avg / exp_inf * step_size, exp_avg, exp_inf
 
         return descend
+
+
+def adamax(
+    params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_infs: list[Tensor], state_steps: list[Tensor],
+    foreach: bool | None = None, maximize: bool = False, differentiable: bool = False, capturable: bool = False,
+    has_complex: bool = False, *, eps: float, beta1: float, beta2: float, lr: float, weight_decay: float,
+) -> None:  # fmt: skip
+    """Do one step of Adamax on lists; the steps are counted."""
+    options = {
+        "lr": lr, "betas": (beta1, beta2), "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
+        "differentiable": differentiable,
+    }  # fmt: skip
+    update_functionally(Adamax, options, params, grads, exp_avg=exp_avgs, exp_inf=exp_infs, step=state_steps)

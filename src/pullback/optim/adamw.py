@@ -1,5 +1,15 @@
-"""AdamW, where PyTorch has it."""
+"""AdamW: Adam with weight decay apart from the gradient."""
 
-from pullback.optim.adam import AdamW
+from __future__ import annotations
 
-__all__ = ["AdamW"]
+from typing import Any
+
+from pullback.optim.adam import AdamW, adam
+
+__all__ = ["AdamW", "adamw"]
+
+
+def adamw(*args: Any, **options: Any) -> None:
+    """Do one step of AdamW on lists: `adam` with `decoupled_weight_decay`."""
+    options["decoupled_weight_decay"] = True
+    adam(*args, **options)

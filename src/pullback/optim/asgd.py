@@ -16,10 +16,12 @@ from pullback.optim.update import (
     new_number,
     plain_gradient,
     set_defaults,
+    update_functionally,
     zeros_like,
 )
+from pullback.tensor.tensor import Tensor
 
-__all__ = ["ASGD"]
+__all__ = ["ASGD", "asgd"]
 
 
 class ASGD(ElementwiseOptimizer):
@@ -69,3 +71,17 @@ class ASGD(ElementwiseOptimizer):
         step, lr = key[0], float(group["lr"])
         state["eta"]._array[...] = lr / ((1 + group["lambd"] * lr * step) ** group["alpha"])
         state["mu"]._array[...] = 1 / max(1, step - group["t0"])
+
+
+def asgd(
+    params: list[Tensor], grads: list[Tensor], axs: list[Tensor], mus: list[Tensor], etas: list[Tensor],
+    state_steps: list[Tensor], foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
+    capturable: bool = False, has_complex: bool = False, *, lambd: float, lr: float, t0: float, alpha: float,
+    weight_decay: float,
+) -> None:  # fmt: skip
+    """Do one step of averaged SGD on lists; the steps are counted."""
+    options = {
+        "lr": lr, "lambd": lambd, "t0": t0, "alpha": alpha, "weight_decay": weight_decay, "maximize": maximize,
+        "differentiable": differentiable,
+    }  # fmt: skip
+    update_functionally(ASGD, options, params, grads, ax=axs, mu=mus, eta=etas, step=state_steps)

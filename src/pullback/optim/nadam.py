@@ -16,10 +16,12 @@ from pullback.optim.update import (
     new_count,
     new_number,
     set_defaults,
+    update_functionally,
     zeros_like,
 )
+from pullback.tensor.tensor import Tensor
 
-__all__ = ["NAdam"]
+__all__ = ["NAdam", "nadam"]
 
 
 class NAdam(ElementwiseOptimizer):
@@ -87,3 +89,27 @@ class NAdam(ElementwiseOptimizer):
             return param, exp_avg, exp_avg_sq
 
         return descend
+
+
+def nadam(
+    params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor],
+    mu_products: list[Tensor], state_steps: list[Tensor], decoupled_weight_decay: bool = False, foreach: bool | None = None,
+    capturable: bool = False, differentiable: bool = False, has_complex: bool = False, maximize: bool = False, *,
+    beta1: float, beta2: float, lr: float, weight_decay: float, momentum_decay: float, eps: float,
+) -> None:  # fmt: skip
+    """Do one step of NAdam on lists; the steps are counted."""
+    options = {
+        "lr": lr, "betas": (beta1, beta2), "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
+        "differentiable": differentiable, "decoupled_weight_decay": decoupled_weight_decay,
+        "momentum_decay": momentum_decay,
+    }  # fmt: skip
+    update_functionally(
+        NAdam,
+        options,
+        params,
+        grads,
+        exp_avg=exp_avgs,
+        exp_avg_sq=exp_avg_sqs,
+        mu_product=mu_products,
+        step=state_steps,
+    )

@@ -16,10 +16,12 @@ from pullback.optim.update import (
     hyperparameter,
     new_count,
     set_defaults,
+    update_functionally,
     zeros_like,
 )
+from pullback.tensor.tensor import Tensor
 
-__all__ = ["RAdam"]
+__all__ = ["RAdam", "radam"]
 
 
 def _rectification(beta2: float, step: float) -> float | None:
@@ -89,3 +91,17 @@ class RAdam(ElementwiseOptimizer):
             return param - change, exp_avg, exp_avg_sq
 
         return descend
+
+
+def radam(
+    params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor],
+    state_steps: list[Tensor], decoupled_weight_decay: bool = False, foreach: bool | None = None,
+    differentiable: bool = False, capturable: bool = False, has_complex: bool = False, maximize: bool = False, *,
+    beta1: float, beta2: float, lr: float, weight_decay: float, eps: float,
+) -> None:  # fmt: skip
+    """Do one step of RAdam on lists; the steps are counted."""
+    options = {
+        "lr": lr, "betas": (beta1, beta2), "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
+        "differentiable": differentiable, "decoupled_weight_decay": decoupled_weight_decay,
+    }  # fmt: skip
+    update_functionally(RAdam, options, params, grads, exp_avg=exp_avgs, exp_avg_sq=exp_avg_sqs, step=state_steps)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+from pullback.kernels.optimizer_steps import rmsprop_step
 from pullback.optim.checks import check_lr, check_not_negative
 from pullback.optim.update import (
     ElementwiseOptimizer,
@@ -14,12 +16,15 @@ from pullback.optim.update import (
     count_step,
     hyperparameter,
     new_count,
+    number,
     plain_gradient,
     set_defaults,
+    update_functionally,
     zeros_like,
 )
+from pullback.tensor.tensor import Tensor
 
-__all__ = ["RMSprop"]
+__all__ = ["RMSprop", "rmsprop"]
 
 
 class RMSprop(ElementwiseOptimizer):
@@ -64,6 +69,15 @@ class RMSprop(ElementwiseOptimizer):
             names.append("grad_avg")
         return names
 
+    def in_place_step(self, group: Group, key: Any) -> Callable[..., None] | None:
+        step = partial(
+            rmsprop_step, lr=number(group["lr"]), alpha=group["alpha"], eps=group["eps"],
+            weight_decay=group["weight_decay"], momentum=group["momentum"], maximize=group["maximize"],
+        )  # fmt: skip
+        if group["centered"] and not group["momentum"] > 0:
+            return lambda param, grad, square_avg, grad_avg: step(param, grad, square_avg, None, grad_avg)
+        return step
+
     def rule(self, F: Any, group: Group, key: Any) -> Rule:
         lr, alpha, eps, momentum = hyperparameter(group, "lr"), group["alpha"], group["eps"], group["momentum"]
         centered = group["centered"]
@@ -85,3 +99,20 @@ class RMSprop(ElementwiseOptimizer):
             return param - change * lr, square_avg, *mean
 
         return descend
+
+
+def rmsprop(
+    params: list[Tensor], grads: list[Tensor], square_avgs: list[Tensor], grad_avgs: list[Tensor],
+    momentum_buffer_list: list[Tensor], state_steps: list[Tensor], foreach: bool | None = None, maximize: bool = False,
+    differentiable: bool = False, capturable: bool = False, has_complex: bool = False, *, lr: float, alpha: float,
+    eps: float, weight_decay: float, momentum: float, centered: bool,
+) -> None:  # fmt: skip
+    """Do one step of RMSprop on lists; the steps are counted."""
+    options = {
+        "lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum, "centered": centered,
+        "maximize": maximize, "differentiable": differentiable,
+    }  # fmt: skip
+    update_functionally(
+        RMSprop, options, params, grads, square_avg=square_avgs, grad_avg=grad_avgs,
+        momentum_buffer=momentum_buffer_list, step=state_steps,
+    )  # fmt: skip

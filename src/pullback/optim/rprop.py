@@ -15,10 +15,12 @@ from pullback.optim.update import (
     count_step,
     new_count,
     set_defaults,
+    update_functionally,
     zeros_like,
 )
+from pullback.tensor.tensor import Tensor
 
-__all__ = ["Rprop"]
+__all__ = ["Rprop", "rprop"]
 
 
 class Rprop(ElementwiseOptimizer):
@@ -69,3 +71,16 @@ class Rprop(ElementwiseOptimizer):
             return param - F.sign(grad) * step_size, grad, step_size
 
         return descend
+
+
+def rprop(
+    params: list[Tensor], grads: list[Tensor], prevs: list[Tensor], step_sizes: list[Tensor], state_steps: list[Tensor],
+    foreach: bool | None = None, capturable: bool = False, maximize: bool = False, differentiable: bool = False,
+    has_complex: bool = False, *, step_size_min: float, step_size_max: float, etaminus: float, etaplus: float,
+) -> None:  # fmt: skip
+    """Do one step of Rprop on lists; the steps are counted."""
+    options = {
+        "etas": (etaminus, etaplus), "step_sizes": (step_size_min, step_size_max), "maximize": maximize,
+        "differentiable": differentiable,
+    }  # fmt: skip
+    update_functionally(Rprop, options, params, grads, prev=prevs, step_size=step_sizes, step=state_steps)

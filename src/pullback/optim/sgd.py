@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+from pullback.kernels.optimizer_steps import sgd_step
 from pullback.optim.checks import check_fused, check_lr, check_not_negative
 from pullback.optim.update import (
     ElementwiseOptimizer,
@@ -12,13 +14,15 @@ from pullback.optim.update import (
     Rule,
     State,
     hyperparameter,
+    number,
     plain_gradient,
     set_defaults,
+    update_functionally,
     zeros_like,
 )
 from pullback.tensor.tensor import Tensor
 
-__all__ = ["SGD"]
+__all__ = ["SGD", "sgd"]
 
 
 class SGD(ElementwiseOptimizer):
@@ -58,6 +62,13 @@ class SGD(ElementwiseOptimizer):
     def is_costly(self, group: Group) -> bool:
         return bool(group["momentum"] != 0)
 
+    def in_place_step(self, group: Group, key: Any) -> Callable[..., None] | None:
+        return partial(
+            sgd_step, lr=number(group["lr"]), momentum=number(group["momentum"]), dampening=group["dampening"],
+            weight_decay=number(group["weight_decay"]), nesterov=group["nesterov"], maximize=group["maximize"],
+            is_first=bool(key),
+        )  # fmt: skip
+
     def rule(self, F: Any, group: Group, key: Any) -> Rule:
         lr, momentum = hyperparameter(group, "lr"), hyperparameter(group, "momentum")
         kept = 1 - group["dampening"]
@@ -76,3 +87,18 @@ class SGD(ElementwiseOptimizer):
             return param - direction * lr, buffer
 
         return descend_with_momentum if group["momentum"] != 0 else descend
+
+
+def sgd(
+    params: list[Tensor], d_p_list: list[Tensor], momentum_buffer_list: list[Tensor | None], has_sparse_grad: bool = False,
+    foreach: bool | None = None, fused: bool | None = None, grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None, *, weight_decay: float, momentum: float, lr: float, dampening: float, nesterov: bool,
+    maximize: bool,
+) -> None:  # fmt: skip
+    """Do one step of SGD on lists; new momentum buffers take the place of None."""
+    options = {
+        "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
+        "maximize": maximize,
+    }  # fmt: skip
+    states = update_functionally(SGD, options, params, d_p_list, momentum_buffer=momentum_buffer_list)
+    momentum_buffer_list[:] = [state.get("momentum_buffer") for state in states]

@@ -4,6 +4,8 @@
 An optimizer is written as one rule: from a parameter, its gradient and its state to their new values, with operators
 and functions of a namespace `F`. On arrays (`F` is `pullback.kernels`) the rule runs block by block, see
 backend/blocks.py; with `differentiable=True` it runs on Tensors (`F` is `pullback.functions`) and is recorded.
+The optimizers that most programs use have their rule a second time, as a kernel that works in place
+(kernels/optimizer_steps.py): it makes two thirds of the passes. Tests hold the two against each other.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import pullback.functions as tensor_functions
 import pullback.kernels as array_functions
 from pullback import creation
 from pullback.autograd.grad_mode import enable_grad, no_grad
-from pullback.backend.blocks import update_in_blocks
+from pullback.backend.blocks import step_rows, update_in_blocks
 from pullback.backend.dtype import float32, float64, get_default_dtype
 from pullback.graph.history import bump_version
 from pullback.optim.optimizer import Optimizer
@@ -24,6 +26,8 @@ from pullback.tensor.tensor import Tensor
 Group = dict[str, Any]
 State = dict[str, Any]
 Rule = Callable[..., Sequence[Any]]
+Entry = tuple[Any, Any, State]
+"""A parameter, its gradient, its state."""
 
 
 def hyperparameter(group: Group, name: str) -> Any:
@@ -65,26 +69,37 @@ class ElementwiseOptimizer(Optimizer):
                 self._update_group(group)
         return loss
 
+    def in_place_step(self, group: Group, key: Any) -> Callable[..., None] | None:
+        """The rule as a kernel that works in place, its numbers given: (param, grad, *state). None if there is none."""
+        return None
+
     def _update_group(self, group: Group) -> None:
-        batches: dict[Any, list[tuple[Any, State]]] = {}
         keeps_state = bool(self.state_names(group))
-        for param in group["params"]:
-            if param._grad is None:
-                continue
-            state = self.state[param] if keeps_state else {}
+        entries = [
+            (param, param._grad, self.state[param] if keeps_state else {})
+            for param in group["params"]
+            if param._grad is not None
+        ]
+        self.update(group, entries)
+
+    def update(self, group: Group, entries: Sequence[Entry]) -> None:
+        """Update parameters by their gradients and states, with the options of `group`."""
+        batches: dict[Any, list[Entry]] = {}
+        for entry in entries:
+            param, _, state = entry
             key = self.prepare(state, param, group)
-            batches.setdefault((key, param._array.dtype), []).append((param, state))
+            batches.setdefault((key, param._array.dtype), []).append(entry)
         for (key, _), batch in batches.items():
             if group.get("differentiable"):
                 self._update_tensors(group, key, batch)
             else:
                 self._update_arrays(group, key, batch)
-            for _, state in batch:
+            for _, _, state in batch:
                 self.finish(state, group, key)
 
-    def _update_arrays(self, group: Group, key: Any, batch: list[tuple[Any, State]]) -> None:
+    def _update_arrays(self, group: Group, key: Any, batch: list[Entry]) -> None:
         names = self.state_names(group)
-        rows = [[param._array, param._grad._array, *[state[name]._array for name in names]] for param, state in batch]
+        rows = [[param._array, grad._array, *[state[name]._array for name in names]] for param, grad, state in batch]
         dtype = rows[0][0].dtype
         for row in rows:
             if row[1].dtype != dtype:
@@ -92,19 +107,23 @@ class ElementwiseOptimizer(Optimizer):
         if dtype.kind == "c":
             real = rows[0][0].real.dtype
             rows = [[_as_contiguous(array).view(real) for array in row] for row in rows]
-        written = (0, *range(2, 2 + len(names)))
-        update_in_blocks(self.rule(array_functions, group, key), rows, written, join=self.is_costly(group))
-        for param, _ in batch:
+        step = self.in_place_step(group, key)
+        if step is not None:
+            step_rows(step, rows, join=self.is_costly(group))
+        else:
+            written = (0, *range(2, 2 + len(names)))
+            update_in_blocks(self.rule(array_functions, group, key), rows, written, join=self.is_costly(group))
+        for param, _, _ in batch:
             bump_version(param)
 
-    def _update_tensors(self, group: Group, key: Any, batch: list[tuple[Any, State]]) -> None:
+    def _update_tensors(self, group: Group, key: Any, batch: list[Entry]) -> None:
         """Update on Tensors and record it: gradients flow through the step."""
         names = self.state_names(group)
         with enable_grad():
             rule = self.rule(tensor_functions, group, key)
-            for param, state in batch:
+            for param, grad, state in batch:
                 is_complex = param.dtype.is_complex
-                columns = [param, param._grad, *[state[name] for name in names]]
+                columns = [param, grad, *[state[name] for name in names]]
                 if is_complex:
                     columns = [tensor_functions.view_as_real(column) for column in columns]
                 results = rule(*columns)
@@ -143,6 +162,26 @@ def count_step(state: State) -> float:
 def zeros_like(param: Any) -> Any:
     """Zeros in the memory layout of a parameter."""
     return creation.zeros_like(param.detach())
+
+
+def number(value: Any) -> float:
+    """An option as a number, also where it is a tensor."""
+    return float(value._array.item()) if isinstance(value, Tensor) else value
+
+
+def update_functionally(
+    optimizer: type[ElementwiseOptimizer], options: Group, params: Any, grads: Any, **states: Sequence[Any]
+) -> list[State]:
+    """Do one step of an optimizer on lists: what its functional form does. Returns the states, which may be new."""
+    if not all(isinstance(step, Tensor) for step in states.get("step", ())):
+        raise RuntimeError("API has changed, `state_steps` argument must contain a list of singleton tensors")
+    entries = [
+        (param, grad, {name: column[i] for name, column in states.items() if i < len(column) and column[i] is not None})
+        for i, (param, grad) in enumerate(zip(params, grads, strict=True))
+    ]
+    with no_grad():
+        optimizer.__new__(optimizer).update(options, entries)
+    return [state for _, _, state in entries]
 
 
 def plain_gradient(grad: Any, param: Any, group: Group) -> Any:
