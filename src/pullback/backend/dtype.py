@@ -13,13 +13,6 @@ import numpy as np
 from pullback.backend.naming import display_namespace
 from pullback.typing import Array, DType, Scalar
 
-try:
-    from ml_dtypes import bfloat16 as _bfloat16_type
-
-    _BFLOAT16: DType | None = np.dtype(_bfloat16_type)
-except ImportError:
-    _BFLOAT16 = None
-
 _BOOL, _INT, _FLOAT, _COMPLEX = range(4)
 
 
@@ -42,7 +35,7 @@ class dtype:
     @property
     def numpy_dtype(self) -> DType:
         if self._numpy is None:
-            raise RuntimeError(f"{self.name} needs the package ml_dtypes: install pullback[bfloat16]")
+            self._numpy = _bfloat16_of_numpy()
         return self._numpy
 
     @property
@@ -74,6 +67,21 @@ class dtype:
         return "bool_" if self.name == "bool" else self.name  # the name of the constant in this module
 
 
+def _bfloat16_of_numpy() -> DType:
+    """NumPy's bfloat16, which another package has: importing that takes as long as a fifth of pullback."""
+    try:
+        from ml_dtypes import bfloat16 as element_type
+    except ImportError:
+        raise RuntimeError("bfloat16 needs the package ml_dtypes: install pullback[bfloat16]") from None
+    found = np.dtype(element_type)
+    _FROM_NUMPY[found] = bfloat16
+    return found
+
+
+def _is_bfloat16(numpy_dtype: DType) -> bool:
+    return numpy_dtype.kind == "V" and numpy_dtype.type.__name__ == "bfloat16"
+
+
 bool_ = dtype("bool", np.dtype(np.bool_), _BOOL)
 uint8 = dtype("uint8", np.dtype(np.uint8), _INT)
 uint16 = dtype("uint16", np.dtype(np.uint16), _INT)
@@ -84,7 +92,7 @@ int16 = dtype("int16", np.dtype(np.int16), _INT, "short")
 int32 = dtype("int32", np.dtype(np.int32), _INT, "int")
 int64 = dtype("int64", np.dtype(np.int64), _INT, "long")
 float16 = dtype("float16", np.dtype(np.float16), _FLOAT, "half")
-bfloat16 = dtype("bfloat16", _BFLOAT16, _FLOAT)
+bfloat16 = dtype("bfloat16", None, _FLOAT)
 float32 = dtype("float32", np.dtype(np.float32), _FLOAT, "float")
 float64 = dtype("float64", np.dtype(np.float64), _FLOAT, "double")
 complex64 = dtype("complex64", np.dtype(np.complex64), _COMPLEX, "cfloat")
@@ -114,6 +122,8 @@ def from_numpy_dtype(numpy_dtype: DType) -> dtype:
     """The public dtype of a NumPy dtype."""
     found = _FROM_NUMPY.get(numpy_dtype)
     if found is None:
+        if _is_bfloat16(numpy_dtype):
+            return bfloat16
         raise TypeError(
             f"can't convert np.ndarray of type {numpy_dtype}. The only supported types are: float64, float32, float16, "
             "complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
@@ -138,7 +148,7 @@ def category(numpy_dtype: DType) -> int:
 
 def is_float_or_complex(numpy_dtype: DType) -> bool:
     """Whether elements of this dtype can require grad."""
-    return numpy_dtype.kind in "fc" or numpy_dtype == _BFLOAT16
+    return numpy_dtype.kind in "fc" or _is_bfloat16(numpy_dtype)
 
 
 def complex_of(numpy_dtype: DType) -> DType:
@@ -386,7 +396,7 @@ class finfo:
         if type.category < _FLOAT:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{type!r}'")
         real = real_of(type.numpy_dtype)
-        if real == _BFLOAT16:
+        if _is_bfloat16(real):
             from ml_dtypes import finfo as describe
 
             info: Any = describe(real)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from importlib.resources import files
 from typing import Any
 
 from pullback import functions
-from pullback.functions import module_of
+from pullback.functions import module_of, names_in
 from pullback.functions.operators import OPERATORS, PROPERTIES
 from pullback.functions.protocols import PROTOCOLS
 from pullback.tensor.tensor import Tensor, attach_methods
@@ -17,9 +16,8 @@ from pullback.tensor.tensor import Tensor, attach_methods
 
 def attach_all() -> None:
     """Attach every function that PyTorch has as a method; those of families not imported yet as stubs that load them."""
-    names = (files("pullback.functions") / "method_names.txt").read_text().split()
     methods: dict[str, Any] = {}
-    for name in names:
+    for name in names_in("method_names.txt"):
         if name in Tensor.__dict__:
             continue
         own = f"method_{name}"
