@@ -9,7 +9,13 @@ from tests.derivatives.sampling import Sample, normal, transposed
 
 F: Any = pullback
 
+ENDS = F.tensor([1, 3], dtype=F.int32)
+
 SAMPLES = [
+    Sample("grouped_mm-rows", lambda x, y: F.generated.grouped_mm(x, y, ENDS), (normal(3, 2), normal(2, 2, 2))),
+    Sample("grouped_mm-sums", lambda x, y: F.generated.grouped_mm(x, y, ENDS), (normal(2, 3), normal(3, 2))),
+    Sample("grouped_mm-columns", lambda x, y: F.generated.grouped_mm(x, y, ENDS), (normal(2, 2, 2), normal(2, 3))),
+    Sample("grouped_mm-stacks", lambda x, y: F.generated.grouped_mm(x, y), (normal(2, 2, 2), normal(2, 2, 3))),
     Sample("mm", F.mm, (normal(2, 3), transposed(normal(3, 4))), complex=True),
     Sample("bmm", F.bmm, (normal(2, 2, 3), normal(2, 3, 2)), complex=True),
     Sample("mv", F.mv, (normal(2, 3), normal(3)), complex=True),

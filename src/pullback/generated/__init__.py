@@ -529,6 +529,11 @@ _FAMILIES = {
         AffineGridBackBackward0
         affine_grid_back_tangent
     """,
+    "grouped_products": """
+        grouped_mm
+        GroupedMmBackward0
+        grouped_mm_tangent
+    """,
     "indexing": """
         select
         SelectBackward0

@@ -15,6 +15,7 @@ _FILES = {
     "dropouts": "dropout alpha_dropout feature_alpha_dropout dropout1d dropout2d dropout3d",
     "embeddings": "embedding one_hot embedding_bag",
     "folding": "unfold fold",
+    "grouped_products": "grouped_mm scaled_mm scaled_grouped_mm ScalingType SwizzleType",
     "interpolation": "interpolate upsample upsample_nearest upsample_bilinear grid_sample affine_grid",
     "linear_losses": "linear_cross_entropy",
     "multi_head_attention": "multi_head_attention_forward",
