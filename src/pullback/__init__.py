@@ -26,9 +26,15 @@ from pullback.autograd.grad_mode import (  # noqa: E402
 from pullback.backend.device import device  # noqa: E402
 from pullback.backend.dtype import (  # noqa: E402
     bfloat16,
+    complex32,
     complex64,
     complex128,
     dtype,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float8_e8m0fnu,
     float16,
     float32,
     float64,
@@ -58,8 +64,9 @@ if TYPE_CHECKING:
     from pullback.creation import arange, as_tensor, empty, eye, from_numpy, full, linspace, ones, zeros
 
 __all__ = [
-    "Size", "Tensor", "__version__", "arange", "as_tensor", "bfloat16", "bool", "complex64", "complex128", "device", "dtype",
-    "empty", "enable_grad", "eye", "float16", "float32", "float64", "from_numpy", "full", "get_default_dtype",
+    "Size", "Tensor", "__version__", "arange", "as_tensor", "bfloat16", "bool", "complex32", "complex64",
+    "complex128", "device", "dtype", "empty", "enable_grad", "eye", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
+    "float8_e5m2fnuz", "float8_e8m0fnu", "float16", "float32", "float64", "from_numpy", "full", "get_default_dtype",
     "inference_mode", "int8", "int16", "int32", "int64", "is_grad_enabled", "is_inference_mode_enabled", "linspace",
     "no_grad", "ones", "set_default_dtype", "set_grad_enabled", "set_printoptions", "tensor", "uint8", "uint16", "uint32",
     "uint64", "zeros",
@@ -67,7 +74,7 @@ __all__ = [
 
 half, float, double = float16, float32, float64
 short, int, long = int16, int32, int64
-cfloat, cdouble = complex64, complex128
+chalf, cfloat, cdouble = complex32, complex64, complex128
 
 _MODULES = set(
     "amp autograd backends cuda distributions distributed fft func functional jit library linalg masked "
@@ -86,6 +93,7 @@ _ELSEWHERE = {
     "set_rng_state": "pullback.random",
     "save": "pullback.serialization",
     "load": "pullback.serialization",
+    **dict.fromkeys("_conj _conj_physical _neg_view".split(), "pullback.functions.complex_views"),
     "install_as_torch": "pullback.as_torch",
     "show_config": "pullback.configuration",
     "vmap": "pullback.func",

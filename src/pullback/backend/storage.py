@@ -159,16 +159,6 @@ def native_byte_order() -> str:
     return sys.byteorder
 
 
-def conjugated(data: Array, dtype: DType) -> Array:
-    """A storage whose elements are the conjugates."""
-    return cast(Array, np.conjugate(data.view(dtype)).view(np.uint8))
-
-
-def negated(data: Array, dtype: DType) -> Array:
-    """A storage whose elements are the negatives."""
-    return cast(Array, np.negative(data.view(dtype)).view(np.uint8))
-
-
 def copied(data: Array) -> Array:
     """A storage of its own with the same bytes."""
     return data.copy()

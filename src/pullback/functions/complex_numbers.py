@@ -33,11 +33,6 @@ def abs_(input: Tensor) -> Any:
     return G.abs_(input)
 
 
-def conj(input: Tensor) -> Any:
-    """The complex conjugate; a real tensor itself."""
-    return G.conj(input) if input.dtype.is_complex else input
-
-
 def conj_physical(input: Tensor, *, out: Any = None) -> Any:
     """The complex conjugate in new memory; a real tensor itself."""
     return input if out is None and not input.dtype.is_complex else G.conj_physical(input, out=out)

@@ -11,6 +11,7 @@ from pullback.backend.dtype import (
     TYPE_NAME_TO_DTYPE,
     bfloat16,
     bool_,
+    complex32,
     complex64,
     complex128,
     dtype,
@@ -44,6 +45,12 @@ def numpy(input: Tensor, *, force: builtins.bool = False) -> Any:
     """The array that shares this tensor's memory."""
     if input._requires_grad and not force:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    if not force and (mirror := input._extra.mirror if input._extra is not None else None) is not None:
+        bit = "conj" if mirror.conj else "neg"
+        raise RuntimeError(
+            f"Can't call numpy() on Tensor that has {'conjugate' if mirror.conj else 'negative'} bit set. Use "
+            f"tensor.resolve_{bit}().numpy() instead."
+        )
     return input._array
 
 
@@ -167,6 +174,11 @@ def byte(input: Tensor, memory_format: Any = None) -> Tensor:
 def bool(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as bool."""
     return to(input, bool_, memory_format=memory_format)
+
+
+def chalf(input: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor as complex32."""
+    return to(input, complex32, memory_format=memory_format)
 
 
 def cfloat(input: Tensor, memory_format: Any = None) -> Tensor:

@@ -21,6 +21,7 @@ from pullback.backend.array_module import (
 from pullback.backend.device import CPU
 from pullback.backend.device import device as Device
 from pullback.backend.dtype import dtype as Dtype
+from pullback.backend.mirror import mirror_of
 from pullback.backend.naming import display_namespace
 from pullback.functions.shape import sizes
 from pullback.graph.history import bump_version, check_in_place
@@ -142,19 +143,19 @@ class TypedStorage(UntypedStorage):
 @interceptable
 def untyped_storage(input: Tensor) -> UntypedStorage:
     """The bytes this tensor is a view of."""
-    return UntypedStorage(bytes_of_storage(input._array))
+    return UntypedStorage(bytes_of_storage(input._memory()))
 
 
 @interceptable
 def storage(input: Tensor) -> TypedStorage:
     """The storage this tensor is a view of, as elements."""
-    return TypedStorage(bytes_of_storage(input._array), input.dtype)
+    return TypedStorage(bytes_of_storage(input._memory()), input.dtype)
 
 
 @interceptable
 def data_ptr(input: Tensor) -> int:
     """The address of the first element; 0 for an empty tensor."""
-    return data_address(input._array) if input._array.size else 0
+    return data_address(input._memory()) if input._array.size else 0
 
 
 const_data_ptr = data_ptr
@@ -239,8 +240,16 @@ def resize_(input: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
         larger[: flat.size] = flat
         flat = larger
     input._array = as_strided(flat, shape, contiguous_strides(shape), offset)
+    _leave_mirror(input)
     bump_version(input)
     return input
+
+
+def _leave_mirror(input: Tensor) -> None:
+    """A conjugated view that was given other memory is conjugated no more. See Note [Lazy conjugation]."""
+    extra = input._extra
+    if extra is not None and extra.mirror is not None and not extra.mirror.holds(input._array):
+        extra.mirror = None
 
 
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
@@ -263,12 +272,17 @@ def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any =
     """Make the tensor a view of another tensor's memory or of a storage, in place."""
     check_in_place(input, records=input._requires_grad and (not process.changed or switches.grad_mode))
     if source is None:
-        input._array = empty((0,), input._array.dtype)
+        memory = empty((0,), input._array.dtype)
     elif isinstance(source, Tensor) and size is None:
         _check_same_dtype(input, source.dtype)
-        input._array = source._array
+        memory = source._memory()
     else:
-        _set_to_storage(input, source, as_int(storage_offset), size, stride)
+        memory = _part_of_storage(input, source, as_int(storage_offset), size, stride)
+    extra = input._extra
+    if extra is not None and extra.mirror is not None:
+        extra.mirror = mirror_of(memory, conj=extra.mirror.conj, neg=extra.mirror.neg)
+        memory = memory if extra.mirror is None else extra.mirror.shown
+    input._array = memory
     bump_version(input)
     return input
 
@@ -287,15 +301,15 @@ def _check_same_dtype(input: Tensor, given: Dtype) -> None:
         )
 
 
-def _set_to_storage(input: Tensor, source: Any, offset: int, size: Any, stride: Any) -> None:
+def _part_of_storage(input: Tensor, source: Any, offset: int, size: Any, stride: Any) -> Any:
     if isinstance(source, Tensor):
         _check_same_dtype(input, source.dtype)
-        flat = flat_storage(source._array)
+        flat = flat_storage(source._memory())
     else:
         flat = source._data.view(input._array.dtype)
     shape = (flat.size - offset,) if size is None else sizes((size,))
     steps = contiguous_strides(shape) if stride is None else sizes((stride,))
-    input._array = as_strided(flat, shape, steps, offset)
+    return as_strided(flat, shape, steps, offset)
 
 
 @interceptable
@@ -303,6 +317,8 @@ def dlpack(input: Tensor, *args: Any, **options: Any) -> Any:
     """A DLPack capsule of the tensor's memory, for other libraries to use without a copy."""
     if input._requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if input.is_conj():
+        raise BufferError("Can't export tensors with the conjugate bit set")
     return export_dlpack(input._array, **{k: v for k, v in options.items() if v is not None})
 
 

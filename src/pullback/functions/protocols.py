@@ -171,6 +171,16 @@ def _copied_storage(array: Any, memo: dict[int, Any]) -> Any:
     return as_strided(copied.reshape(-1), array.shape, element_strides(array), storage_offset(array))
 
 
+def _conj(self: Tensor) -> Tensor:
+    return F.conj(self)
+
+
+def _neg_view(self: Tensor) -> Tensor:
+    from pullback.functions.complex_views import _neg_view as neg_view  # lazy: few programs negate lazily
+
+    return neg_view(self)
+
+
 def _dlpack(self: Tensor, **options: Any) -> Any:
     return F.dlpack(self, **options)
 
@@ -192,5 +202,5 @@ PROTOCOLS: dict[str, Any] = {
     "__len__": _len, "__iter__": _iter, "__contains__": _contains, "__reversed__": _reversed, "__array__": _array,
     "__array_wrap__": _array_wrap, "__repr__": _repr, "__format__": _format, "__deepcopy__": _deepcopy,
     "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device,
-    "__nonzero__": _bool, "__long__": _int,
+    "__nonzero__": _bool, "__long__": _int, "_conj": _conj, "_neg_view": _neg_view,
 }  # fmt: skip

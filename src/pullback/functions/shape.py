@@ -59,6 +59,9 @@ def view(input: Tensor, *size: Any, **named: Any) -> Tensor:
 def _view_dtype(input: Tensor, wanted: Dtype) -> Tensor:
     if wanted is input.dtype:
         return G.alias(input)
+    if input._extra is not None and input._extra.mirror is not None:
+        kind = "conjugate view tensors" if input._extra.mirror.conj else "tensors with negative bit set"
+        raise RuntimeError(f"torch.Tensor.view is not supported for {kind} when converting to a different dtype.")
     if input._requires_grad and is_float_or_complex(wanted.numpy_dtype):
         return G.view_dtype(input, wanted.numpy_dtype)
     result = input.detach()
@@ -257,7 +260,7 @@ def _adjoint(input: Tensor) -> Tensor:
 
 
 def _conjugate(input: Tensor) -> Tensor:
-    return G.conj(input) if input._array.dtype.kind == "c" else input
+    return input.conj() if input._array.dtype.kind == "c" else input
 
 
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.backend.array_module import as_array, cast_array, copy_array, has_internal_overlap
+from pullback.backend.mirror import after_write, mirrors
 from pullback.backend.sparse_array import SparseArray
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import FIRST, Node
@@ -61,6 +62,8 @@ class AccumulateGrad(Node):
                 counter = current._counter
                 if counter is not None:
                     counter.value += 1
+                if mirrors:
+                    after_write(current._array, current._extra.mirror if current._extra is not None else None)
 
     def _laid_out(self, grad: Any, owned: bool) -> Any:
         """An array that only `.grad` holds, in the leaf's dtype and, where the leaf is dense, in its memory order."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.backend.mirror import after_write, mirrors
 from pullback.errors import LeafModificationError
 from pullback.graph.accumulate_grad import accumulator_of
 from pullback.graph.anomaly_metadata import AnomalyMetadata
@@ -85,6 +86,8 @@ def bump_version(tensor: Tensor) -> None:
         tensor._counter = VersionCounter(1)
     elif type(counter) is not InferenceVersion:
         counter.value += 1
+    if mirrors:
+        after_write(tensor._array, tensor._extra.mirror if tensor._extra is not None else None)
 
 
 def rebase_history(tensor: Tensor, node: Node) -> None:

@@ -19,7 +19,6 @@ from pullback.graph.tangents import levels_of, set_tangent, tangent_at
 from pullback.graph.views import view_like
 from pullback.modes.switches import process, switches
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
-from pullback.tensor.version_counter import VersionCounter
 
 
 def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any) -> Any:
@@ -209,9 +208,7 @@ def write_out(name: str, out: Any, result: Any, *read: Any) -> Any:
         out._array = source.astype(out._array.dtype)
     else:
         out._array[...] = source
-    if out._counter is None:
-        out._counter = VersionCounter()
-    out._counter.value += 1
+    bump_version(out)  # type: ignore[arg-type]
     return out
 
 

@@ -136,7 +136,11 @@ def conjugate(tensor: Any) -> Any:
     """The conjugate of a complex tensor or number, a real one itself."""
     if not isinstance(tensor, Tensor):
         return tensor.conjugate()
-    return tensor.conj() if tensor._array.dtype.kind == "c" else tensor
+    if tensor._array.dtype.kind not in "cW":
+        return tensor
+    from pullback.generated import conj  # lazy: above this layer. Not the lazy view of `Tensor.conj`, a copy is cheaper
+
+    return conj(tensor)
 
 
 def sum_of_terms(terms: list[Any], result: Tensor) -> Any:

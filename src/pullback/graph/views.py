@@ -13,13 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pullback.backend.array_module import as_array, copy_array
+from pullback.backend.mirror import Mirror
 from pullback.errors import LeafModificationError, ViewModificationError
 from pullback.graph.edge import Edge
 from pullback.graph.hooks import NodeExtra
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.saved_tensor import SavedOutput, forward_name
 from pullback.kernels.strided import Geometry, gather_strided, geometry_of, overwrite_strided, scatter_strided
-from pullback.modes.switches import process, switches
+from pullback.modes.switches import process, set_switch, switches
 from pullback.tensor.autograd_extra import (
     CUSTOM_FUNCTION,
     DEFAULT,
@@ -32,6 +34,7 @@ from pullback.tensor.autograd_extra import (
 from pullback.tensor.tensor import Tensor, _Graph, new_tensor
 from pullback.tensor.version_counter import VersionCounter
 
+_RECORDING = (("grad_mode", True), ("inference_mode", False), ("dual_level", -1))
 EdgeOf = Callable[[Tensor], "Edge | None"]
 
 
@@ -45,9 +48,12 @@ def make_view(
     view._counter = counter
     extra = source._extra
     base = source
-    if extra is not None and extra.inference:
-        view._become_inference()
-        return
+    if extra is not None:
+        if extra.mirror is not None:
+            _inherit_mirror(view, extra.mirror)
+        if extra.inference:
+            view._become_inference()
+            return
     if process.changed:
         creation = INFERENCE if switches.inference_mode else creation if switches.records else NO_GRAD
     if extra is not None and extra.view is not None:
@@ -64,6 +70,13 @@ def make_view(
         counter.add_view(view)
     elif creation in (NO_GRAD, INFERENCE):
         view._requires_grad = True
+
+
+def _inherit_mirror(view: Tensor, mirror: Mirror) -> None:
+    """A strided view of a conjugated view is conjugated too. See Note [Lazy conjugation]."""
+    if mirror.holds(view._array):
+        mirror.include(view._array)
+        view._require_extra().mirror = mirror
 
 
 def _chain_replays(source: Tensor, first: Any, second: Any, view: Tensor) -> Callable[[Tensor], Tensor]:
@@ -103,13 +116,28 @@ def view_edge(view: Tensor, info: ViewInfo, edge_of: EdgeOf) -> Edge | None:
         return info.edge
     if info.creation != DEFAULT:
         raise forbidden_modification(view, info)
-    base = info.base._array
-    node = AsStridedBackward0(geometry_of(base), geometry_of(view._array, base), info.replay or _strided_replay(view))
-    node.next_edges = (edge_of(info.base),)
-    info.edge = (node, 0)
+    info.edge = _replayed_edge(info, edge_of) if info.replay is not None else _strided_edge(view, info, edge_of)
     info.attr_version = version
     view._requires_grad = True
     return info.edge
+
+
+def _strided_edge(view: Tensor, info: ViewInfo, edge_of: EdgeOf) -> Edge:
+    base = info.base._array
+    node = AsStridedBackward0(geometry_of(base), geometry_of(view._array, base), _strided_replay(view))
+    node.next_edges = (edge_of(info.base),)
+    return (node, 0)
+
+
+def _replayed_edge(info: ViewInfo, edge_of: EdgeOf) -> Edge | None:
+    """The edge of a view that is not a strided view of one dtype: that of the same view, made again."""
+    assert info.replay is not None
+    former = {name: set_switch(name, value) for name, value in _RECORDING}
+    try:
+        return edge_of(info.replay(info.base))
+    finally:
+        for name, value in former.items():
+            set_switch(name, value)
 
 
 def check_view_modification(view: Tensor, info: ViewInfo, *, records: bool) -> None:
@@ -194,6 +222,7 @@ class CopySlices(Node):
         self.shape, self.dtype = base._array.shape, base._array.dtype
         self.base_geometry: Geometry = geometry_of(base._array)
         self.view_geometry: Geometry = geometry_of(view._array, base._array)
+        self.turned = view._extra is not None and view._extra.mirror is not None
         self.inner = inner
         self.replay = replay or _strided_replay(view)
 
@@ -203,11 +232,25 @@ class CopySlices(Node):
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         if grads[0] is None:
             return (None,) * len(self.next_edges)
+        if self.turned:
+            return self._apply_turned(grads[0])
         grad_slice = gather_strided(grads[0], self.base_geometry, self.view_geometry)
         self._connect_inner()
         inner_grads = self.inner.apply((grad_slice,))
         result = overwrite_strided(grads[0], self.base_geometry, self.view_geometry, inner_grads[0])
         return (result, *inner_grads[1:])
+
+    def _apply_turned(self, grad: Any) -> Sequence[Any]:
+        """The gradients where the view is conjugated or negated, so that the view itself must be made again."""
+        result = new_tensor(overwrite_strided(grad, self.base_geometry, self.base_geometry, grad))
+        part = self.replay(result)
+        self._connect_inner()
+        inner_grads = self.inner.apply((copy_array(part._array),))
+        if inner_grads[0] is None:
+            part.zero_()
+        else:
+            part.copy_(new_tensor(as_array(inner_grads[0])))
+        return (result._array, *inner_grads[1:])
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
         if grads[0] is None:
@@ -237,6 +280,7 @@ class CopySlices(Node):
         outputs = [value for value in values if isinstance(value, SavedOutput)]
         if outputs:
             node = AsStridedBackward0(self.base_geometry, self.view_geometry, self.replay)
+            node.turned = self.turned
             node.next_edges = ((self, 0),)
             for saved in outputs:
                 saved.place = (node, 0)
@@ -250,6 +294,7 @@ class AsStridedBackward0(Node):
     """Gradient of a strided view of its base: the way back from a view whose base was modified."""
 
     fresh = (True,)
+    turned = False
 
     def __init__(self, base_geometry: Geometry, view_geometry: Geometry, replay: Any) -> None:
         self.sequence_nr = next_sequence_nr()
@@ -261,6 +306,8 @@ class AsStridedBackward0(Node):
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         if grads[0] is None:
             return (None,)
+        if self.turned:
+            return (self.apply_differentiable((new_tensor(as_array(grads[0])),))[0]._array,)
         return (scatter_strided(grads[0], self.base_geometry, self.view_geometry),)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:

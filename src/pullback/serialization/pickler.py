@@ -82,6 +82,8 @@ def reduce_tensor(access: TensorAccess, tensor: TensorDescription) -> tuple[Any,
     else:
         function = torch_names.REBUILD_UNTYPED_TENSOR
         arguments = (_StorageReference(view, None), *geometry, requires_grad, OrderedDict(), element)
+    if tensor.bits:
+        arguments = (*arguments, dict(tensor.bits))
     state = dict(tensor.state) or None
     if tensor.type is not None:
         return torch_names.REBUILD_FROM_TYPE, (function, tensor.type, arguments, state)

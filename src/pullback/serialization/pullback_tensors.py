@@ -5,10 +5,12 @@ from __future__ import annotations
 import pickle
 import sys
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 from pullback.backend.device import device
 from pullback.backend.dtype import from_numpy_dtype
+from pullback.backend.mirror import mirror_of
 from pullback.backend.storage import strided_view, view_of_storage
 from pullback.serialization.rebuild import belongs_to_pullback, set_tensor_state
 from pullback.serialization.tensor_access import TensorDescription
@@ -43,11 +45,12 @@ class PullbackTensors:
         _warn_of_hooks(value)
         is_parameter = _is_parameter_type(kind)
         return TensorDescription(
-            array=value._array,
+            array=value._memory(),
             requires_grad=value.requires_grad,
             is_parameter=is_parameter,
             type=None if kind is Tensor or is_parameter else kind,
             state=user_state(value),
+            bits=_bits(value),
         )
 
     def tensor_from_array(self, array: Array, requires_grad: bool, hooks: object) -> Tensor:
@@ -57,6 +60,14 @@ class PullbackTensors:
             tensor.requires_grad_()
         if hooks:
             tensor._backward_hooks = hooks
+        return tensor
+
+    def turned(self, tensor: Tensor, bits: Mapping[str, object]) -> Tensor:
+        """Make a leaf, just made, a conjugated or negated view of its memory. See Note [Lazy conjugation]."""
+        mirror = mirror_of(tensor._array, conj=bool(bits.get("conj")), neg=bool(bits.get("neg")))
+        assert mirror is not None
+        tensor._array = mirror.shown
+        tensor._require_extra().mirror = mirror
         return tensor
 
     def parameter_from_tensor(self, data: Tensor, requires_grad: bool, hooks: object) -> Tensor:
@@ -89,6 +100,13 @@ class PullbackTensors:
         return converted
 
 
+def _bits(tensor: Tensor) -> dict[str, bool]:
+    mirror = tensor._extra.mirror if tensor._extra is not None else None
+    if mirror is None:
+        return {}
+    return {name: True for name, is_set in (("conj", mirror.conj), ("neg", mirror.neg)) if is_set}
+
+
 def _is_parameter_type(kind: type) -> bool:
     module = sys.modules.get("pullback.nn.parameter")
     return module is not None and kind is module.Parameter
@@ -115,12 +133,13 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
 
     The array that owns the memory is pickled, not the view: pickle writes it once however many tensors share it.
     """
-    array = tensor._array
+    array = tensor._memory()
     view = view_of_storage(array)
     name = from_numpy_dtype(array.dtype).name
     arguments = (view.owner, name, view.offset, tuple(array.shape), view.stride, tensor.requires_grad)
     _warn_of_hooks(tensor)
-    return _rebuild_tensor, (type(tensor), *arguments, user_state(tensor) or None)
+    bits = _bits(tensor)
+    return _rebuild_tensor, (type(tensor), *arguments, user_state(tensor) or None, *([bits] if bits else []))
 
 
 def _rebuild_tensor(
@@ -132,6 +151,7 @@ def _rebuild_tensor(
     stride: Shape,
     requires_grad: bool,
     state: object,
+    bits: Mapping[str, bool] | None = None,
 ) -> Tensor:
     """Make a tensor again over the memory of `owner`."""
     array = strided_view(view_of_storage(owner).data, DTYPES[dtype_name].numpy_dtype, offset, size, stride)
@@ -143,4 +163,4 @@ def _rebuild_tensor(
         tensor = tensor if kind is Tensor else access.as_type(tensor, kind)
     if state is not None:
         set_tensor_state(tensor, state)
-    return tensor
+    return access.turned(tensor, bits) if bits else tensor

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from pullback.backend.dtype import dtype
-from pullback.backend.storage import conjugated, negated, strided_view
+from pullback.backend.storage import strided_view
 from pullback.serialization.storage import Storage
 from pullback.serialization.tensor_access import TensorAccess
-from pullback.typing import Array, DType, Shape
+from pullback.typing import Shape
 
 
 class Rebuilder:
@@ -85,12 +85,11 @@ class Rebuilder:
     ) -> Any:
         numpy_dtype = element.numpy_dtype
         data = storage.bytes_as(numpy_dtype)
-        if metadata:
-            if not isinstance(metadata, dict) or not set(metadata) <= {"conj", "neg"}:
-                raise pickle.UnpicklingError("the metadata of a tensor may only say 'conj' and 'neg'")
-            data = _without_pending_operations(storage, numpy_dtype, metadata)
+        if metadata and (not isinstance(metadata, dict) or not set(metadata) <= {"conj", "neg"}):
+            raise pickle.UnpicklingError("the metadata of a tensor may only say 'conj' and 'neg'")
         array = strided_view(data, numpy_dtype, _integer(offset), _integers(size), _integers(stride))
-        return self._access.tensor_from_array(array, _boolean(requires_grad), hooks)
+        tensor = self._access.tensor_from_array(array, _boolean(requires_grad), hooks)
+        return self._access.turned(tensor, metadata) if isinstance(metadata, dict) and metadata else tensor
 
     def rebuild_parameter(self, data: object, requires_grad: object, hooks: object) -> Any:
         """A parameter over the memory of a tensor."""
@@ -150,16 +149,6 @@ def belongs_to_pullback(owner: type, name: str) -> bool:
         return False
     own_bases = [base for base in owner.__mro__ if base.__module__.partition(".")[0] == "pullback"]
     return any(name in vars(base) or name in vars(base).get("__annotations__", ()) for base in own_bases)
-
-
-def _without_pending_operations(storage: Storage, numpy_dtype: DType, metadata: dict[str, object]) -> Array:
-    """PyTorch leaves conjugation and negation pending on a tensor; here they are done, in memory of its own."""
-
-    def finish(data: Array, numpy_dtype: DType) -> Array:
-        data = conjugated(data, numpy_dtype) if metadata.get("conj") else data
-        return negated(data, numpy_dtype) if metadata.get("neg") else data
-
-    return storage.derived(finish, numpy_dtype)
 
 
 def _refuse(what: str) -> Callable[..., NoReturn]:

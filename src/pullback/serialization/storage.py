@@ -7,21 +7,19 @@ from typing import TypeAlias
 
 from pullback.backend.device import device
 from pullback.backend.dtype import dtype
+from pullback.backend.mirror import after_write
 from pullback.backend.naming import display_namespace
 from pullback.backend.storage import reverse_byte_order
 from pullback.typing import Array, DType
-
-_Transform: TypeAlias = Callable[[Array, DType], Array]
 
 
 class Storage:
     """Bytes from a file that one or several tensors are views of."""
 
-    __slots__ = ("_data", "_derived", "_in_foreign_order", "dtype", "location")
+    __slots__ = ("_data", "_in_foreign_order", "dtype", "location")
 
     def __init__(self, data: Array, dtype: dtype | None, location: str = "cpu", in_foreign_order: bool = False) -> None:
         self._data = data
-        self._derived: list[tuple[Array, _Transform, DType]] = []
         self._in_foreign_order = in_foreign_order
         self.dtype = dtype
         self.location = location
@@ -35,12 +33,6 @@ class Storage:
             self._in_foreign_order = False
         return self._data
 
-    def derived(self, transform: _Transform, numpy_dtype: DType) -> Array:
-        """The bytes of a transformed copy, which follows when this storage is filled later."""
-        result = transform(self.bytes_as(numpy_dtype), numpy_dtype)
-        self._derived.append((result, transform, numpy_dtype))
-        return result
-
     def fill(self, content: Array, in_foreign_order: bool) -> None:
         """Give a storage its bytes after tensors have been made over it."""
         if in_foreign_order and self.dtype is None:
@@ -48,8 +40,7 @@ class Storage:
         self._data[...] = content
         if in_foreign_order and self.dtype is not None:
             reverse_byte_order(self._data, self.dtype.numpy_dtype)
-        for result, transform, numpy_dtype in self._derived:
-            result[...] = transform(self._data, numpy_dtype)
+        after_write(self._data, None)  # see Note [Lazy conjugation]
 
     def part(self, start: int, stop: int) -> Storage:
         """The storage of some of the bytes, sharing them."""

@@ -24,6 +24,8 @@ class TensorDescription:
     """The class to make again, if it is neither Tensor nor Parameter."""
     state: Mapping[str, object] = field(default_factory=dict)
     """Attributes that the user has set on the tensor."""
+    bits: Mapping[str, bool] = field(default_factory=dict)
+    """Whether the tensor shows the memory of `array` conjugated (`conj`) or negated (`neg`)."""
 
 
 class TensorAccess(Protocol):
@@ -50,6 +52,9 @@ class TensorAccess(Protocol):
 
     def tensor_from_array(self, array: Array, requires_grad: bool, hooks: object) -> Any:
         """Make a leaf over `array`, sharing its memory."""
+
+    def turned(self, tensor: Any, bits: Mapping[str, object]) -> Any:
+        """Make a leaf, just made, a conjugated (`conj`) or negated (`neg`) view of its memory."""
 
     def parameter_from_tensor(self, data: Any, requires_grad: bool, hooks: object) -> Any:
         """Make a parameter of a tensor, sharing its memory."""

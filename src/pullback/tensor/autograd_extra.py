@@ -1,4 +1,4 @@
-"""What few tensors have: view information, hooks, a tangent, inference status. Made on first use."""
+"""What few tensors have: view information, hooks, a tangent, inference status, a mirror. Made on first use."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pullback.backend.mirror import Mirror
     from pullback.tensor.tensor import Tensor
 
 # How a view came to be decides whether it may be modified in place; see graph/views.py.
@@ -35,7 +36,7 @@ class ViewInfo:
 class AutogradExtra:
     """The rare part of a tensor's autograd state."""
 
-    # Defaults of the class, not slots: a view sets one of the seven, and setting them all takes as long again.
+    # Defaults of the class, not slots: a view sets one of the eight, and setting them all takes as long again.
     UNSET = object()
 
     view: ViewInfo | None = None
@@ -45,3 +46,4 @@ class AutogradExtra:
     inference: bool = False
     tangents: dict[int, Tensor] | None = None
     grad_dtype: Any = UNSET
+    mirror: Mirror | None = None

@@ -342,6 +342,8 @@ class Tensor(TensorBase):
         if self._counter is None:
             self._counter = VersionCounter()
         alias._counter = self._counter
+        if self._extra is not None:
+            alias._share_mirror(self)
         if process.changed:
             alias._note_inference(self)
         return alias
@@ -362,7 +364,10 @@ class Tensor(TensorBase):
     @property
     def data(self) -> Tensor:
         """An alias with its own version counter: changes through it are not noticed by backward."""
-        return new_tensor(self._array)
+        alias = new_tensor(self._array)
+        if self._extra is not None:
+            alias._share_mirror(self)
+        return alias
 
     @data.setter
     def data(self, value: Any) -> None:
@@ -371,6 +376,18 @@ class Tensor(TensorBase):
         if self._requires_grad and not is_float_or_complex(value._array.dtype):
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self._array = value._array
+        self._share_mirror(value)
+
+    def _share_mirror(self, source: Tensor) -> None:
+        """Be a conjugated (or negated) view if `source` is, whose array this tensor has. See Note [Lazy conjugation]."""
+        mirror = source._extra.mirror if source._extra is not None else None
+        if mirror is not None or (self._extra is not None and self._extra.mirror is not None):
+            self._require_extra().mirror = mirror
+
+    def _memory(self) -> Array:
+        """The array over the memory that this tensor shares with others: not its own where it is a conjugated view."""
+        mirror = self._extra.mirror if self._extra is not None else None
+        return self._array if mirror is None else mirror.behind(self._array)
 
     def _note_inference(self, source: Tensor | None = None) -> None:
         """Mark a new tensor as an inference tensor where it is one."""
