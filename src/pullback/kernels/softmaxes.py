@@ -14,9 +14,11 @@ from pullback.kernels.accumulation import (
     require_real_floating,
     widened,
 )
+from pullback.native import native
 from pullback.typing import Array, Dim, Dims
 
 
+@native
 def softmax(input: Array, dim: Dim) -> Array:
     """Exponentials along `dim`, divided by their sum."""
     if input.dtype.char not in "fd":
@@ -35,6 +37,7 @@ def _alone(input: Array) -> Array:
     return input - input
 
 
+@native
 def softmax_grad(grad: Array, result: Array, dim: int) -> Array:
     """The gradient of a softmax."""
     if result.ndim == 0:
@@ -46,6 +49,7 @@ def softmax_grad(grad: Array, result: Array, dim: int) -> Array:
     return cast_array(product, result.dtype)
 
 
+@native
 def log_softmax(input: Array, dim: Dim) -> Array:
     """The logarithm of softmax along `dim`."""
     if input.dtype.char not in "fd":
@@ -59,6 +63,7 @@ def log_softmax(input: Array, dim: Dim) -> Array:
     return cast_array(contiguous(result), input.dtype)
 
 
+@native
 def log_softmax_grad(grad: Array, result: Array, dim: int) -> Array:
     """The gradient of a log_softmax."""
     if result.ndim == 0:
@@ -70,6 +75,7 @@ def log_softmax_grad(grad: Array, result: Array, dim: int) -> Array:
     return cast_array(product, result.dtype)
 
 
+@native
 def logsumexp(input: Array, dim: Dims, keepdim: bool = False) -> Array:
     """The logarithm of the sum of exponentials over `dim`."""
     values = widened(floated(input))

@@ -5,9 +5,11 @@
 #include <structmember.h>
 
 extern const KernelEntry elementwise_kernels[];
+extern const KernelEntry softmaxes_kernels[];
 
 static const KernelEntry *const tables[] = {
     elementwise_kernels,
+    softmaxes_kernels,
     NULL,
 };
 

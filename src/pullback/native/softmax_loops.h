@@ -1,0 +1,233 @@
+/* Softmax, log_softmax, logsumexp and their gradients, for one type of number; see for_each_real.h.
+ *
+ * The maximum is found without regard to NaN: a NaN makes the sum of exponentials NaN, and with it the whole row.
+ */
+
+/* Rows: the lanes run along the row. */
+
+INLINE REAL TYPED(row_top)(const REAL *row, ptrdiff_t count)
+{
+    REAL lanes[LANES], padded[LANES];
+    TYPED(fill_lanes)(lanes, -INFINITY);
+    ptrdiff_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        for (int j = 0; j < LANES; j++)
+            lanes[j] = row[i + j] > lanes[j] ? row[i + j] : lanes[j];
+    if (i < count) {
+        TYPED(pad)(padded, row + i, count - i, -INFINITY);
+        for (int j = 0; j < LANES; j++)
+            lanes[j] = padded[j] > lanes[j] ? padded[j] : lanes[j];
+    }
+    return TYPED(largest_of)(lanes);
+}
+
+/* Add the exponentials of LANES shifted numbers to the lanes; keep them in `output` where that is given. */
+INLINE void TYPED(add_exponentials)(const REAL *input, REAL *output, REAL shift, REAL *lanes)
+{
+    for (int j = 0; j < LANES; j++) {
+        REAL value = EXPONENTIAL(input[j] - shift);
+        if (output)
+            output[j] = value;
+        lanes[j] += value;
+    }
+}
+
+/* The sum of exp(row - shift), which are kept in `output` where that is given. */
+INLINE double TYPED(sum_exponentials)(const REAL *restrict row, REAL *restrict output, ptrdiff_t count, REAL shift)
+{
+    double total = 0;
+    ptrdiff_t whole = count - count % LANES;
+    for (ptrdiff_t start = 0; start < whole; start += CHUNK) {
+        REAL lanes[LANES] = {0};
+        ptrdiff_t end = start + CHUNK < whole ? start + CHUNK : whole;
+        for (ptrdiff_t i = start; i < end; i += LANES)
+            TYPED(add_exponentials)(row + i, output ? output + i : NULL, shift, lanes);
+        total += TYPED(total_of)(lanes);
+    }
+    if (whole < count) {
+        REAL lanes[LANES] = {0}, padded[LANES];
+        TYPED(pad)(padded, row + whole, count - whole, -INFINITY);
+        TYPED(add_exponentials)(padded, padded, shift, lanes);
+        if (output)
+            TYPED(copy_rest)(output + whole, padded, count - whole);
+        total += TYPED(total_of)(lanes);
+    }
+    return total;
+}
+
+INLINE void TYPED(softmax_row)(const REAL *restrict row, REAL *restrict output, ptrdiff_t count)
+{
+    double total = TYPED(sum_exponentials)(row, output, count, TYPED(row_top)(row, count));
+    REAL factor = (REAL)(1 / total);
+    for (ptrdiff_t i = 0; i < count; i++)
+        output[i] *= factor;
+}
+
+INLINE void TYPED(log_softmax_row)(const REAL *restrict row, REAL *restrict output, ptrdiff_t count)
+{
+    REAL top = TYPED(row_top)(row, count);
+    REAL shift = (REAL)log(TYPED(sum_exponentials)(row, NULL, count, top));
+    for (ptrdiff_t i = 0; i < count; i++)
+        output[i] = (row[i] - top) - shift;
+}
+
+INLINE REAL TYPED(logsumexp_row)(const REAL *row, ptrdiff_t count)
+{
+    REAL top = TYPED(row_top)(row, count);
+    if (top == (REAL)INFINITY) {
+        ptrdiff_t i = 0;
+        while (i < count && row[i] == row[i])
+            i++;
+        return i < count ? row[i] : top;
+    }
+    if (top == (REAL)-INFINITY) /* the sum of unshifted exponentials is 0, or NaN if there is a NaN */
+        top = 0;
+    return (REAL)(log(TYPED(sum_exponentials)(row, NULL, count, top)) + top);
+}
+
+/* The sum of first * second, or of first alone. */
+INLINE double TYPED(row_product)(const REAL *restrict first, const REAL *restrict second, ptrdiff_t count)
+{
+    double total = 0;
+    ptrdiff_t whole = count - count % LANES;
+    for (ptrdiff_t start = 0; start < whole; start += CHUNK) {
+        REAL lanes[LANES] = {0};
+        ptrdiff_t end = start + CHUNK < whole ? start + CHUNK : whole;
+        for (ptrdiff_t i = start; i < end; i += LANES)
+            for (int j = 0; j < LANES; j++)
+                lanes[j] += second ? first[i + j] * second[i + j] : first[i + j];
+        total += TYPED(total_of)(lanes);
+    }
+    for (ptrdiff_t i = whole; i < count; i++)
+        total += second ? (double)first[i] * second[i] : first[i];
+    return total;
+}
+
+INLINE void TYPED(softmax_grad_row)(const REAL *restrict grad, const REAL *restrict result, REAL *restrict output,
+                                    ptrdiff_t count)
+{
+    REAL total = (REAL)TYPED(row_product)(grad, result, count);
+    for (ptrdiff_t i = 0; i < count; i++)
+        output[i] = (grad[i] - total) * result[i];
+}
+
+INLINE void TYPED(log_softmax_grad_row)(const REAL *restrict grad, const REAL *restrict result, REAL *restrict output,
+                                        ptrdiff_t count)
+{
+    REAL total = (REAL)TYPED(row_product)(grad, NULL, count), padded[LANES];
+    ptrdiff_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        for (int j = 0; j < LANES; j++)
+            output[i + j] = grad[i + j] - EXPONENTIAL(result[i + j]) * total;
+    if (i < count) {
+        TYPED(pad)(padded, result + i, count - i, 0);
+        for (int j = 0; j < LANES; j++)
+            padded[j] = EXPONENTIAL(padded[j]);
+        for (ptrdiff_t j = 0; i + j < count; j++)
+            output[i + j] = grad[i + j] - padded[j] * total;
+    }
+}
+
+/* Columns: the lanes are neighbouring columns, and the loop goes down them; `width` is LANES but for the last ones. */
+
+INLINE void TYPED(column_tops)(const REAL *input, ptrdiff_t count, ptrdiff_t stride, int width, REAL *top)
+{
+    TYPED(fill_lanes)(top, -INFINITY);
+    for (ptrdiff_t k = 0; k < count; k++)
+        for (int j = 0; j < width; j++)
+            top[j] = input[k * stride + j] > top[j] ? input[k * stride + j] : top[j];
+}
+
+INLINE void TYPED(softmax_columns)(const REAL *restrict input, REAL *restrict output, ptrdiff_t count, ptrdiff_t stride,
+                                   int width, int logarithm)
+{
+    REAL top[LANES], total[LANES] = {0};
+    TYPED(column_tops)(input, count, stride, width, top);
+    for (ptrdiff_t k = 0; k < count; k++)
+        for (int j = 0; j < width; j++) {
+            REAL value = EXPONENTIAL(input[k * stride + j] - top[j]);
+            if (!logarithm)
+                output[k * stride + j] = value;
+            total[j] += value;
+        }
+    for (int j = 0; j < width; j++)
+        total[j] = logarithm ? (REAL)log(total[j]) : 1 / total[j];
+    for (ptrdiff_t k = 0; k < count; k++)
+        for (int j = 0; j < width; j++) {
+            ptrdiff_t at = k * stride + j;
+            output[at] = logarithm ? (input[at] - top[j]) - total[j] : output[at] * total[j];
+        }
+}
+
+INLINE void TYPED(softmax_grad_columns)(const REAL *restrict grad, const REAL *restrict result, REAL *restrict output,
+                                        ptrdiff_t count, ptrdiff_t stride, int width, int logarithm)
+{
+    REAL total[LANES] = {0};
+    for (ptrdiff_t k = 0; k < count; k++)
+        for (int j = 0; j < width; j++) {
+            ptrdiff_t at = k * stride + j;
+            total[j] += logarithm ? grad[at] : grad[at] * result[at];
+        }
+    for (ptrdiff_t k = 0; k < count; k++)
+        for (int j = 0; j < width; j++) {
+            ptrdiff_t at = k * stride + j;
+            output[at] = logarithm ? grad[at] - EXPONENTIAL(result[at]) * total[j] : (grad[at] - total[j]) * result[at];
+        }
+}
+
+/* The loops that the kernels run: items are rows, or groups of LANES columns where the dimension is not the last. */
+
+MULTIVERSIONED static void TYPED(softmax_rows)(const SoftmaxLoop *loop, ptrdiff_t begin, ptrdiff_t end)
+{
+    ptrdiff_t count = loop->layout.count;
+    const REAL *first = loop->first, *second = loop->second;
+    REAL *output = loop->output;
+    for (ptrdiff_t row = begin; row < end; row++)
+        switch (loop->operation) {
+        case SOFTMAX: TYPED(softmax_row)(first + row * count, output + row * count, count); break;
+        case LOG_SOFTMAX: TYPED(log_softmax_row)(first + row * count, output + row * count, count); break;
+        case LOGSUMEXP: output[row] = TYPED(logsumexp_row)(first + row * count, count); break;
+        case SOFTMAX_GRAD:
+            TYPED(softmax_grad_row)(first + row * count, second + row * count, output + row * count, count);
+            break;
+        case LOG_SOFTMAX_GRAD:
+            TYPED(log_softmax_grad_row)(first + row * count, second + row * count, output + row * count, count);
+            break;
+        }
+}
+
+INLINE void TYPED(columns)(const SoftmaxLoop *loop, ptrdiff_t start, int width)
+{
+    ptrdiff_t count = loop->layout.count, stride = loop->layout.inner;
+    const REAL *first = (const REAL *)loop->first + start, *second = (const REAL *)loop->second + start;
+    REAL *output = (REAL *)loop->output + start;
+    switch (loop->operation) {
+    case SOFTMAX: TYPED(softmax_columns)(first, output, count, stride, width, 0); break;
+    case LOG_SOFTMAX: TYPED(softmax_columns)(first, output, count, stride, width, 1); break;
+    case SOFTMAX_GRAD: TYPED(softmax_grad_columns)(first, second, output, count, stride, width, 0); break;
+    case LOG_SOFTMAX_GRAD: TYPED(softmax_grad_columns)(first, second, output, count, stride, width, 1); break;
+    case LOGSUMEXP: break; /* only along rows */
+    }
+}
+
+MULTIVERSIONED static void TYPED(softmax_strided)(const SoftmaxLoop *loop, ptrdiff_t begin, ptrdiff_t end)
+{
+    Layout layout = loop->layout;
+    ptrdiff_t groups = (layout.inner + LANES - 1) / LANES;
+    for (ptrdiff_t item = begin; item < end; item++) {
+        ptrdiff_t column = item % groups * LANES, start = item / groups * layout.count * layout.inner + column;
+        if (column + LANES <= layout.inner)
+            TYPED(columns)(loop, start, LANES);
+        else
+            TYPED(columns)(loop, start, (int)(layout.inner - column));
+    }
+}
+
+static void TYPED(softmax_block)(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const SoftmaxLoop *loop = context;
+    if (loop->layout.inner == 1)
+        TYPED(softmax_rows)(loop, begin, end);
+    else
+        TYPED(softmax_strided)(loop, begin, end);
+}
