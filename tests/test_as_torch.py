@@ -108,14 +108,14 @@ def test_torchviz_resolves_to_the_graph_picture() -> None:
 
 def test_a_name_that_a_module_lacks_can_be_imported_and_raises_at_its_use() -> None:
     program = (
-        "from torch.nn.functional import relu, scaled_mm\nimport torch\n"
+        "from torch.nn.functional import relu\nfrom torch.cuda import CUDAPluggableAllocator\nimport torch\n"
         "print(relu(torch.tensor([-1.0, 2.0])).tolist())\n"
-        "try:\n    scaled_mm()\nexcept NotImplementedError as error:\n    print('torch.nn.functional.scaled_mm' in str(error))"
+        "try:\n    CUDAPluggableAllocator()\nexcept NotImplementedError as error:\n    print('torch.cuda.CUDAPluggableAllocator' in str(error))"
     )
     assert run_as_torch(program).splitlines() == ["[0.0, 2.0]", "True"]
 
 
-MISSING = [("nn.functional", "scaled_mm"), ("cuda", "CUDAPluggableAllocator"), ("autograd.profiler", "Future")]
+MISSING = [("utils.data", "runtime_validation"), ("cuda", "CUDAPluggableAllocator"), ("autograd.profiler", "Future")]
 """Names that PyTorch has and pullback lacks, in modules of every depth."""
 
 
@@ -143,7 +143,7 @@ def test_a_probe_for_a_missing_module_says_no() -> None:
 
 def test_a_guard_around_all_of_torch_is_no_probe_for_one_name() -> None:
     program = (
-        "try:\n    import torch\n    from torch.nn.functional import scaled_mm\n    import torch._inductor\n"
+        "try:\n    import torch\n    from torch.cuda import CUDAPluggableAllocator\n    import torch._inductor\n"
         "except ImportError:\n    torch = None\nprint(torch is not None)"
     )
     assert run_as_torch(program) == "True"
@@ -152,7 +152,7 @@ def test_a_guard_around_all_of_torch_is_no_probe_for_one_name() -> None:
 @pytest.mark.parametrize("guard", ["with open('/dev/null'):", "try:"])
 def test_a_block_that_catches_nothing_is_no_probe(guard: str) -> None:
     ending = "finally:\n    pass\n" if guard == "try:" else ""
-    program = f"{guard}\n    from torch.nn.functional import scaled_mm\n{ending}print('fine')"
+    program = f"{guard}\n    from torch.cuda import CUDAPluggableAllocator\n{ending}print('fine')"
     assert run_as_torch(program) == "fine"
 
 
@@ -160,7 +160,7 @@ def test_a_block_that_catches_nothing_is_no_probe(guard: str) -> None:
     "caught", ["(ValueError, ImportError)", "Exception", "ValueError:\n    pass\nexcept ImportError"]
 )
 def test_any_handler_of_import_errors_is_a_probe(caught: str) -> None:
-    program = f"try:\n    from torch.nn.functional import scaled_mm\nexcept {caught}:\n    print('provided for')"
+    program = f"try:\n    from torch.cuda import CUDAPluggableAllocator\nexcept {caught}:\n    print('provided for')"
     assert run_as_torch(program) == "provided for"
 
 

@@ -27,7 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("generated",),
     ("formulas", "rules", "creation", "functions", "derivatives"),
     ("autograd",),
-    ("overrides", "random"),
+    ("overrides", "random", "__future__"),
     ("utils", "linalg", "fft", "special", "amp", "serialization", "testing"),
     ("nn", "func"),
     ("optim", "distributions"),

@@ -9,11 +9,21 @@ from typing import Any
 from pullback.backend.device import CPU, device, usable_device
 from pullback.backend.dtype import TYPE_NAME_TO_DTYPE, finfo, iinfo, set_default_dtype
 from pullback.backend.naming import display_namespace
+from pullback.functions import storages
+from pullback.functions.storages import TypedStorage, UntypedStorage
 from pullback.modes.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_mode
 from pullback.tensor.formatting import set_printoptions
 from pullback.tensor.tensor import Tensor
 
-__all__ = ["finfo", "iinfo", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_printoptions"]
+__all__ = [
+    "TypedStorage",
+    "UntypedStorage",
+    "finfo",
+    "iinfo",
+    "is_anomaly_check_nan_enabled",
+    "is_anomaly_enabled",
+    "set_printoptions",
+]
 
 inf, nan, pi, e, newaxis = math.inf, math.nan, math.pi, math.e, None
 
@@ -241,3 +251,9 @@ def sym_sum(args: Any) -> Any:
 def sym_ite(b: builtins.bool, t: Any, f: Any) -> Any:
     """Give `t` if `b`, else `f`."""
     return t if b else f
+
+
+def __getattr__(name: str) -> Any:
+    if name in storages.NAMES or name == "Storage":
+        return getattr(storages, name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

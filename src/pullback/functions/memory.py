@@ -11,19 +11,16 @@ import pullback.generated as G
 from pullback.backend.array_module import (
     as_strided,
     contiguous_strides,
-    copy_array,
     data_address,
     element_strides,
     empty,
     flat_storage,
     storage_offset,
 )
-from pullback.backend.device import CPU
-from pullback.backend.device import device as Device
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.mirror import mirror_of
-from pullback.backend.naming import display_namespace
 from pullback.functions.shape import sizes
+from pullback.functions.storages import TypedStorage, UntypedStorage, _storage_class
 from pullback.graph.history import bump_version, check_in_place
 from pullback.kernels.exchange import bytes_of_storage, export_dlpack, map_elements
 from pullback.modes.interception import interceptable
@@ -31,113 +28,6 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_int
 from pullback.tensor.tensor import Tensor
 from pullback.tensor.tensor_base import TensorBase
-
-
-class UntypedStorage:
-    """The bytes that one or several tensors are views of."""
-
-    def __init__(self, data: Any) -> None:
-        self._data = data
-
-    def data_ptr(self) -> int:
-        """The address of the first byte."""
-        return data_address(self._data) if self._data.size else 0
-
-    def nbytes(self) -> int:
-        """The number of bytes."""
-        return builtins.int(self._data.size)
-
-    size = nbytes
-    __len__ = nbytes
-
-    def element_size(self) -> int:
-        """Bytes per element: one."""
-        return 1
-
-    @property
-    def device(self) -> Device:
-        """Where the memory lies."""
-        return CPU
-
-    def tolist(self) -> list[int]:
-        """The bytes as numbers."""
-        return self._data.tolist()
-
-    def __getitem__(self, index: Any) -> Any:
-        return UntypedStorage(self._data[index]) if isinstance(index, slice) else builtins.int(self._data[index])
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        self._data[index] = value
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, UntypedStorage)
-            and self.data_ptr() == other.data_ptr()
-            and self.nbytes() == other.nbytes()
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.data_ptr(), self.nbytes()))
-
-    def clone(self) -> UntypedStorage:
-        """A copy."""
-        return UntypedStorage(copy_array(self._data))
-
-    def cpu(self) -> UntypedStorage:
-        """Itself: it lies on the CPU."""
-        return self
-
-    def untyped(self) -> UntypedStorage:
-        """Itself."""
-        return self
-
-    def is_shared(self) -> bool:
-        """Whether other processes see the memory."""
-        return False
-
-    def is_pinned(self) -> bool:
-        """Whether the memory is locked for transfers to a GPU."""
-        return False
-
-    def __repr__(self) -> str:
-        rows = "".join(f" {value}\n" for value in self.tolist())
-        return f"{rows}[{display_namespace()}.storage.UntypedStorage(device=cpu) of size {self.nbytes()}]"
-
-
-class TypedStorage(UntypedStorage):
-    """A storage that knows the type of its elements (PyTorch's older form)."""
-
-    def __init__(self, data: Any, dtype: Dtype) -> None:
-        super().__init__(data)
-        self.dtype = dtype
-
-    @property
-    def _elements(self) -> Any:
-        return self._data.view(self.dtype.numpy_dtype)
-
-    def size(self) -> int:
-        """The number of elements."""
-        return self.nbytes() // self.dtype.itemsize
-
-    __len__ = size
-
-    def element_size(self) -> int:
-        """Bytes per element."""
-        return self.dtype.itemsize
-
-    def tolist(self) -> list[Any]:
-        """The elements as numbers."""
-        return self._elements.tolist()
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._elements[index].item()
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        self._elements[index] = value
-
-    def untyped(self) -> UntypedStorage:
-        """The bytes."""
-        return UntypedStorage(self._data)
 
 
 @interceptable
@@ -211,7 +101,7 @@ def is_nonzero(input: Tensor) -> bool:
 
 def storage_type(input: Tensor) -> type:
     """The class of this tensor's storage."""
-    return TypedStorage
+    return _storage_class(input.dtype)
 
 
 def record_stream(input: Tensor, stream: Any) -> None:

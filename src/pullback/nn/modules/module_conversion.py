@@ -6,10 +6,11 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from pullback.__future__ import get_overwrite_module_params_on_conversion
 from pullback.autograd.grad_mode import no_grad
 from pullback.backend.device import usable_device
 from pullback.backend.dtype import bfloat16, dtype, float16, float32, float64
-from pullback.nn.parameter import is_lazy
+from pullback.nn.parameter import Parameter, is_lazy
 from pullback.tensor.tensor import Tensor
 
 
@@ -34,7 +35,10 @@ class ModuleConversion:
             with no_grad():
                 converted = fn(parameter)
             grad = parameter._grad
-            parameter.data = converted
+            if get_overwrite_module_params_on_conversion():
+                parameter = self._parameters[name] = Parameter(converted, parameter.requires_grad)
+            else:
+                parameter.data = converted
             if grad is not None:
                 with no_grad():
                     parameter._grad = fn(grad).requires_grad_(grad.requires_grad)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pullback.utils.data.collate import default_collate, default_convert
 from pullback.utils.data.dataloader import DataLoader
+from pullback.utils.data.datapipes.datapipe import DataChunk, IterDataPipe, MapDataPipe, functional_datapipe
 from pullback.utils.data.dataset import (
     ChainDataset,
     ConcatDataset,
@@ -30,10 +31,13 @@ __all__ = [
     "BatchSampler",
     "ChainDataset",
     "ConcatDataset",
+    "DataChunk",
     "DataLoader",
     "Dataset",
     "DistributedSampler",
+    "IterDataPipe",
     "IterableDataset",
+    "MapDataPipe",
     "RandomSampler",
     "Sampler",
     "SequentialSampler",
@@ -45,6 +49,7 @@ __all__ = [
     "_DatasetKind",
     "default_collate",
     "default_convert",
+    "functional_datapipe",
     "get_worker_info",
     "random_split",
 ]
