@@ -9,6 +9,7 @@ import numpy as np
 from pullback.backend.dtype import scalar_type_name
 from pullback.kernels.broadcasting import sum_to
 from pullback.kernels.dtype_support import _refuse_kinds
+from pullback.native import native
 from pullback.typing import Array, Dim, Scalar, Shape
 
 # The dtypes that BLAS multiplies, by NumPy's letters: of these nothing has to be checked or widened.
@@ -45,6 +46,7 @@ def _multiply(a: Array, b: Array) -> Array:
     return np.matmul(a, b)
 
 
+@native
 def mm(input: Array, mat2: Array) -> Array:
     """The product of two matrices."""
     dtype = input.dtype
@@ -65,6 +67,7 @@ def mm(input: Array, mat2: Array) -> Array:
     return _multiply(input, mat2)
 
 
+@native
 def bmm(input: Array, mat2: Array) -> Array:
     """The products of two batches of matrices."""
     if input.ndim != 3 or mat2.ndim != 3:
@@ -79,6 +82,7 @@ def bmm(input: Array, mat2: Array) -> Array:
     return _multiply(input, mat2)
 
 
+@native
 def mv(input: Array, vec: Array) -> Array:
     """A matrix times a vector."""
     if input.ndim != 2 or vec.ndim != 1:
@@ -91,6 +95,7 @@ def mv(input: Array, vec: Array) -> Array:
     return _multiply(input, vec)
 
 
+@native
 def dot(input: Array, tensor: Array) -> Array:
     """The sum of the products of two vectors' elements."""
     if input.ndim != 1 or tensor.ndim != 1:
@@ -122,6 +127,7 @@ def outer(input: Array, vec2: Array) -> Array:
     return input[:, None] * vec2
 
 
+@native
 def matmul_batched(input: Array, other: Array) -> Array:
     """The product of two batches of matrices whose batch dimensions broadcast."""
     inner = other.shape[0] if other.ndim == 1 else other.shape[-2]
@@ -165,6 +171,7 @@ def _folded(array: Array) -> str:
     return f"{int(np.prod(array.shape[:-1]))}x{array.shape[-1]}"
 
 
+@native
 def matmul_grad_input(grad: Array, input_shape: Shape, other: Array) -> Array:
     """The gradient of `input @ other` with respect to `input`."""
     if other.ndim == 1:
@@ -177,6 +184,7 @@ def matmul_grad_input(grad: Array, input_shape: Shape, other: Array) -> Array:
     return sum_to(_multiply(grad, np.swapaxes(other.conj(), -1, -2)), input_shape)
 
 
+@native
 def matmul_grad_other(grad: Array, input: Array, other_shape: Shape) -> Array:
     """The gradient of `input @ other` with respect to `other`."""
     if len(other_shape) == 1:
@@ -214,6 +222,7 @@ def linalg_cross(input: Array, other: Array, *, dim: Dim = -1) -> Array:
     return np.stack(parts, dim)
 
 
+@native
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Array:
     """`beta * input + alpha * (mat1 @ mat2)`."""
     return _blend(input, mm(mat1, mat2), beta, alpha)
@@ -283,6 +292,7 @@ def _check_expandable(shape: Shape, target: Shape) -> None:
             )
 
 
+@native
 def linear_bias(input: Array, weight: Array, bias: Array) -> Array:
     """`input @ weight.T + bias` for a matrix of inputs."""
     result = linear_product(input, weight)
@@ -294,11 +304,13 @@ def linear_bias(input: Array, weight: Array, bias: Array) -> Array:
     return result
 
 
+@native
 def linear_bias_folded(input: Array, weight: Array, bias: Array) -> Array:
     """`input @ weight.T + bias` for inputs of any other number of dimensions."""
     return linear_bias(input, weight, bias)
 
 
+@native
 def linear_product(input: Array, weight: Array) -> Array:
     """`input @ weight.T` for a matrix of inputs."""
     dtype = input.dtype
@@ -318,11 +330,13 @@ def linear_product(input: Array, weight: Array) -> Array:
     return _multiply(input, weight.T)
 
 
+@native
 def linear_product_folded(input: Array, weight: Array) -> Array:
     """`input @ weight.T` for inputs of any other number of dimensions."""
     return linear_product(input, weight)
 
 
+@native
 def linear_grad_input(grad: Array, weight: Array) -> Array:
     """The gradient of a linear layer with respect to its input."""
     if grad.ndim > 2:
@@ -330,6 +344,7 @@ def linear_grad_input(grad: Array, weight: Array) -> Array:
     return _multiply(grad, weight.conj())
 
 
+@native
 def linear_grad_weight(grad: Array, input: Array) -> Array:
     """The gradient of a linear layer with respect to its weight."""
     if grad.ndim == 1:
@@ -339,6 +354,7 @@ def linear_grad_weight(grad: Array, input: Array) -> Array:
     return _multiply(grad.T, input.conj())
 
 
+@native
 def linear_grad_bias(grad: Array) -> Array:
     """The gradient of a linear layer with respect to its bias."""
     if grad.ndim == 1:

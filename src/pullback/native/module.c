@@ -4,12 +4,28 @@
 
 #include <structmember.h>
 
+#include "blas.h"
+
 extern const KernelEntry elementwise_kernels[];
 extern const KernelEntry softmaxes_kernels[];
+extern const KernelEntry attention_kernels[];
+extern const KernelEntry gather_kernels[];
+extern const KernelEntry joining_kernels[];
+extern const KernelEntry matrix_product_kernels[];
+extern const KernelEntry optimizer_step_kernels[];
+extern const KernelEntry random_kernels[];
+extern const KernelEntry recurrent_kernels[];
 
 static const KernelEntry *const tables[] = {
     elementwise_kernels,
     softmaxes_kernels,
+    attention_kernels,
+    gather_kernels,
+    joining_kernels,
+    matrix_product_kernels,
+    optimizer_step_kernels,
+    random_kernels,
+    recurrent_kernels,
     NULL,
 };
 
@@ -183,6 +199,7 @@ static struct PyModuleDef definition = {
 PyMODINIT_FUNC PyInit_kernels(void)
 {
     import_array();
+    find_blas();
     if (PyType_Ready(&KernelType))
         return NULL;
     return PyModule_Create(&definition);

@@ -1,0 +1,408 @@
+/* The kernels of kernels/matrix_products.py that products.c can do. */
+#include "products.h"
+
+#if defined(__GNUC__)
+
+#define SHORT_DOT 16384 /* above, BLAS may use its threads */
+
+static void multiply_unlocked(const Product *p, Way way)
+{
+    if (p->a.rows * p->b.columns * p->a.columns <= 8 * UNLOCK_ABOVE) {
+        multiply(p, way);
+        return;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    multiply_in_threads(p, way);
+    Py_END_ALLOW_THREADS
+}
+
+/* An array whose elements C can read where they lie. */
+static int is_readable(PyObject *object, int type)
+{
+    return PyArray_CheckExact(object) && type_of(object) == type && PyArray_ISBEHAVED_RO((PyArrayObject *)object);
+}
+
+static int real_type(PyObject *object)
+{
+    if (!PyArray_CheckExact(object))
+        return 0;
+    int type = type_of(object);
+    return type == NPY_FLOAT || type == NPY_DOUBLE ? type : 0;
+}
+
+/* The last two dimensions of an array. A dimension of size one may have any stride: it gets a useful one. */
+static Matrix matrix_of(PyObject *array)
+{
+    int ndim = NDIM(array);
+    Matrix m = {DATA(array), DIM(array, ndim - 2), DIM(array, ndim - 1), STEP(array, ndim - 2), STEP(array, ndim - 1)};
+    if (m.columns == 1)
+        m.column_step = m.row_step == 1 ? m.rows : 1;
+    if (m.rows == 1)
+        m.row_step = m.column_step == 1 ? m.columns : 1;
+    return m;
+}
+
+/* All dimensions but the last as one; the array is row-major. */
+static Matrix folded(PyObject *array)
+{
+    ptrdiff_t columns = DIM(array, NDIM(array) - 1), rows = 1;
+    for (int i = 0; i < NDIM(array) - 1; i++)
+        rows *= DIM(array, i);
+    return (Matrix){DATA(array), rows, columns, columns, 1};
+}
+
+static int folds(PyObject *array, int type)
+{
+    return is_readable(array, type) && NDIM(array) >= 2 &&
+           (NDIM(array) == 2 || PyArray_IS_C_CONTIGUOUS((PyArrayObject *)array));
+}
+
+static Matrix rows_of(PyObject *array) { return NDIM(array) == 2 ? matrix_of(array) : folded(array); }
+
+/* a @ b + start as a new array of the given shape. */
+static PyObject *new_product(Matrix a, Matrix b, int type, int ndim, const npy_intp *shape, const char *start,
+                             ptrdiff_t start_step)
+{
+    Product p = {a, b, start, start_step, NULL, b.columns, type == NPY_DOUBLE};
+    Way way = way_of(&p);
+    if (way == NO_WAY)
+        return DECLINE;
+    PyObject *result = new_array(ndim, shape, type);
+    if (!result)
+        return NULL;
+    p.result = DATA(result);
+    multiply_unlocked(&p, way);
+    return result;
+}
+
+static PyObject *new_matrix_product(Matrix a, Matrix b, int type)
+{
+    npy_intp shape[] = {a.rows, b.columns};
+    return new_product(a, b, type, 2, shape, NULL, 0);
+}
+
+/* Whether both are readable matrices of one type whose product is symmetric by construction: NumPy makes it exactly so. */
+static int is_square_of_itself(const Matrix *a, const Matrix *b)
+{
+    return a->data == b->data && a->row_step == b->column_step && a->rows == b->columns && a->rows > 1;
+}
+
+static PyObject *mm(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    if (positional != 2 || keywords)
+        return DECLINE;
+    int type = real_type(arguments[0]);
+    if (!type || NDIM(arguments[0]) != 2 || !is_readable(arguments[0], type) || !is_readable(arguments[1], type) ||
+        NDIM(arguments[1]) != 2 || DIM(arguments[0], 1) != DIM(arguments[1], 0))
+        return DECLINE;
+    Matrix a = matrix_of(arguments[0]), b = matrix_of(arguments[1]);
+    return is_square_of_itself(&a, &b) ? DECLINE : new_matrix_product(a, b, type);
+}
+
+static PyObject *mv(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    if (positional != 2 || keywords)
+        return DECLINE;
+    int type = real_type(arguments[0]);
+    if (!type || NDIM(arguments[0]) != 2 || !is_readable(arguments[0], type) || !is_readable(arguments[1], type) ||
+        NDIM(arguments[1]) != 1 || DIM(arguments[0], 1) != DIM(arguments[1], 0))
+        return DECLINE;
+    /* As a row times the transposed matrix. */
+    npy_intp size = DIM(arguments[0], 0), depth = DIM(arguments[1], 0);
+    Matrix row = {DATA(arguments[1]), 1, depth, depth, STEP(arguments[1], 0)};
+    return new_product(row, transposed(matrix_of(arguments[0])), type, 1, &size, NULL, 0);
+}
+
+static PyObject *dot(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    if (positional != 2 || keywords)
+        return DECLINE;
+    int type = real_type(arguments[0]);
+    if (!type || NDIM(arguments[0]) != 1 || !is_readable(arguments[0], type) || !is_readable(arguments[1], type) ||
+        NDIM(arguments[1]) != 1 || DIM(arguments[0], 0) != DIM(arguments[1], 0) || DIM(arguments[0], 0) > SHORT_DOT ||
+        !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)arguments[0]) ||
+        !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)arguments[1]))
+        return DECLINE;
+    PyObject *result = new_array(0, NULL, type);
+    if (!result)
+        return NULL;
+    double sum = dot_of(DATA(arguments[0]), DATA(arguments[1]), DIM(arguments[0], 0), type == NPY_DOUBLE);
+    if (type == NPY_DOUBLE)
+        *(double *)DATA(result) = sum;
+    else
+        *(float *)DATA(result) = (float)sum;
+    return result;
+}
+
+/* Batches: the dimensions before the last two, with a step of 0 where an operand's are broadcast. */
+typedef struct {
+    int ndim;
+    npy_intp shape[NPY_MAXDIMS];
+    ptrdiff_t a_steps[NPY_MAXDIMS], b_steps[NPY_MAXDIMS]; /* in bytes */
+    npy_intp count;
+    Product product; /* the first one; results lie one after another */
+    Way way;
+} Batch;
+
+static int broadcast_batches(PyObject *a, PyObject *b, Batch *batch)
+{
+    int a_ndim = NDIM(a) - 2, b_ndim = NDIM(b) - 2;
+    batch->ndim = a_ndim > b_ndim ? a_ndim : b_ndim;
+    batch->count = 1;
+    for (int i = 0; i < batch->ndim; i++) {
+        int a_axis = i - (batch->ndim - a_ndim), b_axis = i - (batch->ndim - b_ndim);
+        npy_intp a_size = a_axis < 0 ? 1 : DIM(a, a_axis), b_size = b_axis < 0 ? 1 : DIM(b, b_axis);
+        if (a_size != b_size && a_size != 1 && b_size != 1)
+            return 0;
+        batch->shape[i] = a_size == 1 ? b_size : a_size;
+        batch->a_steps[i] = a_size == 1 ? 0 : PyArray_STRIDE((PyArrayObject *)a, a_axis);
+        batch->b_steps[i] = b_size == 1 ? 0 : PyArray_STRIDE((PyArrayObject *)b, b_axis);
+        batch->count *= batch->shape[i];
+    }
+    return 1;
+}
+
+static void multiply_some(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const Batch *batch = context;
+    ptrdiff_t item = batch->product.wide ? sizeof(double) : sizeof(float);
+    ptrdiff_t result_step = batch->product.a.rows * batch->product.b.columns * item;
+    for (ptrdiff_t number = begin; number < end; number++) {
+        Product p = batch->product;
+        ptrdiff_t rest = number;
+        for (int i = batch->ndim - 1; i >= 0; i--) {
+            p.a.data += rest % batch->shape[i] * batch->a_steps[i];
+            p.b.data += rest % batch->shape[i] * batch->b_steps[i];
+            rest /= batch->shape[i];
+        }
+        p.result += number * result_step;
+        multiply(&p, batch->way);
+    }
+}
+
+/* Products of matrices that both have batch dimensions, which broadcast. BLAS has threads of its own: it is called from
+ * one thread only. */
+static PyObject *multiply_batches(PyObject *a, PyObject *b, int a_is_transposed, int b_is_transposed, int type)
+{
+    Batch batch = {.product = {.wide = type == NPY_DOUBLE}};
+    Product *p = &batch.product;
+    p->a = a_is_transposed ? transposed(matrix_of(a)) : matrix_of(a);
+    p->b = b_is_transposed ? transposed(matrix_of(b)) : matrix_of(b);
+    p->result_step = p->b.columns;
+    if (p->a.columns != p->b.rows || !broadcast_batches(a, b, &batch) || is_square_of_itself(&p->a, &p->b))
+        return DECLINE;
+    Way own = way_without_blas(p);
+    batch.way = own != NO_WAY ? own : way_of(p);
+    if (batch.way == NO_WAY)
+        return DECLINE;
+    batch.shape[batch.ndim] = p->a.rows;
+    batch.shape[batch.ndim + 1] = p->b.columns;
+    PyObject *result = new_array(batch.ndim + 2, batch.shape, type);
+    if (!result)
+        return NULL;
+    p->result = DATA(result);
+    ptrdiff_t work = p->a.rows * p->b.columns * p->a.columns;
+    ptrdiff_t smallest = batch.way == BY_BLAS ? batch.count + 1 : 8 * UNLOCK_ABOVE / (work + 1) + 1;
+    if (work * batch.count <= 8 * UNLOCK_ABOVE) {
+        multiply_some(&batch, 0, batch.count);
+        return result;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    run_blocks(batch.count, smallest, multiply_some, &batch);
+    Py_END_ALLOW_THREADS
+    return result;
+}
+
+static PyObject *bmm(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    if (positional != 2 || keywords)
+        return DECLINE;
+    PyObject *a = arguments[0], *b = arguments[1];
+    int type = real_type(a);
+    if (!type || !is_readable(a, type) || !is_readable(b, type) || NDIM(a) != 3 || NDIM(b) != 3 ||
+        DIM(a, 0) != DIM(b, 0))
+        return DECLINE;
+    return multiply_batches(a, b, 0, 0, type);
+}
+
+/* The shape of `array` with another last size. */
+static void shape_with_last(PyObject *array, npy_intp last, npy_intp *shape)
+{
+    for (int i = 0; i < NDIM(array) - 1; i++)
+        shape[i] = DIM(array, i);
+    shape[NDIM(array) - 1] = last;
+}
+
+/* `array`'s rows, whatever dimensions they are in, times a matrix, plus a row. */
+static PyObject *multiply_rows(PyObject *array, Matrix other, int type, const char *start)
+{
+    npy_intp shape[NPY_MAXDIMS];
+    Matrix rows = rows_of(array);
+    if (rows.columns != other.rows)
+        return DECLINE;
+    shape_with_last(array, other.columns, shape);
+    return new_product(rows, other, type, NDIM(array), shape, start, 0);
+}
+
+static PyObject *matmul_batched(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    if (positional != 2 || keywords)
+        return DECLINE;
+    PyObject *a = arguments[0], *b = arguments[1];
+    int type = real_type(a);
+    if (!type || !is_readable(a, type) || !is_readable(b, type) || NDIM(a) < 2 || NDIM(b) < 2)
+        return DECLINE;
+    if (NDIM(b) == 2)
+        return folds(a, type) ? multiply_rows(a, matrix_of(b), type, NULL) : DECLINE;
+    return multiply_batches(a, b, 0, 0, type);
+}
+
+/* Whether nothing was broadcast: then a gradient has the shape of what it belongs to. */
+static int same_batches(PyObject *a, PyObject *b, PyObject *shape)
+{
+    if (NDIM(a) != NDIM(b) || !PyTuple_CheckExact(shape) || PyTuple_GET_SIZE(shape) != NDIM(a))
+        return 0;
+    for (int i = 0; i < NDIM(a) - 2; i++)
+        if (DIM(a, i) != DIM(b, i) || PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i)) != DIM(a, i)) {
+            PyErr_Clear();
+            return 0;
+        }
+    return 1;
+}
+
+static PyObject *matmul_grad_input(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    if (positional != 3 || keywords)
+        return DECLINE;
+    PyObject *grad = arguments[0], *shape = arguments[1], *other = arguments[2];
+    int type = real_type(grad);
+    if (!type || !is_readable(grad, type) || !is_readable(other, type) || NDIM(grad) < 3 || NDIM(other) < 2 ||
+        !PyTuple_CheckExact(shape) || PyTuple_GET_SIZE(shape) != NDIM(grad))
+        return DECLINE;
+    if (NDIM(other) == 2)
+        return folds(grad, type) ? multiply_rows(grad, transposed(matrix_of(other)), type, NULL) : DECLINE;
+    return same_batches(grad, other, shape) ? multiply_batches(grad, other, 0, 1, type) : DECLINE;
+}
+
+static PyObject *matmul_grad_other(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    if (positional != 3 || keywords)
+        return DECLINE;
+    PyObject *grad = arguments[0], *input = arguments[1], *shape = arguments[2];
+    int type = real_type(grad);
+    if (!type || !is_readable(grad, type) || !is_readable(input, type) || NDIM(grad) < 3 || NDIM(input) < 2 ||
+        !PyTuple_CheckExact(shape))
+        return DECLINE;
+    if (PyTuple_GET_SIZE(shape) == 2 && NDIM(input) == NDIM(grad) && folds(grad, type) && folds(input, type)) {
+        Matrix left = rows_of(input), right = rows_of(grad);
+        return left.rows == right.rows ? new_matrix_product(transposed(left), right, type) : DECLINE;
+    }
+    return same_batches(grad, input, shape) ? multiply_batches(input, grad, 1, 0, type) : DECLINE;
+}
+
+/* `input @ weight.T`, plus a bias where one is given. */
+static PyObject *linear(PyObject *input, PyObject *weight, PyObject *bias)
+{
+    int type = real_type(input);
+    if (!type || !folds(input, type) || !is_readable(weight, type) || NDIM(weight) != 2)
+        return DECLINE;
+    if (bias && (!is_plain_of(bias, type) || NDIM(bias) != 1 || DIM(bias, 0) != DIM(weight, 0)))
+        return DECLINE;
+    return multiply_rows(input, transposed(matrix_of(weight)), type, bias ? DATA(bias) : NULL);
+}
+
+static PyObject *linear_bias(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    return positional == 3 && !keywords ? linear(arguments[0], arguments[1], arguments[2]) : DECLINE;
+}
+
+static PyObject *linear_product(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    return positional == 2 && !keywords ? linear(arguments[0], arguments[1], NULL) : DECLINE;
+}
+
+static PyObject *linear_grad_input(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    if (positional != 2 || keywords)
+        return DECLINE;
+    int type = real_type(arguments[0]);
+    if (!type || !folds(arguments[0], type) || !is_readable(arguments[1], type) || NDIM(arguments[1]) != 2)
+        return DECLINE;
+    return multiply_rows(arguments[0], matrix_of(arguments[1]), type, NULL);
+}
+
+static PyObject *linear_grad_weight(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    if (positional != 2 || keywords)
+        return DECLINE;
+    int type = real_type(arguments[0]);
+    if (!type || !folds(arguments[0], type) || !folds(arguments[1], type))
+        return DECLINE;
+    Matrix grad = rows_of(arguments[0]), input = rows_of(arguments[1]);
+    return grad.rows == input.rows ? new_matrix_product(transposed(grad), input, type) : DECLINE;
+}
+
+static PyObject *linear_grad_bias(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    if (positional != 1 || keywords)
+        return DECLINE;
+    int type = real_type(arguments[0]);
+    if (!type || !folds(arguments[0], type))
+        return DECLINE;
+    Matrix rows = rows_of(arguments[0]);
+    if (rows.column_step != 1)
+        return DECLINE;
+    npy_intp size = rows.columns;
+    PyObject *result = new_array(1, &size, type);
+    if (result)
+        add_rows(&rows, DATA(result), type == NPY_DOUBLE);
+    return result;
+}
+
+/* Only as `beta * input + mat1 @ mat2` with beta 1 and alpha 1, which is what programs say by leaving them out. */
+static PyObject *addmm(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    if (positional != 3)
+        return DECLINE;
+    for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); i++)
+        if (!PyLong_CheckExact(arguments[3 + i]) || PyLong_AsLong(arguments[3 + i]) != 1) {
+            PyErr_Clear();
+            return DECLINE;
+        }
+    PyObject *input = arguments[0];
+    int type = real_type(arguments[1]);
+    if (!type || !is_readable(arguments[1], type) || !is_readable(arguments[2], type) || !is_plain_of(input, type) ||
+        NDIM(arguments[1]) != 2 || NDIM(arguments[2]) != 2 || DIM(arguments[1], 1) != DIM(arguments[2], 0))
+        return DECLINE;
+    Matrix a = matrix_of(arguments[1]), b = matrix_of(arguments[2]);
+    npy_intp shape[] = {a.rows, b.columns};
+    int ndim = NDIM(input);
+    if (ndim < 1 || ndim > 2 || DIM(input, ndim - 1) != b.columns || (ndim == 2 && DIM(input, 0) != a.rows))
+        return DECLINE;
+    return new_product(a, b, type, 2, shape, DATA(input), ndim == 2 ? b.columns : 0);
+}
+
+const KernelEntry matrix_product_kernels[] = {
+    {"mm", mm},
+    {"bmm", bmm},
+    {"mv", mv},
+    {"dot", dot},
+    {"matmul_batched", matmul_batched},
+    {"matmul_grad_input", matmul_grad_input},
+    {"matmul_grad_other", matmul_grad_other},
+    {"linear_bias", linear_bias},
+    {"linear_bias_folded", linear_bias},
+    {"linear_product", linear_product},
+    {"linear_product_folded", linear_product},
+    {"linear_grad_input", linear_grad_input},
+    {"linear_grad_weight", linear_grad_weight},
+    {"linear_grad_bias", linear_grad_bias},
+    {"addmm", addmm},
+    {NULL},
+};
+
+#else
+
+const KernelEntry matrix_product_kernels[] = {{NULL}};
+
+#endif

@@ -1,0 +1,45 @@
+/* Products of matrices in plain memory, for kernels that need one inside of their own loops. See products.c. */
+#ifndef PULLBACK_PRODUCTS_H
+#define PULLBACK_PRODUCTS_H
+
+#include "kernel.h"
+
+/* Steps count elements. */
+typedef struct {
+    const char *data;
+    ptrdiff_t rows, columns, row_step, column_step;
+} Matrix;
+
+/* result = a @ b + start; `start` may be NULL, the result itself, or one row for all (its step is 0). */
+typedef struct {
+    Matrix a, b;
+    const char *start;
+    ptrdiff_t start_step;
+    char *result;
+    ptrdiff_t result_step;
+    int wide; /* double, not float */
+} Product;
+
+typedef enum { NO_WAY, BY_ROWS, BY_DOTS, BY_BLAS } Way;
+
+/* How to do a product; NO_WAY where its layout fits none or nothing here would be faster than NumPy. */
+Way way_of(const Product *product);
+
+/* The same for a product among many, done by one of several threads: never BY_BLAS. */
+Way way_without_blas(const Product *product);
+
+void multiply(const Product *product, Way way);
+void multiply_in_threads(const Product *product, Way way);
+
+/* The dot product of two vectors that lie together, and the sums of the columns of a matrix whose rows do. */
+double dot_of(const char *a, const char *b, ptrdiff_t count, int wide);
+void add_rows(const Matrix *matrix, char *result, int wide);
+
+#define NDIM(object) PyArray_NDIM((PyArrayObject *)(object))
+#define DIM(object, i) PyArray_DIM((PyArrayObject *)(object), i)
+#define STEP(object, i) (PyArray_STRIDE((PyArrayObject *)(object), i) / PyArray_ITEMSIZE((PyArrayObject *)(object)))
+#define DATA(object) PyArray_BYTES((PyArrayObject *)(object))
+
+INLINE Matrix transposed(Matrix m) { return (Matrix){m.data, m.columns, m.rows, m.column_step, m.row_step}; }
+
+#endif
