@@ -8,9 +8,11 @@ import pullback.functions as P
 import pullback.generated as G
 from pullback.creation import tensor, zeros_like
 from pullback.functions.losses import _reduction
+from pullback.modes.interception import interceptable
 from pullback.tensor.tensor import Tensor, TensorBase
 
 
+@interceptable
 def ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
     reduction: Any = "mean", zero_infinity: bool = False,

@@ -183,7 +183,7 @@ def instance_norm(
     )  # fmt: skip
     for running, repeated in ((running_mean, means), (running_var, variances)):
         if running is not None and repeated is not None and use_input_stats:
-            running._array[...] = repeated._array.reshape(batch, channels).mean(0)
+            running.detach().copy_(repeated.detach().reshape(batch, channels).mean(0))
     return G.view(result, sizes)
 
 

@@ -49,7 +49,30 @@ def view_in_place(level: VmapLevel, function: Callable[..., Any], args: Argument
     return target
 
 
-@rule("set_ resize_ dlpack untyped_storage storage data_ptr _dlpack")
+@rule("set_")
+def unchanged(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Other memory for an example of the batch, which the batch does not notice (as in PyTorch)."""
+    return args[0]
+
+
+@rule("resize_")
+def resize(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Another shape for each example, the elements taken from the memory of the batch."""
+    target, *size = args
+    sizes = size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+    whole = function(target._physical.clone(), (level.batch_size, *sizes), **kwargs)
+    changed = level.wrap(whole)
+    target._physical, target._array = changed._physical, changed._array
+    return target
+
+
+@rule("ctc_loss")
+def ctc_loss(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Losses whose lengths are read: example by example."""
+    return quiet_loop(level, function, args, kwargs)
+
+
+@rule("dlpack untyped_storage storage data_ptr _dlpack")
 def memory(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> NoReturn:
     """The memory is that of the whole batch."""
     raise RuntimeError(
