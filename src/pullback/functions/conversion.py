@@ -26,6 +26,7 @@ from pullback.backend.dtype import (
     uint8,
 )  # fmt: skip
 from pullback.functions.shape import check_channels_last, format_name, is_contiguous
+from pullback.tensor.arguments import as_dtype
 from pullback.tensor.tensor import Tensor
 
 
@@ -81,11 +82,12 @@ def convert(input: Tensor, wanted: dtype) -> Tensor:
 
 
 def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | None, builtins.bool]:
-    wanted = kwargs.get("dtype")
+    wanted = as_dtype(kwargs.get("dtype"))
     copy = builtins.bool(kwargs.get("copy", False))
     place = kwargs.get("device")
     flags: list[builtins.bool] = []
-    for value in (*args, kwargs.get("other")):
+    for given in (*args, kwargs.get("other")):
+        value = as_dtype(given) if isinstance(given, builtins.type) else given
         if isinstance(value, dtype):
             wanted = value
         elif isinstance(value, Tensor):

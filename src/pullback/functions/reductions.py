@@ -7,6 +7,7 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
 from pullback.modes.grad_mode import is_grad_enabled
+from pullback.tensor.arguments import as_dtype
 from pullback.tensor.tensor import Tensor, TensorBase
 
 
@@ -91,6 +92,7 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
 
 def _require_differentiable(input: Any, dtype: Any) -> None:
     """Refuse to record a result whose dtype cannot carry a gradient."""
+    dtype = as_dtype(dtype)
     if dtype.category < 2 and input._requires_grad and is_grad_enabled():
         raise RuntimeError(f"Autograd not support dtype: {scalar_type_name(dtype.numpy_dtype)}")
 

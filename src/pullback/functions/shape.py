@@ -15,7 +15,7 @@ from pullback.graph.in_place import in_place
 from pullback.kernels.broadcasting import is_expandable_to
 from pullback.kernels.shape import infer_shape, view_dtype
 from pullback.modes.interception import interceptable
-from pullback.tensor.arguments import as_int
+from pullback.tensor.arguments import as_dtype, as_int
 from pullback.tensor.tensor import Tensor, wrap_dim
 
 
@@ -43,8 +43,8 @@ def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
 
 def view(input: Tensor, *size: Any, **named: Any) -> Tensor:
     """The same memory in another shape or, given a dtype, its bytes read as another type."""
-    if "dtype" in named or (len(size) == 1 and isinstance(size[0], Dtype)):
-        return _view_dtype(input, named.get("dtype") or size[0])
+    if "dtype" in named or (len(size) == 1 and isinstance(size[0], (Dtype, type))):
+        return _view_dtype(input, as_dtype(named.get("dtype") or size[0]))
     try:
         wanted = sizes((named["size"],)) if named else sizes(size)
     except TypeError:

@@ -13,6 +13,7 @@ from pullback.backend.dtype import (
     default_float,
     dtype,
     float64,
+    from_numpy_dtype,
     is_float_or_complex,
     number_as,
     number_dtype,
@@ -101,6 +102,10 @@ def as_shape(size: Any) -> Shape:
     return (as_int(size),)
 
 
+PYTHON_TYPES = (bool, int, float, complex)
+"""Types that stand for dtypes: bool, int64, float64 and complex128."""
+
+
 def as_numpy_dtype(value: Any) -> Any:
     """The NumPy dtype of a public dtype; None stays None."""
     if value is None:
@@ -114,6 +119,11 @@ def as_numpy_dtype(value: Any) -> Any:
     if hasattr(value, "kind") and hasattr(value, "itemsize"):
         return value
     raise TypeError(f"argument 'dtype' must be a dtype, not {type(value).__name__}")
+
+
+def as_dtype(value: Any) -> Any:
+    """A public dtype, also given as one of Python's own types; anything else stays what it is."""
+    return from_numpy_dtype(as_numpy_dtype(value)) if value in PYTHON_TYPES else value
 
 
 def promote_list(arrays: Sequence[Array]) -> list[Array]:
