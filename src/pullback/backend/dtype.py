@@ -6,6 +6,7 @@ widen a dimensioned one of its category, and a Python number widens nothing with
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ class dtype:
     @property
     def numpy_dtype(self) -> DType:
         if self._numpy is None:
-            self._numpy = _bfloat16_of_numpy()
+            self._numpy = _numpy_extension(self)
         return self._numpy
 
     @property
@@ -48,14 +49,14 @@ class dtype:
 
     @property
     def is_signed(self) -> bool:
-        return self.name != "bool" and not self.name.startswith("uint")
+        return self.name not in ("bool", "float8_e8m0fnu") and not self.name.startswith("uint")
 
     @property
     def itemsize(self) -> int:
-        return 2 if self._numpy is None else self._numpy.itemsize
+        return _EXTENSIONS[self.name] if self._numpy is None else self._numpy.itemsize
 
     def to_real(self) -> dtype:
-        return from_numpy_dtype(np.empty(0, self.numpy_dtype).real.dtype)
+        return from_numpy_dtype(real_of(self.numpy_dtype))
 
     def to_complex(self) -> dtype:
         return from_numpy_dtype(complex_of(self.numpy_dtype))
@@ -67,19 +68,42 @@ class dtype:
         return "bool_" if self.name == "bool" else self.name  # the name of the constant in this module
 
 
-def _bfloat16_of_numpy() -> DType:
-    """NumPy's bfloat16, which another package has: importing that takes as long as a fifth of pullback."""
+# Dtypes that NumPy has from another package only, with their sizes in bytes. Importing that takes as long as a fifth of
+# pullback, so it waits until one of them is used.
+_EXTENSIONS = {
+    "bfloat16": 2, "complex32": 4, "float8_e4m3fn": 1, "float8_e4m3fnuz": 1, "float8_e5m2": 1, "float8_e5m2fnuz": 1,
+    "float8_e8m0fnu": 1,
+}  # fmt: skip
+
+
+def _numpy_extension(wanted: dtype) -> DType:
+    """NumPy's dtype for one of the names above."""
     try:
-        from ml_dtypes import bfloat16 as element_type
+        import ml_dtypes
     except ImportError:
-        raise RuntimeError("bfloat16 needs the package ml_dtypes: install pullback[bfloat16]") from None
+        raise RuntimeError(f"{wanted.name} needs the package ml_dtypes: install pullback[bfloat16]") from None
+    element_type = getattr(ml_dtypes, wanted.name, None)
+    if element_type is None:
+        raise RuntimeError(f"{wanted.name} needs a newer version of the package ml_dtypes: 0.6 has it")
     found = np.dtype(element_type)
-    _FROM_NUMPY[found] = bfloat16
+    _FROM_NUMPY[found] = wanted
+    for act in _WHEN_LOADED.pop(wanted.name, ()):
+        act()
     return found
 
 
-def _is_bfloat16(numpy_dtype: DType) -> bool:
-    return numpy_dtype.kind == "V" and numpy_dtype.type.__name__ == "bfloat16"
+_WHEN_LOADED: dict[str, list[Callable[[], None]]] = {}
+
+
+def when_loaded(name: str, act: Callable[[], None]) -> None:
+    """Call `act` when the dtype `name`, one of another package, is first used."""
+    _WHEN_LOADED.setdefault(name, []).append(act)
+
+
+def _extension_name(numpy_dtype: DType) -> str | None:
+    """The name of a dtype that is not NumPy's own."""
+    name = numpy_dtype.type.__name__
+    return name if name in _EXTENSIONS and numpy_dtype.isbuiltin == 2 else None
 
 
 bool_ = dtype("bool", np.dtype(np.bool_), _BOOL)
@@ -95,26 +119,35 @@ float16 = dtype("float16", np.dtype(np.float16), _FLOAT, "half")
 bfloat16 = dtype("bfloat16", None, _FLOAT)
 float32 = dtype("float32", np.dtype(np.float32), _FLOAT, "float")
 float64 = dtype("float64", np.dtype(np.float64), _FLOAT, "double")
+float8_e4m3fn = dtype("float8_e4m3fn", None, _FLOAT)
+float8_e4m3fnuz = dtype("float8_e4m3fnuz", None, _FLOAT)
+float8_e5m2 = dtype("float8_e5m2", None, _FLOAT)
+float8_e5m2fnuz = dtype("float8_e5m2fnuz", None, _FLOAT)
+float8_e8m0fnu = dtype("float8_e8m0fnu", None, _FLOAT)
+complex32 = dtype("complex32", None, _COMPLEX, "chalf")
 complex64 = dtype("complex64", np.dtype(np.complex64), _COMPLEX, "cfloat")
 complex128 = dtype("complex128", np.dtype(np.complex128), _COMPLEX, "cdouble")
 
 ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
-       float16, bfloat16, float32, float64, complex64, complex128)  # fmt: skip
+       float16, bfloat16, float32, float64, complex32, complex64, complex128)  # fmt: skip
+FLOAT8 = (float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu)
 _FROM_NUMPY: dict[DType, dtype] = {d._numpy: d for d in ALL if d._numpy is not None}
 
 # The names of torch's legacy tensor types, which messages and Tensor.type() show.
 _TYPE_NAMES = {
     "float32": "FloatTensor", "float64": "DoubleTensor", "float16": "HalfTensor", "bfloat16": "BFloat16Tensor",
     "uint8": "ByteTensor", "int8": "CharTensor", "int16": "ShortTensor", "int32": "IntTensor", "int64": "LongTensor",
-    "bool": "BoolTensor", "complex64": "ComplexFloatTensor", "complex128": "ComplexDoubleTensor",
-    "uint16": "UInt16Tensor", "uint32": "UInt32Tensor", "uint64": "UInt64Tensor",
+    "bool": "BoolTensor", "complex32": "ComplexHalfTensor", "complex64": "ComplexFloatTensor",
+    "complex128": "ComplexDoubleTensor", "uint16": "UInt16Tensor", "uint32": "UInt32Tensor", "uint64": "UInt64Tensor",
+    **{d.name: f"{d.name.capitalize()}Tensor" for d in FLOAT8},
 }  # fmt: skip
 TYPE_NAME_TO_DTYPE = {_TYPE_NAMES[d.name]: d for d in ALL}
 # What error messages of PyTorch call a scalar type ("Float", "Long", ...).
 _SCALAR_TYPE_NAMES = {
     "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "uint8": "Byte", "int8": "Char",
-    "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool", "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
+    "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool", "complex32": "ComplexHalf",
+    "complex64": "ComplexFloat", "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32",
+    "uint64": "UInt64", **{d.name: d.name.capitalize() for d in FLOAT8},
 }  # fmt: skip
 
 
@@ -122,8 +155,11 @@ def from_numpy_dtype(numpy_dtype: DType) -> dtype:
     """The public dtype of a NumPy dtype."""
     found = _FROM_NUMPY.get(numpy_dtype)
     if found is None:
-        if _is_bfloat16(numpy_dtype):
-            return bfloat16
+        name = _extension_name(numpy_dtype)
+        if name is not None:
+            extension: dtype = globals()[name]
+            assert extension.numpy_dtype == numpy_dtype  # loads it
+            return extension
         raise TypeError(
             f"can't convert np.ndarray of type {numpy_dtype}. The only supported types are: float64, float32, float16, "
             "complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
@@ -148,20 +184,29 @@ def category(numpy_dtype: DType) -> int:
 
 def is_float_or_complex(numpy_dtype: DType) -> bool:
     """Whether elements of this dtype can require grad."""
-    return numpy_dtype.kind in "fc" or _is_bfloat16(numpy_dtype)
+    return numpy_dtype.kind in "fcVW"
+
+
+def is_complex(numpy_dtype: DType) -> bool:
+    """Whether elements of this dtype are complex; complex32 has a kind of its own."""
+    return numpy_dtype.kind in "cW"
 
 
 def complex_of(numpy_dtype: DType) -> DType:
     """The complex dtype whose parts hold this real dtype."""
-    return np.dtype(
-        np.complex128
-        if numpy_dtype.itemsize == 8 or (numpy_dtype.kind == "c" and numpy_dtype.itemsize == 16)
-        else np.complex64
-    )
+    if is_complex(numpy_dtype):
+        return numpy_dtype
+    if numpy_dtype.itemsize == 1 and is_float_or_complex(numpy_dtype):
+        raise RuntimeError(f"Unknown Complex ScalarType for {scalar_type_name(numpy_dtype)}")
+    if numpy_dtype.kind == "f" and numpy_dtype.itemsize == 2:
+        return complex32.numpy_dtype
+    return np.dtype(np.complex128 if numpy_dtype.itemsize == 8 else np.complex64)
 
 
 def real_of(numpy_dtype: DType) -> DType:
     """The dtype of the real part."""
+    if numpy_dtype.kind == "W":
+        return float16.numpy_dtype
     if numpy_dtype.kind != "c":
         return numpy_dtype
     return np.dtype(np.float64 if numpy_dtype.itemsize == 16 else np.float32)
@@ -234,6 +279,12 @@ def promote_dtypes(a: DType, b: DType) -> DType:
 def _promote(a: DType, b: DType) -> DType:
     if a == b:
         return a
+    for one in (a, b):
+        if one.itemsize == 1 and is_float_or_complex(one):
+            raise RuntimeError(
+                "Promotion for Float8 Types is not supported, attempted to promote "
+                f"{scalar_type_name(a)} and {scalar_type_name(b)}"
+            )
     low, high = sorted((a, b), key=category)
     low_category, high_category = category(low), category(high)
     if low_category == _BOOL:
@@ -243,7 +294,9 @@ def _promote(a: DType, b: DType) -> DType:
     if low_category == _INT:
         return _promote_integers(low, high)
     if high_category == _COMPLEX and low_category == _FLOAT:
-        return np.dtype(np.complex128) if low.itemsize == 8 else high
+        if low.itemsize == 8:
+            return np.dtype(np.complex128)
+        return high if high.kind == "c" or low == float16.numpy_dtype else np.dtype(np.complex64)
     if high_category == _FLOAT and low.itemsize == high.itemsize:  # float16 with bfloat16
         return np.dtype(np.float32)
     return low if low.itemsize > high.itemsize else high
@@ -396,7 +449,7 @@ class finfo:
         if type.category < _FLOAT:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{type!r}'")
         real = real_of(type.numpy_dtype)
-        if _is_bfloat16(real):
+        if _extension_name(real) is not None:
             from ml_dtypes import finfo as describe
 
             info: Any = describe(real)
@@ -405,7 +458,7 @@ class finfo:
         self.bits = real.itemsize * 8
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = float(info.resolution)
+        self.resolution = 1.0 if real.itemsize == 1 else 10.0 ** -int(info.precision)
         self.dtype = from_numpy_dtype(real).name
 
     def __repr__(self) -> str:
