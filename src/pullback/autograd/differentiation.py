@@ -11,10 +11,10 @@ from pullback.backend.dtype import from_numpy_dtype
 from pullback.backend.sparse_array import SparseArray
 from pullback.engine.engine import as_tensor, engine
 from pullback.errors import NoGradientError
-from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.edge import Edge
 from pullback.graph.gradient_edge import GradientEdge
 from pullback.graph.history import gradient_edge
+from pullback.graph.node import Node
 from pullback.modes.interception import has_overrides, intercept
 from pullback.modes.switches import process, switches
 from pullback.tensor.size import Size
@@ -67,38 +67,12 @@ def backward(
     if inputs is None:
         engine.execute(edges, grads, keep_graph=keep_graph, create_graph=create_graph)
         return
-    wanted = _as_tuple(inputs)
-    leaves, others = _split_inputs(wanted)
-    captured = engine.execute(
-        edges, grads, keep_graph=keep_graph, create_graph=create_graph, captures=[edge for _, edge in others],
-        leaves=leaves, accumulate=False,
-    )  # fmt: skip
-    for (tensor, _), value in zip(others, captured, strict=True):
-        if value is not None and isinstance(tensor, Tensor):
-            _add_to_grad(tensor, value if create_graph else new_tensor(_own(value)))
-
-
-def _own(value: Any) -> Any:
-    from pullback.backend.array_module import copy_array
-
-    return copy_array(value)
-
-
-def _add_to_grad(tensor: Tensor, value: Any) -> None:
-    tensor._grad = value if tensor._grad is None else tensor._grad + value
-
-
-def _split_inputs(wanted: Sequence[Any]) -> tuple[list[AccumulateGrad], list[tuple[Any, Edge]]]:
-    """Leaves, whose AccumulateGrad runs, and other tensors, whose gradient is captured."""
-    leaves: list[AccumulateGrad] = []
-    others: list[tuple[Any, Edge]] = []
-    for value in wanted:
-        edge = _input_edge(value)
-        if isinstance(edge[0], AccumulateGrad):
-            leaves.append(edge[0])
-        elif all(known is not value for known, _ in others):
-            others.append((value, edge))
-    return leaves, others
+    nodes = []
+    for value in _as_tuple(inputs):
+        if isinstance(value, Tensor):
+            value.retain_grad()  # a leaf needs none
+        nodes.append(_input_edge(value)[0])
+    engine.execute(edges, grads, keep_graph=keep_graph, create_graph=create_graph, wanted=nodes, accumulate=False)
 
 
 def grad(
@@ -249,6 +223,8 @@ def _input_edge(value: Any) -> Edge:
         return (value.node, value.output_nr)
     edge = gradient_edge(value)
     if edge is None:
+        if value._requires_grad:  # a view made without recording, whose base requires grad: nothing leads to it
+            return (Node(), 0)
         raise NoGradientError("One of the differentiated Tensors does not require grad")
     return edge
 
@@ -272,7 +248,7 @@ def _make_grad(root: Any, grad: Any, index: int) -> Tensor:
         if _count(shape) != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs: this one has shape "
                                f"{Size(shape)}. Pass gradient=, or reduce it, for example with .sum()")  # fmt: skip
-        if numpy_dtype.kind == "c":
+        if numpy_dtype.kind in "cW":
             raise RuntimeError(
                 f"grad can be implicitly created only for real scalar outputs but got {from_numpy_dtype(numpy_dtype)}"
             )
@@ -287,7 +263,7 @@ def _make_grad(root: Any, grad: Any, index: int) -> Tensor:
             f"{Size(shape)}."
         )
     if grad._array.dtype != numpy_dtype:
-        if (grad._array.dtype.kind == "c") != (numpy_dtype.kind == "c"):
+        if (grad._array.dtype.kind in "cW") != (numpy_dtype.kind in "cW"):
             raise RuntimeError(
                 f"For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
                 f"dtype: grad_output[{index}] has a dtype of {grad.dtype} and output[{index}] has a dtype of "

@@ -92,19 +92,20 @@ class Engine:
         keep_graph: bool,
         create_graph: bool,
         captures: Sequence[Edge] = (),
-        leaves: Sequence[AccumulateGrad] = (),
+        wanted: Sequence[Node] = (),
         accumulate: bool = True,
     ) -> list[Any]:
         """Send `grads` (Tensors) into `edges` and run what they reach; return the gradients at `captures`.
 
-        Unless `accumulate`, only what leads to `captures` and to `leaves` runs, and only these leaves accumulate.
+        Unless `accumulate`, only what leads to `captures` and to the nodes in `wanted` runs, and of the leaves only these
+        accumulate.
         """
         outer = _running.task
         task = GraphTask(keep_graph=keep_graph, create_graph=create_graph, depth=outer.depth + 1 if outer else 0)
         root = GraphRoot(edges, grads if create_graph else [g._array for g in grads])
         task.count_dependencies([root])
         if not accumulate:
-            task.mark_needed(root, list(captures), leaves)
+            task.mark_needed(root, list(captures), wanted)
         _running.task = task
         global _passes
         if outer is None:
@@ -209,6 +210,8 @@ class Engine:
         if task.exec_info is not None:
             info = task.exec_info.get(node)
             if info is None:
+                if node is task.sole_root:  # its tensor's hooks run as those of every root do
+                    self._prepare_unneeded(task, node, grads, owned)
                 return
         if process.log_nodes:
             shapes = ", ".join("None" if g is None else str(list(g.shape)) for g in grads)
@@ -220,6 +223,11 @@ class Engine:
         if special and (not self._prepare(task, node, buffer, info) or isinstance(node, AccumulateGrad)):
             return
         self._run_carefully(task, node, buffer.grads)
+
+    def _prepare_unneeded(self, task: GraphTask, node: Node, grads: list[Any], owned: list[bool]) -> None:
+        buffer = InputBuffer(0)
+        buffer.grads, buffer.owned = grads, owned
+        self._tensor_hooks(task, node, buffer)
 
     def _prepare(self, task: GraphTask, node: Node, buffer: InputBuffer, info: ExecInfo | None) -> bool:
         """Hooks on the arriving gradients, captures, pre-hooks; False if the node itself need not run."""
@@ -307,6 +315,8 @@ class Engine:
             if not task.keep_graph:
                 node.release_saved_tensors()
         if extra is not None and extra.post_hooks:
+            if task.exec_info is not None:
+                results = task.without_unneeded(node, results)
             wrapped = tuple(_as_tensors(task, results))
             outputs = tuple(_as_tensors(task, grads))
             results = _as_values(task, _in_mode(task, node, call_node_hooks, extra.post_hooks, wrapped, outputs))

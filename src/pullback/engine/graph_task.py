@@ -41,7 +41,7 @@ class GraphTask:
 
     __slots__ = (
         "captured", "create_graph", "dependencies", "depth", "exec_info", "final_callbacks", "id", "keep_graph",
-        "nodes_in_graph", "not_ready", "owned_result", "ready_queue",
+        "nodes_in_graph", "not_ready", "owned_result", "ready_queue", "sole_root",
     )  # fmt: skip
 
     def __init__(self, *, keep_graph: bool, create_graph: bool, depth: int) -> None:
@@ -56,6 +56,7 @@ class GraphTask:
         self.captured: list[Any] = []
         self.final_callbacks: list[Callable[[], None]] = []
         self.nodes_in_graph: set[Node] = set()
+        self.sole_root: Node | None = None
 
     def count_dependencies(self, roots: list[Node]) -> None:
         """Count, for every reachable node, how many nodes send it gradients. Iterative: graphs may be deep."""
@@ -78,13 +79,22 @@ class GraphTask:
                     stack.append(following)
         self.nodes_in_graph = seen
 
-    def mark_needed(self, root: Node, captures: list[tuple[Node, int]], leaves: Sequence[Node]) -> None:
-        """Mark the nodes on a path to a captured edge or to one of `leaves`: only these will run."""
+    def without_unneeded(self, node: Node, results: Sequence[Any]) -> list[Any]:
+        """The gradients that a node computed, None for those that no needed node receives: hooks see them so."""
+        info = self.exec_info
+        assert info is not None
+        pairs = zip(results, node.next_edges, strict=False)
+        return [None if edge is None or edge[0] not in info else result for result, edge in pairs]
+
+    def mark_needed(self, root: Node, captures: list[tuple[Node, int]], wanted: Sequence[Node]) -> None:
+        """Mark the nodes on a path to a captured edge or to one of `wanted`: only these will run."""
         info: dict[Node, ExecInfo] = {}
         for index, (node, input_nr) in enumerate(captures):
             info.setdefault(node, ExecInfo()).captures.append(Capture(input_nr, index))
-        for leaf in leaves:
-            info.setdefault(leaf, ExecInfo()).needed = True
+        for node in wanted:
+            info.setdefault(node, ExecInfo()).needed = True
+        if len(root.next_edges) == 1 and root.next_edges[0] is not None:
+            self.sole_root = root.next_edges[0][0]
         self.captured = [None] * len(captures)
         targets = set(info)
         # Depth first; a node is needed if one of its next nodes is captured or needed.

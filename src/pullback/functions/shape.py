@@ -10,11 +10,12 @@ from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import is_float_or_complex
 from pullback.errors import dim_out_of_range
 from pullback.functions.plain_writes import writes_plainly
-from pullback.graph.history import bump_version
-from pullback.graph.in_place import in_place
+from pullback.graph.history import bump_version, check_in_place
+from pullback.graph.in_place import check_overlap, in_place
 from pullback.kernels.broadcasting import is_expandable_to
 from pullback.kernels.shape import infer_shape, view_dtype
 from pullback.modes.interception import interceptable
+from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_dtype, as_int
 from pullback.tensor.tensor import Tensor, wrap_dim
 
@@ -309,9 +310,7 @@ def copy_(input: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         if isinstance(src, (bool, int, float, complex)):
             return G.refill_(input, src)
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
-    if src is input:
-        return input
-    _check_expandable(src._array.shape, input._array.shape)
+    _check_expandable(src, input)
     target = input._array
     if writes_plainly(input, src) and not has_internal_overlap(target):
         target[...] = cast_array(src._array, target.dtype)
@@ -320,15 +319,25 @@ def copy_(input: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     return in_place(G.copy, input, src)
 
 
-def _check_expandable(shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+def _check_expandable(src: Tensor, input: Tensor) -> None:
+    shape, wanted = src._array.shape, input._array.shape
     lead = len(wanted) - len(shape)
-    for position, size in enumerate(shape):
-        target = wanted[position + lead] if position + lead >= 0 else 1
-        if size not in (1, target) or (position + lead < 0 and size != 1):
-            raise RuntimeError(
+    misfit = None
+    for position in range(len(shape) - 1, -1, -1):
+        size, target = shape[position], wanted[position + lead] if position + lead >= 0 else 1
+        if size != target and size != 1:
+            misfit = f"output with shape {list(wanted)} doesn't match the broadcast shape: the source has {list(shape)}"
+        if size != target and 1 not in (size, target):
+            misfit = (
                 f"The size of tensor a ({target}) must match the size of tensor b ({size}) at non-singleton dimension "
-                f"{max(position + lead, 0)}. Target sizes: {list(wanted)}. Tensor sizes: {list(shape)}"
+                f"{position + max(lead, 0)}. Target sizes: {list(wanted)}. Tensor sizes: {list(shape)}"
             )
+            break
+    if misfit is not None:
+        records = not process.changed or switches.records
+        check_in_place(input, records=records and (input._requires_grad or src._requires_grad))
+        check_overlap(input)
+        raise RuntimeError(misfit)
 
 
 def detach(input: Tensor) -> Tensor:

@@ -159,16 +159,28 @@ def _view_in_place(name: str, function: Callable[..., Any], input: Tensor, *args
     bump_version(input)
     edge = seen._gradient_edge() if input._requires_grad and grad_mode else None
     if edge is not None:
-        input._edge = (renamed(edge[0], name), edge[1])
-        if input._extra is not None:
-            input._extra.view = None
+        _set_view_edge(input, (renamed(edge[0], name), edge[1]), lambda tensor: function(tensor, *args))
     for level in levels_of(seen) if process.changed else ():
         set_tangent(input, level, tangent_at(seen, level))
     return input
 
 
+def _set_view_edge(input: Tensor, edge: Any, function: Callable[[Tensor], Tensor]) -> None:
+    """Make `edge` the history of a tensor that became a view of what it was; it stays a view of its base, if it is one."""
+    info = input._extra.view if input._extra is not None else None
+    if info is None:
+        input._edge = edge
+        return
+    info.edge = edge
+    info.attr_version = input._version
+    if (replay := info.replay) is not None:
+        info.replay = lambda base: function(replay(base))
+
+
 def t_(input: Tensor) -> Tensor:
     """Transpose this matrix in place."""
+    if input._array.ndim > 2:
+        raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {input._array.ndim}D")
     return _view_in_place("TBackward1", G.t, input)
 
 

@@ -28,7 +28,7 @@ def gradient_edge(tensor: Tensor) -> Edge | None:
     extra = tensor._extra
     if extra is not None and extra.view is not None:
         edge = view_edge(tensor, extra.view, gradient_edge)
-        if edge is not None:
+        if edge is not None or not extra.view.own_leaf:
             return edge
     if tensor._edge is not None:
         return tensor._edge

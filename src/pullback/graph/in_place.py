@@ -20,6 +20,9 @@ from pullback.graph.views import view_like
 from pullback.modes.switches import process, switches
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
+_FILLS = frozenset({"fill", "index_fill", "masked_fill", "masked_fill_tensor", "refill", "refill_tensor", "zero"})
+"""What may be written to memory that is seen several times: the elements written become the same."""
+
 
 def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any) -> Any:
     """Apply `function` to `input` in place. See Note [In-place]."""
@@ -36,11 +39,8 @@ def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any
     others = [a for a in (*args, *kwargs.values()) if isinstance(a, TensorBase)]
     records = grad_mode and (input._requires_grad or any(a._requires_grad for a in others))
     check_in_place(input, records=records)  # type: ignore[arg-type]  # every TensorBase is a Tensor
-    if has_internal_overlap(input._array):
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-            "Please clone() the tensor before performing the operation."
-        )
+    if function.__name__ not in _FILLS:
+        check_overlap(input)
     alias = alias_of(input)
     if process.changed and switches.dual_level >= 0:
         for level in levels_of(alias):
@@ -57,6 +57,15 @@ def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any
     if process.changed and switches.dual_level >= 0:
         update_tangents(input, result)
     return input
+
+
+def check_overlap(input: Any) -> None:
+    """Refuse to write to memory that is seen several times."""
+    if has_internal_overlap(input._array):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
 
 
 def update_tangents(input: Any, result: Any) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from pullback.backend.array_module import as_array, copy_array
 from pullback.backend.mirror import Mirror
-from pullback.errors import LeafModificationError, ViewModificationError
+from pullback.errors import LeafModificationError, ViewModificationError, graph_freed
 from pullback.graph.edge import Edge
 from pullback.graph.hooks import NodeExtra
 from pullback.graph.node import Node, next_sequence_nr
@@ -70,6 +70,7 @@ def make_view(
         counter.add_view(view)
     elif creation in (NO_GRAD, INFERENCE):
         view._requires_grad = True
+        counter.add_view(view)
 
 
 def _inherit_mirror(view: Tensor, mirror: Mirror) -> None:
@@ -112,13 +113,16 @@ def _relative_as_strided(tensor: Any, size: Any, stride: Any, offset: int) -> Te
 def view_edge(view: Tensor, info: ViewInfo, edge_of: EdgeOf) -> Edge | None:
     """The view's edge, made anew if the shared memory was modified since."""
     version = view._counter.value if view._counter is not None else 0
-    if info.attr_version == version or not info.base._requires_grad:
+    if info.attr_version == version or (info.edge is None and not info.base._requires_grad):
         return info.edge
     if info.creation != DEFAULT:
-        raise forbidden_modification(view, info)
+        raise forbidden_modification(view, info, "its base or another view of its base has been modified inplace")
+    former = info.edge
     info.edge = _replayed_edge(info, edge_of) if info.replay is not None else _strided_edge(view, info, edge_of)
     info.attr_version = version
     view._requires_grad = True
+    if former is not None and info.edge is not None and view._extra is not None and view._extra.retains_grad:
+        _move_retain(former, info.edge)
     return info.edge
 
 
@@ -146,50 +150,50 @@ def check_view_modification(view: Tensor, info: ViewInfo, *, records: bool) -> N
         return
     if info.creation != DEFAULT:
         raise forbidden_modification(view, info)
-    base = info.base
-    if base._requires_grad and base._edge is None:
+    if view._requires_grad and info.base.is_leaf:
         raise LeafModificationError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation. Modify it under "
             "pullback.no_grad(), or work on a clone()."
         )
 
 
-def forbidden_modification(view: Tensor, info: ViewInfo) -> ViewModificationError:
-    """Why this view may not be modified in place."""
-    if info.creation == NO_GRAD:
-        return ViewModificationError(
-            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. It is unclear "
-            "whether its base should be recorded: make the view with grad mode enabled, or modify it in no_grad mode."
-        )
-    if info.creation == INFERENCE:
-        return ViewModificationError(
-            "A view was created in inference mode and is being modified inplace in normal mode. Make the view outside "
-            "of inference mode, or modify it inside."
-        )
-    origin = ""
+def forbidden_modification(
+    view: Tensor, info: ViewInfo, what: str = "is being modified inplace"
+) -> ViewModificationError:
+    """Why this view, to which or to whose base `what` happens, may not be modified in place."""
+    quiet = info.creation in (NO_GRAD, INFERENCE)
+    mode = "inference mode" if info.creation == INFERENCE else "no_grad mode"
+    recorded = " in normal mode" if info.creation == INFERENCE else " with grad mode enabled"
     if info.edge is not None:
-        origin = (
-            f"Output {info.edge[1]} of {forward_name(info.edge[0].name())} is a view and is being modified inplace. "
+        origin = f"Output {info.edge[1]} of {forward_name(info.edge[0].name())} is a view"
+        fact = (
+            f"{origin} of a view which was created in {mode} and {what}{recorded}" if quiet else f"{origin} and {what}"
         )
-    if info.creation == MULTI_OUTPUT:
-        return ViewModificationError(
-            f"{origin}This view is the output of a function that returns multiple views. Such functions do not allow "
-            "the output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
-        )
-    assert info.creation == CUSTOM_FUNCTION
-    return ViewModificationError(
-        f"{origin}This view was created inside a custom Function (or because an input was returned as-is) and the "
-        "autograd logic to handle view+inplace would override the custom backward associated with the custom Function, "
-        "leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the "
-        "custom Function."
-    )
+    else:
+        fact = f"A view was created in {mode} and {what}{recorded}"
+    return ViewModificationError(f"{fact}. {_FORBIDDEN[info.creation]}")
+
+
+_UNCLEAR = (
+    "Given that this use case is ambiguous and error-prone, it is forbidden: nothing says whether the base should be "
+    "recorded. Make the view and modify it both in this mode, or both outside of it."
+)
+_FORBIDDEN = {
+    NO_GRAD: _UNCLEAR,
+    INFERENCE: _UNCLEAR,
+    MULTI_OUTPUT: "This view is the output of a function that returns multiple views. Such functions do not allow the "
+    "output views to be modified inplace. You should replace the inplace operation by an out-of-place one.",
+    CUSTOM_FUNCTION: "This view was created inside a custom Function (or because an input was returned as-is) and the "
+    "autograd logic to handle view+inplace would override the custom backward associated with the custom Function, "
+    "leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom "
+    "Function.",
+}
 
 
 def rebase_view(view: Tensor, info: ViewInfo, node: Node, edge_of: EdgeOf) -> None:
     """Record an in-place operation on a view: its base gets a CopySlices, the view's own edge becomes stale."""
     base = info.base
     copy_slices = CopySlices(base, view, node, info.replay)
-    former_view_edge = info.edge
     copy_slices.next_edges = (edge_of(base), *node.next_edges[1:])
     former = base._edge
     base._edge = (copy_slices, 0)
@@ -202,10 +206,8 @@ def rebase_view(view: Tensor, info: ViewInfo, node: Node, edge_of: EdgeOf) -> No
     if retained_base and former is not None:
         _move_retain(former, base._edge)
     info.attr_version = -1
-    if view._extra is not None and view._extra.retains_grad and former_view_edge is not None:
-        current = view_edge(view, info, edge_of)
-        if current is not None:
-            _move_retain(former_view_edge, current)
+    if view._extra is not None and view._extra.retains_grad:
+        view_edge(view, info, edge_of)
 
 
 def _move_retain(former: Edge, current: Edge) -> None:
@@ -230,6 +232,8 @@ class CopySlices(Node):
         return "torch::autograd::CopySlices"
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
         if grads[0] is None:
             return (None,) * len(self.next_edges)
         if self.turned:
@@ -253,6 +257,8 @@ class CopySlices(Node):
         return (result._array, *inner_grads[1:])
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
         if grads[0] is None:
             return (None,) * len(self.next_edges)
         result = grads[0].clone()
@@ -287,6 +293,7 @@ class CopySlices(Node):
         return outputs
 
     def release_saved_tensors(self) -> None:
+        self.released = True
         self.inner.release_saved_tensors()
 
 

@@ -21,7 +21,7 @@ class ViewInfo:
     it, makes the edge stale, and it is made anew on the next access.
     """
 
-    __slots__ = ("attr_version", "base", "creation", "edge", "replay")
+    __slots__ = ("attr_version", "base", "creation", "edge", "own_leaf", "replay")
 
     def __init__(
         self, base: Tensor, creation: int, attr_version: int, replay: Callable[[Tensor], Tensor] | None
@@ -31,6 +31,8 @@ class ViewInfo:
         self.attr_version = attr_version
         self.edge: tuple[Any, int] | None = None
         self.replay = replay
+        self.own_leaf = False
+        """Whether the view requires grad of its own, not because its base does: it is a leaf then."""
 
 
 class AutogradExtra:

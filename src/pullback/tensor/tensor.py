@@ -36,6 +36,8 @@ class DetachedVersion(VersionCounter):
 
     def __init__(self, counter: VersionCounter) -> None:
         self._counter = counter
+        self.views = counter.views
+        self._prune_at = 16
 
     @property
     def value(self) -> Any:
@@ -210,7 +212,7 @@ class Tensor(TensorBase):
         return self
 
     def _set_requires_grad(self, value: bool) -> None:
-        if self.grad_fn is not None:
+        if self._requires_grad and self._has_edge():
             if value:
                 return
             raise RuntimeError(
@@ -224,11 +226,28 @@ class Tensor(TensorBase):
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed. "
                                "Make a normal tensor of it with .clone() first.")  # fmt: skip
         self._requires_grad = bool(value)
+        if self._extra is not None and (info := self._extra.view) is not None:
+            info.own_leaf = bool(value)
+            self._requires_grad = self._requires_grad or info.base._requires_grad
+        else:
+            self._tell_views()
+
+    def _tell_views(self) -> None:
+        """Views require grad if their base does, and go on to do so only if they have reasons of their own."""
+        if self._counter is not None and self._counter.views is not None:
+            for view in self._counter.live_views():
+                info = view._extra.view
+                view._requires_grad = self._requires_grad or info.own_leaf or info.edge is not None
 
     @property
     def is_leaf(self) -> bool:
         """Whether this tensor was not made by a recorded operation."""
         return not self._requires_grad or self.grad_fn is None
+
+    def _has_edge(self) -> bool:
+        """Whether a recorded operation made this tensor, without making a view's edge anew."""
+        extra = self._extra
+        return self._edge is not None or (extra is not None and extra.view is not None and extra.view.edge is not None)
 
     @property
     def grad_fn(self) -> Node | None:
@@ -252,7 +271,7 @@ class Tensor(TensorBase):
     @property
     def grad(self) -> Any:
         """The accumulated gradient, None before the first backward."""
-        if self._grad is None and self._requires_grad and not self.is_leaf:
+        if self._grad is None and self._requires_grad and self._has_edge():
             extra = self._extra
             if extra is None or not extra.retains_grad:
                 warnings.warn(
@@ -307,7 +326,7 @@ class Tensor(TensorBase):
             )
         if not self._requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-        if self.is_leaf or self.retains_grad:
+        if not self._has_edge() or self.retains_grad:
             return
         _Graph.retain_grad(self)
 
@@ -359,6 +378,7 @@ class Tensor(TensorBase):
             self._counter = DetachedVersion(self._counter or VersionCounter())
         self._edge = None
         self._requires_grad = False
+        self._tell_views()
         return self
 
     @property
