@@ -14,8 +14,21 @@ def reshape(input: Any, shape: Shape) -> Any:
 
     size = infer_shape(input._array.size, shape)
     if can_view(input._array, size):
-        return F.view(input, size)
+        result = F.view(input, size)
+        if result._requires_grad and not input._array.flags.c_contiguous:
+            _call_reshape_alias(result)
+        return result
     return F.unsafe_view(F.contiguous_copy(input), size)
+
+
+def _call_reshape_alias(result: Any) -> None:
+    """PyTorch calls the node of a view of memory that is not contiguous by another name."""
+    from pullback.graph.renamed_node import renamed
+
+    edge = result._gradient_edge()
+    info = result._extra.view if result._extra is not None else None
+    if edge is not None and info is not None and edge[0].name() == "ViewBackward0":
+        info.edge = (renamed(edge[0], "ReshapeAliasBackward0"), 0)
 
 
 def permute_back(grad: Any, dims: Shape) -> Any:
