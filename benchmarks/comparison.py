@@ -9,6 +9,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +26,35 @@ class NotComparableError(Exception):
     """A framework failed, or the two do not compute the same, so that their times say nothing."""
 
 
+@dataclass(frozen=True)
+class Interpreters:
+    """The Python that each framework is installed for: an installed, compiled pullback may have one of its own."""
+
+    pullback: str = sys.executable
+
+    def command(self, framework: str) -> list[str]:
+        return [self.pullback if framework == "pullback" else sys.executable]
+
+    def environment(self, framework: str) -> dict[str, str]:
+        """The environment, without the way to a source tree where pullback is to be found installed."""
+        is_installed = framework == "pullback" and self.pullback != sys.executable
+        return {name: value for name, value in os.environ.items() if not (is_installed and name == "PYTHONPATH")}
+
+
 class Worker:
     """A process that holds one framework and one workload, and waits without using the processor between turns."""
 
-    def __init__(self, framework: str, workload: str, threads: int) -> None:
+    def __init__(
+        self, framework: str, workload: str, threads: int, interpreters: Interpreters, under: Sequence[str] = ()
+    ) -> None:
         self._name = f"{framework}: {workload}"
-        command = [sys.executable, "-m", "benchmarks.worker", framework, workload, "--threads", str(threads)]
-        environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads))
+        command = [*under, *interpreters.command(framework), "-m", "benchmarks.worker", framework, workload]
+        environment = interpreters.environment(framework) | dict.fromkeys(THREAD_VARIABLES, str(threads))
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
-        )
+            [*command, "--threads", str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment,
+            text=True,
+        )  # fmt: skip
+        self.pid = self._process.pid
 
     def ask(self, request: str) -> Any:
         """Send one command and wait for its answer."""
@@ -70,9 +91,9 @@ def _relative_difference(expected: Any, actual: Any) -> float:
     return float(difference / (numpy.linalg.norm(numpy.ravel(expected)) + 1e-30))
 
 
-def compare(workload: Workload, threads: int, turns: int, seconds: float) -> dict[str, Any]:
+def compare(workload: Workload, threads: int, turns: int, seconds: float, interpreters: Interpreters) -> dict[str, Any]:
     """Measure one workload; raises NotComparableError where the frameworks disagree."""
-    workers = {framework: Worker(framework, workload.name, threads) for framework in FRAMEWORKS}
+    workers = {framework: Worker(framework, workload.name, threads, interpreters) for framework in FRAMEWORKS}
     try:
         difference = _check_gradients(workers)
         if not difference <= workload.tolerance:

@@ -6,13 +6,16 @@ import importlib.metadata
 import os
 import platform
 import resource
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.comparison import Interpreters
 
-def describe() -> dict[str, Any]:
-    """Processor, number of cores and the versions of what is compared."""
+
+def describe(interpreters: Interpreters) -> dict[str, Any]:
+    """Processor, number of cores, the versions of what is compared, and how pullback was built."""
     versions = {name: _version(name) for name in ("torch", "numpy", "pullback")}
     return {
         "processor": _processor(),
@@ -20,7 +23,16 @@ def describe() -> dict[str, Any]:
         "system": platform.system(),
         "python": platform.python_version(),
         "versions": versions,
+        "pullback": _configuration(interpreters),
     }
+
+
+def _configuration(interpreters: Interpreters) -> list[str]:
+    """What pullback says of itself: which modules are compiled, which BLAS it calls."""
+    command = [*interpreters.command("pullback"), "-c", "import pullback; print(pullback.show_config())"]
+    environment = interpreters.environment("pullback")
+    shown = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    return shown.rstrip().splitlines()
 
 
 def _processor() -> str:

@@ -13,13 +13,27 @@ UNITS: dict[str, Callable[[float], str]] = {
     "time": lambda value: f"{value * 1e6:.0f} us" if value < 1e-3 else f"{value * 1e3:.3g} ms",
     "memory": lambda value: f"{value / 1e6:.0f} MB",
     "size": lambda value: f"{value / 1e6:.0f} MB",
+    "instructions": lambda value: f"{value / 1e3:.4g} k",
 }
 
 
+LONGER_ON_THREADS = 1.5
+"""A time on several threads of more than this many times that on one is not PyTorch's but the machine's."""
+
+
 def geometric_mean(rows: list[Row]) -> float:
-    """Of the ratios of the rows that measure time."""
-    logarithms = [math.log(row["ratio"]) for row in rows if row["measures"] == "time" and row["workload"] != "import"]
+    """Of the ratios of the rows that measure work."""
+    work = [row for row in rows if row["measures"] in ("time", "instructions") and not row.get("distorted")]
+    logarithms = [math.log(row["ratio"]) for row in work if row["workload"] != "import"]
     return math.exp(sum(logarithms) / len(logarithms)) if logarithms else math.nan
+
+
+def mark_distorted(rows: list[Row]) -> None:
+    """Mark what took PyTorch longer on several threads than on one: its threads waited for cores that others used."""
+    alone = {row["workload"]: row for row in rows if row["threads"] == 1}
+    for row in rows:
+        single = alone.get(row["workload"], row)
+        row["distorted"] = row["measures"] == "time" and row["torch"] > LONGER_ON_THREADS * single["torch"]
 
 
 def line(row: Row) -> str:
@@ -39,6 +53,7 @@ def table(rows: list[Row]) -> list[str]:
         show = UNITS[row["measures"]]
         low, high = row["spread"]
         ratio = f"**{row['ratio']:.2f}**" if row["ratio"] > 1 else f"{row['ratio']:.2f}"
+        ratio = "distorted" if row.get("distorted") else ratio
         lines.append(
             f"| {row['workload']} | {show(row['torch'])} | {show(row['pullback'])} | {ratio} "
             f"| {low:.2f} to {high:.2f} | {row['goal']:.2g} |"
@@ -103,20 +118,38 @@ def document(results: dict[str, Any], template: Path) -> str:
     return f"{before}{start}\n{_measured(results)}\n{end}{after}"
 
 
+def _startup_sentence(rows: list[Row]) -> list[str]:
+    """What NumPy alone costs, of which pullback can be no less."""
+    found = {row["workload"]: row for row in rows if "numpy" in row}
+    if not found:
+        return []
+    show = [f"{name} {UNITS[row['measures']](row['numpy'])}" for name, row in found.items()]
+    return ["", f"NumPy alone: {'; '.join(show)}."]
+
+
 def _measured(results: dict[str, Any]) -> str:
     machine, versions = results["machine"], results["machine"]["versions"]
+    mark_distorted(results["rows"])
     lines = [
         f"Measured on {machine['processor']}, {machine['cores']} cores, {machine['system']}, Python {machine['python']}, "
         f"PyTorch {versions['torch']}, NumPy {versions['numpy']}. {load_sentence(results['load'])}",
+        "",
+        "```",
+        *machine["pullback"],
+        "```",
+        *_startup_sentence(results["rows"]),
     ]
     for threads in sorted({row["threads"] for row in results["rows"]}):
         rows = [row for row in results["rows"] if row["threads"] == threads]
         above = sum(row["ratio"] > 1 for row in rows)
+        left_out = sum(bool(row.get("distorted")) for row in rows)
+        distorted = f" Left out: {left_out} in which PyTorch was slower than on one thread." if left_out else ""
         lines += [
             "",
             f"### {threads} thread{'s' if threads > 1 else ''}",
             "",
-            f"Geometric mean of the timed workloads: **{geometric_mean(rows):.2f}**; {above} of {len(rows)} rows above 1.",
+            f"Geometric mean of the timed workloads: **{geometric_mean(rows):.2f}**; {above} of {len(rows)} rows above 1."
+            f"{distorted}",
             "",
             *table(rows),
         ]

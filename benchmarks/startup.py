@@ -6,19 +6,20 @@ import importlib.metadata
 import importlib.util
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.comparison import FRAMEWORKS
+from benchmarks.comparison import FRAMEWORKS, Interpreters
 
 GOALS = {"import": 0.083, "size": 0.085}
 
 
-def import_seconds(module: str) -> float:
-    """The seconds that a fresh process needs to import `module`."""
-    program = f"import time; start = time.perf_counter(); import {module}; print(time.perf_counter() - start)"
-    return float(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout)
+def import_seconds(module: str, interpreters: Interpreters) -> float:
+    """The seconds of processor time that a fresh process needs to import `module`."""
+    program = f"import time; start = time.process_time(); import {module}; print(time.process_time() - start)"
+    command = [*interpreters.command(module), "-c", program]
+    environment = interpreters.environment(module)
+    return float(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
 
 
 def installed_size(name: str) -> int:
@@ -57,15 +58,15 @@ def _source_tree_size() -> int:
     return sum(path.stat().st_size for path in Path(spec.origin).parent.rglob("*") if path.is_file())
 
 
-def compare_startup(turns: int) -> list[dict[str, Any]]:
-    """Rows for import time and installed size, in the form of the other workloads."""
-    times: dict[str, list[float]] = {framework: [] for framework in FRAMEWORKS}
+def compare_startup(turns: int, interpreters: Interpreters) -> list[dict[str, Any]]:
+    """Rows for import time and installed size, in the form of the other workloads; NumPy's own share beside them."""
+    times: dict[str, list[float]] = {module: [] for module in (*FRAMEWORKS, "numpy")}
     for _ in range(turns + 1):  # the first turn reads the files from the disk
-        for framework in FRAMEWORKS:
-            times[framework].append(import_seconds(framework))
+        for module in times:
+            times[module].append(import_seconds(module, interpreters))
     ratios = [own / other for own, other in zip(times["pullback"][1:], times["torch"][1:], strict=True)]
-    seconds = {framework: min(values) for framework, values in times.items()}
-    sizes = {framework: installed_size(framework) for framework in FRAMEWORKS}
+    seconds = {module: min(values) for module, values in times.items()}
+    sizes = {module: installed_size(module) for module in times}
     size_ratio = sizes["pullback"] / sizes["torch"]
     return [
         _row("import", "time", seconds, [min(ratios), max(ratios)], GOALS["import"]),

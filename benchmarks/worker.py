@@ -1,7 +1,8 @@
 """One framework, one workload, in a process of its own: obeys lines on standard input, answers in JSON lines.
 
 `gradients FILE` runs the workload once and writes its gradients; `turn SECONDS` runs it until that time has passed (once
-at least) and answers with the seconds of each run; `memory` answers with the peak of resident memory in bytes.
+at least) and answers with the seconds of each run; `runs COUNT` only runs it; `memory` answers with the peak of resident
+memory in bytes; `workload NAME` prepares another one.
 """
 
 from __future__ import annotations
@@ -48,6 +49,10 @@ def answer(run: Run, clock: Clock, command: str, argument: str) -> Any:
         return write_gradients(run, argument)
     if command == "turn":
         return take_turn(run, float(argument), clock)
+    if command == "runs":
+        for _ in range(int(argument)):
+            run()
+        return None
     assert command == "memory"
     kilobyte = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * kilobyte
@@ -67,6 +72,10 @@ def main() -> None:
     clock = time.process_time if options.threads == 1 else time.perf_counter
     for line in sys.stdin:
         command, _, argument = line.strip().partition(" ")
+        if command == "workload":
+            run = WORKLOADS[argument].make(module)
+            print("null", flush=True)
+            continue
         print(json.dumps(answer(run, clock, command, argument)), flush=True)
 
 

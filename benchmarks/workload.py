@@ -25,6 +25,8 @@ class Workload:
     tolerance: float = 1e-3
     quick: bool = True
     measures: str = "time"
+    small: bool = False
+    """Whether it costs calls rather than arithmetic: then instructions can be counted instead."""
 
 
 def random_tensor(torch: Any, seed: int, *size: int, scale: float = 1.0, requires_grad: bool = False) -> Any:

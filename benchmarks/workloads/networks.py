@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import reduce
+from importlib import import_module
 from typing import Any
 
 from benchmarks.workload import Run, Workload, gradients_of, random_labels, random_tensor
@@ -76,15 +79,19 @@ def lstm(torch: Any) -> Run:
     return run
 
 
-def deep_wide_mlp(torch: Any) -> Run:
-    """64 layers of 1024, batch 256: its peak of resident memory is what is compared."""
-    weights = [random_tensor(torch, nr, 1024, 1024, scale=1024**-0.5, requires_grad=True) for nr in range(64)]
-    x = random_tensor(torch, 100, 256, 1024)
+def deep_mlp(torch: Any, width: int, batch: int, *, parts: int = 0) -> Run:
+    """64 layers, in checkpointed parts or not: its peak of resident memory is what is compared."""
+    checkpoint = import_module(f"{torch.__name__}.utils.checkpoint").checkpoint_sequential
+    weights = [random_tensor(torch, nr, width, width, scale=width**-0.5, requires_grad=True) for nr in range(64)]
+    x = random_tensor(torch, 100, batch, width)
+
+    def layer(weight: Any) -> Callable[[Any], Any]:
+        return lambda value: torch.relu(value @ weight)
+
+    layers = [layer(weight) for weight in weights]
 
     def run() -> list[Any]:
-        h = x
-        for weight in weights:
-            h = torch.relu(h @ weight)
+        h = checkpoint(layers, parts, x, use_reentrant=False) if parts else reduce(lambda h, f: f(h), layers, x)
         h.sum().backward()
         return gradients_of(weights)[::16]
 
@@ -96,7 +103,12 @@ WORKLOADS = [
     Workload("MLP 784-512-512-10, batch 512, SGD step", lambda torch: mlp(torch, 512), 0.9, quick=False),
     Workload("LeNet, batch 32, SGD step", lenet, 1.0),
     Workload("3x3 convolution, 16x64x32x32", convolution, 1.0),
-    Workload("LSTM unrolled 64 steps", lstm, 0.7),
+    Workload("LSTM unrolled 64 steps", lstm, 0.7, small=True),
     # The gradient of the first layer differs by 4e-3 between PyTorch in single and in double precision, too.
-    Workload("peak memory, MLP of 64 layers", deep_wide_mlp, 0.78, 2e-2, quick=False, measures="memory"),
-]
+    Workload("peak memory, MLP of 64 layers", lambda torch: deep_mlp(torch, 1024, 256), 0.78, 2e-2, quick=False,
+             measures="memory"),
+    Workload("peak memory, 64 layers on 4096 rows", lambda torch: deep_mlp(torch, 256, 4096), 1.0, 2e-2, quick=False,
+             measures="memory"),
+    Workload("peak memory, the same in 8 checkpointed parts", lambda torch: deep_mlp(torch, 256, 4096, parts=8), 1.0, 2e-2,
+             quick=False, measures="memory"),
+]  # fmt: skip

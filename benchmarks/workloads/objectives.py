@@ -106,6 +106,6 @@ def character_lstm(torch: Any) -> Run:
 
 WORKLOADS = [
     Workload("Gaussian mixture, gradient", gaussian_mixture, 0.5),
-    Workload("bundle adjustment, gradient", bundle_adjustment, 0.5),
-    Workload("character LSTM, gradient", character_lstm, 0.5),
+    Workload("bundle adjustment, gradient", bundle_adjustment, 0.5, small=True),
+    Workload("character LSTM, gradient", character_lstm, 0.5, small=True),
 ]

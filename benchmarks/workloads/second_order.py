@@ -32,7 +32,7 @@ def jacobian(torch: Any) -> Run:
 
 
 WORKLOADS = [
-    Workload("Hessian, 64 inputs", hessian, 0.2),
+    Workload("Hessian, 64 inputs", hessian, 0.2, small=True),
     Workload("Hessian-vector product, 100,000 inputs", hessian_vector_product, 0.2),
     Workload("Jacobian, 128 by 128", jacobian, 0.2),
 ]

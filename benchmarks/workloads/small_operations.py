@@ -69,10 +69,10 @@ def many_leaves(torch: Any) -> Run:
 
 
 WORKLOADS = [
-    Workload("chain of 200 x*a+b, 8 floats", lambda torch: chain(torch, 8), 0.33),
-    Workload("chain of 200 x*a+b, scalars", chain, 0.33),
-    Workload("small MLP, batch 1", lambda torch: small_mlp(torch, 1), 0.33),
-    Workload("small MLP, batch 16", lambda torch: small_mlp(torch, 16), 0.33),
-    Workload("deep graph, 10,000 operations", deep_graph, 0.33),
-    Workload("10,000 leaves summed", many_leaves, 0.33),
+    Workload("chain of 200 x*a+b, 8 floats", lambda torch: chain(torch, 8), 0.33, small=True),
+    Workload("chain of 200 x*a+b, scalars", chain, 0.33, small=True),
+    Workload("small MLP, batch 1", lambda torch: small_mlp(torch, 1), 0.33, small=True),
+    Workload("small MLP, batch 16", lambda torch: small_mlp(torch, 16), 0.33, small=True),
+    Workload("deep graph, 10,000 operations", deep_graph, 0.33, small=True),
+    Workload("10,000 leaves summed", many_leaves, 0.33, small=True),
 ]
