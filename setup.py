@@ -26,22 +26,32 @@ FLAGS = ["-O3", "-g0", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=f
 class OptionalBuild(build_ext):
     """Builds the extension modules; where that fails, says so and leaves the Python sources to do the work."""
 
-    def run(self) -> None:
-        self._attempt("kernels", self.extensions)
-        if COMPILE == "all" and not self.editable_mode and not self.inplace:
-            self._attempt("modules", self._cythonized())
-        self.extensions = [made for made in self.extensions if Path(self.get_ext_fullpath(made.name)).exists()]
+    def finalize_options(self) -> None:
+        if COMPILE == "all" and self.distribution.ext_modules and not self.editable_mode and not self.inplace:
+            self.distribution.ext_modules += _cythonized()
+        super().finalize_options()
 
-    def _attempt(self, what: str, extensions: list[Any]) -> None:
+    def run(self) -> None:
+        compiler, extensions = self.compiler, self.extensions
+        kernels = [extension for extension in extensions if extension.name == KERNELS]
+        modules = [extension for extension in extensions if extension.name != KERNELS]
+        built = []
+        for what, group in (("kernels", kernels), ("modules", modules)):
+            self.compiler, self.extensions = compiler, group  # a run puts an object into `compiler`
+            if group and self._succeeds(what):
+                built += group
+        self.extensions = built
+
+    def _succeeds(self, what: str) -> bool:
         """Build all of these extension modules or, with a note, none: a mixture would not fit together."""
-        self.extensions = extensions
         try:
-            if extensions:
-                super().run()
+            super().run()
         except Exception as error:
             print(f"pullback: {what} not compiled, installing them as Python ({error})", file=sys.stderr)
-            for extension in extensions:
+            for extension in self.extensions:
                 Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
+            return False
+        return True
 
     def build_extensions(self) -> None:
         """Compile the files of one extension, and several extensions, side by side."""
@@ -56,15 +66,16 @@ class OptionalBuild(build_ext):
         self.parallel = os.cpu_count() if len(self.extensions) > 1 else None
         super().build_extensions()
 
-    def _cythonized(self) -> list[Any]:
-        sys.path.insert(0, str(ROOT))
-        try:
-            from Cython.Build import cythonize
 
-            return _hot_modules(cythonize)
-        except Exception as error:
-            print(f"pullback: modules not compiled, installing them as Python ({error})", file=sys.stderr)
-            return []
+def _cythonized() -> list[Any]:
+    sys.path.insert(0, str(ROOT))
+    try:
+        from Cython.Build import cythonize
+
+        return _hot_modules(cythonize)
+    except Exception as error:
+        print(f"pullback: modules not compiled, installing them as Python ({error})", file=sys.stderr)
+        return []
 
 
 def _kernels() -> list[Any]:
@@ -95,7 +106,12 @@ def _hot_modules(cythonize: Any) -> list[Any]:
 
     target = Path("build", "native")
     written = write_sources(ROOT / "src", target)
-    modules = [Extension(module, [str(path)], extra_compile_args=["-O2", "-g0"]) for module, path in written.items()]
+    import numpy
+
+    modules = [
+        Extension(module, [str(path)], include_dirs=[numpy.get_include()], extra_compile_args=["-O2", "-g0"])
+        for module, path in written.items()
+    ]
     for extension in modules:
         extension.cython_directives = {"annotation_typing": extension.name in TYPED}
     made = cythonize(

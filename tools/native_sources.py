@@ -13,28 +13,60 @@ from typing import NamedTuple
 
 SHARED = {
     "Process": "pullback.modes.switches",
+    "VersionCounter": "pullback.tensor.version_counter",
     "TensorBase": "pullback.tensor.tensor_base",
     "Node": "pullback.graph.node",
+    "AccumulateGrad": "pullback.graph.accumulate_grad",
+    "GraphRoot": "pullback.graph.basic_nodes",
+    "SavedOutput": "pullback.graph.saved_tensor",
+    "InputBuffer": "pullback.engine.input_buffer",
+    "ReadyQueue": "pullback.engine.ready_queue",
+    "GraphTask": "pullback.engine.graph_task",
 }
 """The extension types that several modules know, and the module of each."""
 
 GENERATED = ("activation", "arithmetic", "exponential", "matrix_products", "reductions", "shape", "trigonometric")
 MODULES = (
-    "pullback.modes.switches", "pullback.tensor.tensor_base", "pullback.graph.node", "pullback.graph.accumulate_grad",
+    "pullback.modes.switches", "pullback.tensor.version_counter", "pullback.tensor.tensor_base",
+    "pullback.graph.node", "pullback.graph.accumulate_grad", "pullback.graph.basic_nodes", "pullback.graph.saved_tensor",
     "pullback.graph.history",
     "pullback.engine.input_buffer", "pullback.engine.ready_queue", "pullback.engine.graph_task",
-    "pullback.engine.engine", *[f"pullback.generated.{family}" for family in GENERATED],
+    "pullback.engine.engine", "pullback.functions.operators", "pullback.autograd.differentiation",
+    *[f"pullback.generated.{family}" for family in GENERATED],
 )  # fmt: skip
 """What is compiled: where the profile of small operations spends its time."""
 
 TYPED = ("pullback.engine.graph_task", "pullback.engine.engine")
 """Modules whose annotations Cython may believe: elsewhere `float` must go on to accept an int, and so on."""
 
+ACCESS = Path(__file__).with_name("native_access.pxd")
+"""The functions that stand for attributes of tensors and arrays in compiled modules."""
+
 # By annotation or by name; a sequence number may need 64 bits without a sign, a version may be half a step off.
-_FIELD_TYPES = {"bool": "bint", "tuple": "tuple", "changed": "Py_ssize_t"}
-_VIRTUAL = {"apply": "self, object grads", "release_saved_tensors": "self"}
+_FIELD_TYPES = {
+    "bool": "bint", "tuple": "tuple", "changed": "Py_ssize_t", "keep_graph": "bint", "create_graph": "bint",
+    "dependencies": "dict", "not_ready": "dict", "heap": "list",
+}  # fmt: skip
+_VIRTUAL = {
+    "apply": "self, object grads", "release_saved_tensors": "self",
+    "accumulate_array": "self, object grad, bint owned",
+    "add": "self, Py_ssize_t index, object grad, bint owned",
+    "push": "self, object node, object grads, object owned",
+}  # fmt: skip
 _PROCESS_ACCESS = re.compile(r"\bprocess\.changed\b(?! [+-]?=)")
 _STATE_ACCESS = re.compile(r"(?<![\w.])(?!self\b)([a-z]\w*)\.(_requires_grad\b|_edge\b|_counter\b|_array(?= = ))")
+_RULE_ACCESS = (
+    (re.compile(r"(?<![\w.])(?!self\b)([a-z]\w*)\._counter\b(?! = )"), r"counter_of(\1)"),
+    (re.compile(r"(?<![\w.])(?!self\b)([a-z]\w*)\._array\b(?! = )"), r"array_of(\1)"),
+)
+_OPERATION_ACCESS = (
+    (re.compile(r"\bnew\(Tensor\)"), "TensorBase.__new__(Tensor)"),
+    (re.compile(r"\b(\w+_array)\.shape != node\.shape\b"), r"shapes_differ_between(\1, computed)"),
+    (re.compile(r"\b(\w+_array|computed)\.(dtype|shape)\b"), r"\2_of(\1)"),
+    (re.compile(r"(?<![\w.])(?!self\b)([a-z]\w*)\._array\.(dtype|shape)\b"), r"\2_of(array_of(\1))"),
+    (re.compile(r"(?<![\w.])(?!self\b)([a-z]\w*)\._array\b(?! = )"), r"array_of(\1)"),
+)
+_ACCESS_IMPORT = "; from pullback.native_access cimport array_of, counter_of, dtype_of, shape_of, shapes_differ_between"
 
 
 class NativeSource(NamedTuple):
@@ -53,6 +85,8 @@ class _Translation:
         self.tree = ast.parse(text)
         self.declarations: list[str] = []
         self.knows_process = False
+        self.generated = ".generated." in module
+        self.native: set[str] = set()
         # An extension type keeps its name, so a class that is given another one stays a Python class.
         self.renamed = set(re.findall(r"^(\w+)\.__name__ = ", text, re.MULTILINE))
 
@@ -62,17 +96,18 @@ class _Translation:
                 self._import(statement)
             elif isinstance(statement, ast.ClassDef) and self._is_native(statement):
                 self._class(statement)
-            elif isinstance(statement, ast.FunctionDef) and ".generated." in self.module:
+            elif isinstance(statement, ast.FunctionDef) and self.generated:
                 self._function(statement)
         if self.knows_process:
             self.lines = [_PROCESS_ACCESS.sub("(<Process?>process).changed", line) for line in self.lines]
-        return NativeSource("\n".join(self.lines) + "\n", "\n".join(self.declarations))
+        declares = any(line.startswith("cdef class") for line in self.declarations)
+        return NativeSource("\n".join(self.lines) + "\n", "\n".join(self.declarations) if declares else "")
 
     def _is_native(self, statement: ast.ClassDef) -> bool:
         if SHARED.get(statement.name) == self.module:
             return True
         bases = {base.id for base in statement.bases if isinstance(base, ast.Name)}
-        return ".generated." in self.module and "Node" in bases and statement.name not in self.renamed
+        return self.generated and "Node" in bases and statement.name not in self.renamed
 
     def _replace(self, statement: ast.stmt, text: str) -> None:
         """Put `text` on the first line of `statement` and nothing on its others."""
@@ -83,20 +118,26 @@ class _Translation:
 
     def _import(self, statement: ast.ImportFrom) -> None:
         """Let Cython know the extension types among the imported names."""
-        native = [alias.name for alias in statement.names if alias.name in SHARED]
-        if statement.module == SHARED["Process"] and "process" in [alias.name for alias in statement.names]:
+        names = [alias.name for alias in statement.names]
+        native = [name for name in names if SHARED.get(name) not in (None, self.module)]
+        if statement.module == SHARED["Process"] and "process" in names:
             native.append("Process")
             self.knows_process = True
         if not native:
             return
+        for name in native:
+            self.declarations.append(f"from {SHARED[name]} cimport {name}")
         parts = [f"from {SHARED[name]} cimport {name}" for name in native]
-        others = [ast.unparse(alias) for alias in statement.names if alias.name not in SHARED]
+        others = [ast.unparse(alias) for alias in statement.names if alias.name not in native]
         if others:
             parts.insert(0, f"from {statement.module} import {', '.join(others)}")
-        self._replace(statement, "; ".join(parts))
+        self._replace(
+            statement, "; ".join(parts) + (_ACCESS_IMPORT if "TensorBase" in native and self.generated else "")
+        )
 
     def _class(self, statement: ast.ClassDef) -> None:
         shared = SHARED.get(statement.name) == self.module
+        self.native.add(statement.name)
         number = statement.lineno - 1
         header = "cdef " + self.lines[number]
         self.lines[number] = header
@@ -107,13 +148,15 @@ class _Translation:
                 self._field(item, fields, defaults, shared=shared)
             elif isinstance(item, ast.FunctionDef) and item.name in _VIRTUAL:
                 signature = f"cpdef object {item.name}({_VIRTUAL[item.name]})"
-                self.lines[item.lineno - 1] = f"    {signature}:"
+                self._replace_header(item, f"{signature}:")
                 fields.append(signature)
+                self._rewrite(item, _RULE_ACCESS if self.generated else ())
         for item in statement.body:
             if isinstance(item, ast.Assign) and ast.unparse(item.targets[0]) == "__slots__":
+                fields += _slots(ast.literal_eval(item.value) if isinstance(item.value, ast.Tuple) else ())
                 self._replace(item, f"def __cinit__(self): {'; '.join(defaults)}" if defaults else "")
         if shared:
-            self.declarations += [header, *[f"    {field}" for field in fields]]
+            self.declarations += [header, *[f"    {field}" for field in fields or ["pass"]]]
 
     def _field(self, item: ast.AnnAssign, fields: list[str], defaults: list[str], *, shared: bool) -> None:
         """An annotated attribute: a field of the struct, unless it belongs to the class."""
@@ -130,13 +173,29 @@ class _Translation:
         self._replace(item, "" if shared else declared)
 
     def _function(self, statement: ast.FunctionDef) -> None:
-        """In an operation, read the state of tensors as fields (a checked cast: TypeError for anything else).
+        """In an operation, read the state of tensors as fields (a checked cast: TypeError for anything else)."""
+        self._rewrite(statement, _OPERATION_ACCESS)
+        self._rewrite(statement, ((_STATE_ACCESS, r"(<TensorBase?>\1).\2"),))
+        made = ((re.compile(rf"= ({name})\(\)$"), r"= <\1>\1.__new__(\1)") for name in sorted(self.native))
+        self._rewrite(statement, tuple(made))
 
-        Not so the array: a parameter whose shape is unknown refuses to show it.
-        """
+    def _rewrite(self, statement: ast.FunctionDef, changes: tuple[tuple[re.Pattern[str], str], ...]) -> None:
         assert statement.end_lineno is not None
         for number in range(statement.body[0].lineno - 1, statement.end_lineno):
-            self.lines[number] = _STATE_ACCESS.sub(r"(<TensorBase?>\1).\2", self.lines[number])
+            for pattern, text in changes:
+                self.lines[number] = pattern.sub(text, self.lines[number])
+
+    def _replace_header(self, function: ast.FunctionDef, text: str) -> None:
+        """Put `text` in the place of a function's signature, however many lines that has."""
+        self.lines[function.lineno - 1] = " " * function.col_offset + text
+        for number in range(function.lineno, function.body[0].lineno - 1):
+            self.lines[number] = ""
+
+
+def _slots(names: tuple[str, ...]) -> list[str]:
+    """The fields of a class that names its attributes in `__slots__`; only shared classes have such."""
+    fields = [f"cdef public {_FIELD_TYPES.get(name, 'object')} {name}" for name in names if not name.startswith("__")]
+    return [*fields, "cdef object __weakref__"] if "__weakref__" in names else fields
 
 
 def translate(module: str, text: str) -> NativeSource:
@@ -147,6 +206,9 @@ def translate(module: str, text: str) -> NativeSource:
 def write_sources(sources: Path, target: Path) -> dict[str, Path]:
     """Translate every module of MODULES from the tree `sources` into `target`; the file of each."""
     written: dict[str, Path] = {}
+    access = target / "pullback" / ACCESS.name
+    access.parent.mkdir(parents=True, exist_ok=True)
+    _write(access, ACCESS.read_text(encoding="utf-8"))
     for module in MODULES:
         relative = Path(*module.split("."))
         native = translate(module, (sources / relative).with_suffix(".py").read_text(encoding="utf-8"))

@@ -75,8 +75,34 @@ def test_a_class_that_is_renamed_stays_a_python_class() -> None:
 
 def test_operations_read_the_state_of_tensors_with_a_checked_cast() -> None:
     text = "def neg(input):\n    result._array = input._array\n    return input._edge\n"
-    expected = ["    (<TensorBase?>result)._array = input._array", "    return (<TensorBase?>input)._edge"]
+    expected = ["    (<TensorBase?>result)._array = array_of(input)", "    return (<TensorBase?>input)._edge"]
     assert translated(text)[1:] == expected
+
+
+def test_operations_read_arrays_as_structs() -> None:
+    text = "def neg(input):\n    if input_array.dtype is not other_array.dtype or input_array.shape != node.shape:\n        pass\n"
+    expected = (
+        "    if dtype_of(input_array) is not dtype_of(other_array) or shapes_differ_between(input_array, computed):"
+    )
+    assert translated(text)[1] == expected
+
+
+def test_rules_read_what_was_saved_as_structs() -> None:
+    text = (
+        NODE + "\n    def release_saved_tensors(self) -> None:\n        input = input._array if input._counter else 0\n"
+    )
+    assert translated(text)[-1] == "        input = array_of(input) if counter_of(input) else 0"
+
+
+def test_new_nodes_are_made_without_a_call() -> None:
+    text = NODE + "\n\ndef mul(input):\n    node = MulBackward0()\n"
+    assert translated(text)[-1] == "    node = <MulBackward0>MulBackward0.__new__(MulBackward0)"
+
+
+def test_slots_of_shared_classes_become_fields() -> None:
+    text = 'class InputBuffer:\n    __slots__ = ("grads", "owned")\n'
+    expected = "cdef class InputBuffer:\n    cdef public object grads\n    cdef public object owned"
+    assert translate("pullback.engine.input_buffer", text).declarations == expected
 
 
 def test_shared_types_are_declared_to_other_modules() -> None:

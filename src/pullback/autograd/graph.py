@@ -190,7 +190,7 @@ def _register_all(tensors: Sequence[Any], edges: Sequence[GradientEdge], fn: Cal
 
 def _will_run(task: Any, node: _Node) -> bool:
     if task.exec_info is None:
-        return node in task.nodes_in_graph
+        return node in task.dependencies
     info = task.exec_info.get(node)
     return info is not None and (info.needed or bool(info.captures))
 

@@ -41,7 +41,7 @@ class GraphTask:
 
     __slots__ = (
         "captured", "create_graph", "dependencies", "depth", "exec_info", "final_callbacks", "id", "keep_graph",
-        "nodes_in_graph", "not_ready", "owned_result", "ready_queue", "sole_root",
+        "not_ready", "ready_queue", "sole_root",
     )  # fmt: skip
 
     def __init__(self, *, keep_graph: bool, create_graph: bool, depth: int) -> None:
@@ -55,13 +55,11 @@ class GraphTask:
         self.exec_info: dict[Node, ExecInfo] | None = None
         self.captured: list[Any] = []
         self.final_callbacks: list[Callable[[], None]] = []
-        self.nodes_in_graph: set[Node] = set()
         self.sole_root: Node | None = None
 
     def count_dependencies(self, roots: list[Node]) -> None:
         """Count, for every reachable node, how many nodes send it gradients. Iterative: graphs may be deep."""
         dependencies: dict[Node, int] = self.dependencies
-        seen: set[Node] = set(roots)
         stack: list[Node] = list(roots)
         node: Node
         while stack:
@@ -70,14 +68,12 @@ class GraphTask:
                 if edge is None:
                     continue
                 following = edge[0]
-                if following in dependencies:
-                    dependencies[following] += 1
-                else:
+                known = dependencies.get(following)
+                if known is None:
                     dependencies[following] = 1
-                if following not in seen:
-                    seen.add(following)
                     stack.append(following)
-        self.nodes_in_graph = seen
+                else:
+                    dependencies[following] = known + 1
 
     def without_unneeded(self, node: Node, results: Sequence[Any]) -> list[Any]:
         """The gradients that a node computed, None for those that no needed node receives: hooks see them so."""

@@ -6,6 +6,8 @@ from typing import Any
 
 from pullback.tensor.tensor import Tensor
 
+_backward: Any = None
+
 
 def method_backward(
     input: Tensor,
@@ -15,6 +17,9 @@ def method_backward(
     inputs: Any = None,
 ) -> None:
     """Compute the gradient of this tensor and add it to the leaves it was computed from."""
-    from pullback.autograd.differentiation import backward  # lazy: autograd is above functions
+    global _backward
+    if _backward is None:
+        from pullback.autograd.differentiation import backward  # lazy: autograd is above functions
 
-    backward(input, gradient, retain_graph, create_graph, inputs=inputs)
+        _backward = backward
+    _backward(input, gradient, retain_graph, create_graph, None, inputs)

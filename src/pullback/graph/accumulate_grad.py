@@ -29,6 +29,7 @@ class AccumulateGrad(Node):
     """Adds what arrives to `variable.grad`."""
 
     __slots__ = ("__dict__", "__weakref__")
+    variable: Tensor
 
     def __init__(self, variable: Tensor) -> None:
         self.sequence_nr = FIRST

@@ -13,6 +13,9 @@ from pullback.tensor.tensor import Tensor, new_tensor
 class GraphRoot(Node):
     """The start of a backward pass: hands out the gradients of the roots."""
 
+    __slots__ = ("__dict__",)
+    grads: tuple[Any, ...]
+
     def __init__(self, edges: Sequence[Edge], grads: Sequence[Any]) -> None:
         self.next_edges = tuple(edges)
         self.grads = tuple(grads)
