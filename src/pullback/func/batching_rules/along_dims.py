@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pullback.generated as G
-from pullback.func.batching_rules.loop import quiet_loop
+from pullback.func.batching_rules.loop import loop
 from pullback.func.batching_rules.table import bind, call, ndim_of, rule, shape_of
 from pullback.func.vmap_level import VmapLevel
 from pullback.generated.registry import OPERATIONS
@@ -99,7 +99,7 @@ def example_by_example(
     level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """Equal elements share the gradient: this is left to the operation itself."""
-    return quiet_loop(level, function, args, kwargs)
+    return loop(level, function, args, kwargs)
 
 
 @rule("sum_where")
@@ -119,7 +119,7 @@ def shares(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...]
     dim, keepdim = args[2], args[3]
     ndim = ndim_of(input)
     if ndim == 0:
-        return quiet_loop(level, function, args, kwargs)
+        return loop(level, function, args, kwargs)
     dims = _moved_dims(dim, ndim)
     values = level.to_physical(result)
     if not keepdim:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import pullback.generated as G
-from pullback.func.batching_rules.loop import quiet_loop
+from pullback.func.batching_rules.loop import loop
 from pullback.func.batching_rules.table import aligned, expanded, ndim_of, rule
 from pullback.func.vmap_level import VmapLevel
 from pullback.tensor.tensor import Tensor, wrap_dim
@@ -69,7 +69,7 @@ def resize(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwar
 @rule("ctc_loss")
 def ctc_loss(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """Losses whose lengths are read: example by example."""
-    return quiet_loop(level, function, args, kwargs)
+    return loop(level, function, args, kwargs)
 
 
 @rule("dlpack untyped_storage storage data_ptr _dlpack")
@@ -97,7 +97,7 @@ def checking_an_argument(level: VmapLevel, function: Callable[..., Any], args: A
     position = 1 if function.__name__ == "cov" else 2
     others = (*args[position:], *[v for k, v in kwargs.items() if k != "input"])
     if level.concerns(others):
-        return quiet_loop(level, function, args, kwargs)
+        return loop(level, function, args, kwargs)
     return level.again(function.__wrapped__, *args, **kwargs)  # type: ignore[attr-defined]  # made by interceptable
 
 
@@ -107,11 +107,11 @@ def searchsorted(level: VmapLevel, function: Callable[..., Any], args: Arguments
     sequence = args[0]
     values = args[1] if len(args) > 1 else kwargs.get("input")
     if kwargs.get("sorter") is not None or kwargs.get("values") is not None or not isinstance(values, Tensor):
-        return quiet_loop(level, function, args, kwargs)
+        return loop(level, function, args, kwargs)
     if not level.owns(sequence) and ndim_of(sequence) == 1:
         return level.wrap(function(sequence, values._physical, **kwargs))
     if ndim_of(sequence) != ndim_of(values):
-        return quiet_loop(level, function, args, kwargs)
+        return loop(level, function, args, kwargs)
     return level.wrap(function(expanded(level, sequence), expanded(level, values), **kwargs))
 
 
@@ -132,7 +132,7 @@ def running_statistics(level: VmapLevel, function: Callable[..., Any], args: Arg
 def isin(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """Membership among the same elements for all examples, or example by example."""
     if level.concerns((*args[1:], *kwargs.values())) or not level.owns(args[0]):
-        return quiet_loop(level, function, args, kwargs)
+        return loop(level, function, args, kwargs)
     return level.wrap(function(args[0]._physical, *args[1:], **kwargs))
 
 
@@ -160,4 +160,4 @@ def cross(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwarg
 )
 def part_of_a_rule(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """What formulas of gradients use."""
-    return quiet_loop(level, function, args, kwargs)
+    return loop(level, function, args, kwargs)

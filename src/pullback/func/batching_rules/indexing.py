@@ -9,7 +9,7 @@ from typing import Any
 import pullback.functions as F
 import pullback.generated as G
 from pullback import creation
-from pullback.func.batching_rules.loop import loop, quiet_loop
+from pullback.func.batching_rules.loop import loop
 from pullback.func.batching_rules.table import aligned, expanded, ndim_of, rule, shape_of
 from pullback.func.vmap_level import VmapLevel
 from pullback.tensor.tensor import wrap_dim
@@ -59,7 +59,7 @@ def index_select(level: VmapLevel, function: Callable[..., Any], args: Arguments
     """Positions of one dimension."""
     input, dim, places = args[0], args[1], args[2]
     if ndim_of(input) == 0:
-        return quiet_loop(level, function, args, kwargs)
+        return loop(level, function, args, kwargs)
     at = wrap_dim(dim, ndim_of(input))
     if not level.owns(places):
         return level.wrap(G.index_select(input._physical, at + 1, places))
@@ -75,7 +75,7 @@ def gather(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwar
     else:
         input, dim, places = args[:3]
     if ndim_of(input) == 0 or ndim_of(places) != ndim_of(input):
-        return quiet_loop(level, function, args, kwargs)
+        return loop(level, function, args, kwargs)
     at = wrap_dim(dim, ndim_of(input)) + 1
     whole, where = expanded(level, input), expanded(level, places)
     result = G.take_along(whole, where, at) if function.__name__ == "take_along" else G.gather(whole, at, where)
@@ -87,7 +87,7 @@ def take_reduced(level: VmapLevel, function: Callable[..., Any], args: Arguments
     """The elements that a reduction chose."""
     input, places, dim, keepdim = args
     if ndim_of(input) == 0 or dim is None:
-        return quiet_loop(level, function, args, kwargs)
+        return loop(level, function, args, kwargs)
     return level.wrap(G.take_reduced(expanded(level, input), expanded(level, places), dim + 1, keepdim))
 
 
@@ -96,7 +96,7 @@ def put_reduced(level: VmapLevel, function: Callable[..., Any], args: Arguments,
     """Gradients of a choice along a dimension."""
     input, places, shape, dim, *rest = args
     if len(shape) == 0 or dim is None:
-        return quiet_loop(level, function, args, kwargs)
+        return loop(level, function, args, kwargs)
     whole = (level.batch_size, *shape)
     return level.wrap(function(expanded(level, input), expanded(level, places), whole, dim + 1, *rest))
 
@@ -119,7 +119,7 @@ def embedding(level: VmapLevel, function: Callable[..., Any], args: Arguments, k
         return level.wrap(function(weight, indices._physical, *rest, **kwargs))
     plain = not any(value not in (-1, False, None) for value in (*rest, *kwargs.values()))
     if not plain:
-        return quiet_loop(level, function, args, kwargs)
+        return loop(level, function, args, kwargs)
     return index(level, G.index, (weight, [indices], (0,)), {})
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pullback.functions as F
 import pullback.generated as G
 from pullback.func.batching_rules.elementwise import elementwise
-from pullback.func.batching_rules.loop import quiet_loop
+from pullback.func.batching_rules.loop import loop
 from pullback.func.batching_rules.table import bind, call, expanded, fold, ndim_of, rule, unfold_batch
 from pullback.func.vmap_level import VmapLevel
 
@@ -46,7 +46,7 @@ def nll_loss(level: VmapLevel, function: Callable[..., Any], args: Arguments, kw
     bound = bind(function.__name__, args, kwargs)
     input, target, weight = bound["input"], bound["target"], bound.get("weight")
     if level.owns(weight):
-        return quiet_loop(level, function, args, kwargs)
+        return loop(level, function, args, kwargs)
     reduction, ignored = bound.get("reduction", MEAN), bound.get("ignore_index", -100)
     scores, classes = expanded(level, input), expanded(level, target)
     if ndim_of(input) == 1:
@@ -71,7 +71,7 @@ def _weighted_mean(losses: Any, target: Any, weight: Any, ignored: int) -> Any:
 @rule("nll_loss_grad")
 def nll_loss_grad(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """Gradients of the scores: one entry for each sample."""
-    return quiet_loop(level, function, args, kwargs)
+    return loop(level, function, args, kwargs)
 
 
 @rule("dist")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pullback.generated as G
-from pullback.func.batching_rules.loop import quiet_loop
+from pullback.func.batching_rules.loop import loop
 from pullback.func.batching_rules.table import aligned, expanded, ndim_of, rule, shape_of
 from pullback.func.vmap_level import VmapLevel
 from pullback.tensor.tensor import Tensor
@@ -32,7 +32,7 @@ def of_matrices(level: VmapLevel, function: Callable[..., Any], args: Arguments,
     vectors = _VECTORS.get(function.__name__, ())
     cores = {position: 1 if position in vectors else 2 for position, a in enumerate(args) if isinstance(a, Tensor)}
     if any(isinstance(v, Tensor) for v in kwargs.values()) or any(ndim_of(args[p]) < core for p, core in cores.items()):
-        return quiet_loop(level, function, args, kwargs)
+        return loop(level, function, args, kwargs)
     lead = max(ndim_of(args[p]) - core for p, core in cores.items())
     given = [
         aligned(level, level.wrap(expanded(level, a)), lead + cores[p]) if p in cores else a for p, a in enumerate(args)
@@ -45,7 +45,7 @@ def with_tolerance(level: VmapLevel, function: Callable[..., Any], args: Argumen
     """Batches of matrices, unless a tolerance differs between the examples."""
     others = (*args[1:], *kwargs.values())
     if any(isinstance(value, Tensor) for value in others):
-        return quiet_loop(level, function, args, kwargs)
+        return loop(level, function, args, kwargs)
     return of_matrices(level, function, args, kwargs)
 
 
@@ -67,4 +67,4 @@ def solve(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwarg
 @rule("linalg_lstsq")
 def lstsq(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """Least squares: which of the results are empty depends on the shapes and on the driver."""
-    return quiet_loop(level, function, args, kwargs)
+    return loop(level, function, args, kwargs)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pullback.generated as G
-from pullback.func.batching_rules.loop import quiet_loop
+from pullback.func.batching_rules.loop import loop
 from pullback.func.batching_rules.table import aligned, expanded, fold, rule, unfold_batch
 from pullback.func.vmap_level import VmapLevel
 from pullback.tensor.tensor import Tensor
@@ -82,4 +82,4 @@ def _folded_mask(level: VmapLevel, mask: Any, query: Any, key: Any) -> Any:
 @rule("attention_allowed attention_bias")
 def attention_mask(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """Masks of attention, which the rules of its gradient use."""
-    return quiet_loop(level, function, args, kwargs)
+    return loop(level, function, args, kwargs)

@@ -9,7 +9,7 @@ import pullback.functions as F
 import pullback.generated as G
 from pullback.func.batching_rules.in_place import refuse_unbatched
 from pullback.func.batching_rules.indexing import example_numbers, index_rank, is_adjacent
-from pullback.func.batching_rules.loop import quiet_loop
+from pullback.func.batching_rules.loop import loop
 from pullback.func.batching_rules.table import aligned, bind, expanded, ndim_of, rule, shape_of
 from pullback.func.vmap_level import VmapLevel
 from pullback.tensor.tensor import Tensor, wrap_dim
@@ -57,7 +57,7 @@ def scatter(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwa
     tensors = [v for v in bound.values() if isinstance(v, Tensor)]
     ndim = ndim_of(bound["input"])
     if ndim == 0 or any(ndim_of(t) != ndim for t in tensors):
-        return quiet_loop(level, function, args, kwargs)
+        return loop(level, function, args, kwargs)
     bound = {k: expanded(level, v) for k, v in bound.items()}
     bound["dim"] = wrap_dim(bound["dim"], ndim) + 1
     return level.wrap(function(**bound))
@@ -69,7 +69,7 @@ def at_positions(level: VmapLevel, function: Callable[..., Any], args: Arguments
     bound = bind(function.__name__, args, kwargs)
     ndim = ndim_of(bound["input"])
     if ndim == 0 or level.owns(bound["index"]) or ("source" in bound and ndim_of(bound["source"]) != ndim):
-        return quiet_loop(level, function, args, kwargs)
+        return loop(level, function, args, kwargs)
     bound["dim"] = wrap_dim(bound["dim"], ndim) + 1
     for name in ("input", "source"):
         if name in bound:
@@ -87,7 +87,19 @@ def masked_fill_tensor(level: VmapLevel, function: Callable[..., Any], args: Arg
     return level.again(composed, *args)
 
 
-@rule("expand_index positive_index embedding_back embedding_take put_rows put shift")
+@rule("put")
+def put(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Write at positions counted through all of an example: those of the examples before it come first."""
+    bound = bind("put", args, kwargs)
+    input, index, source = [expanded(level, bound[name]) for name in ("input", "index", "source")]
+    count = input.numel() // level.batch_size if level.batch_size else 0
+    if bound["index"].numel() != bound["source"].numel() or index.dtype is not example_numbers(level, 0).dtype:
+        return loop(level, function, args, kwargs)  # refused, with the numbers of one example
+    positions = F.where(index < 0, index + count, index) + count * example_numbers(level, index.dim() - 1)
+    return level.wrap(G.put(input, positions, source, bound.get("accumulate", False)))
+
+
+@rule("expand_index positive_index embedding_back embedding_take put_rows shift")
 def prepare_index(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """Positions in the form that formulas want."""
-    return quiet_loop(level, function, args, kwargs)
+    return loop(level, function, args, kwargs)

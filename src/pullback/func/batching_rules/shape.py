@@ -7,7 +7,7 @@ from typing import Any
 
 import pullback.functions as F
 import pullback.generated as G
-from pullback.func.batching_rules.loop import quiet_loop
+from pullback.func.batching_rules.loop import loop
 from pullback.func.batching_rules.table import aligned, bind, call, expanded, ndim_of, rule, shape_of
 from pullback.func.vmap_level import VmapLevel
 from pullback.kernels.shape import infer_shape
@@ -128,7 +128,7 @@ def as_strided(level: VmapLevel, function: Callable[..., Any], args: Arguments, 
     if step == 0 and level.batch_size > 1:
         # Expanded to all examples: tangents and gradients are not, so that strides would not mean the same to them.
         if not input._array.flags.c_contiguous or offset not in (None, 0):
-            return quiet_loop(level, F.as_strided, (input, size, stride, offset), {})
+            return loop(level, F.as_strided, (input, size, stride, offset), {})
         physical = G.contiguous_copy(physical)
         step = physical.stride(0)
     return level.wrap(F.as_strided(physical, (level.batch_size, *size), (step, *stride), offset))
