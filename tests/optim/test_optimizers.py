@@ -28,7 +28,18 @@ def with_grad(values: list[float], grad: list[float]) -> Any:
 def test_gradient_descent_steps_against_the_gradient() -> None:
     x = with_grad([1.0, 2.0], [10.0, -10.0])
     optim.SGD([x], lr=0.1).step()
-    assert x.tolist() == [0.0, 3.0]
+    assert x.tolist() == pytest.approx([0.0, 3.0], abs=1e-7)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
+def test_a_number_steps_as_a_vector_of_one(name: str) -> None:
+    number, vector = nn.Parameter(pullback.tensor(1.0)), parameter(1.0)
+    for each in (number, vector):
+        each.grad = pullback.full_like(each, 0.5)
+        optimizer = getattr(optim, name)([each], lr=0.1)
+        optimizer.step()
+        optimizer.step()
+    assert number.item() == vector.item()
 
 
 def test_momentum_adds_up() -> None:

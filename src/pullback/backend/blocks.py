@@ -36,6 +36,9 @@ def in_blocks(step: Step) -> Step:
     @wraps(step)
     def run(*arrays: OptionalArray, **numbers: Any) -> None:
         size = arrays[0].size
+        if not arrays[0].ndim:
+            # What NumPy computes from 0-dim arrays are scalars, which nothing can be written into.
+            arrays = tuple([None if array is None else array.reshape(1) for array in arrays])
         if size <= BLOCK:
             step(*arrays, **numbers)
             return

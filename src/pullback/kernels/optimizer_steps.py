@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from pullback.backend.blocks import in_blocks
+from pullback.native import native
 from pullback.typing import Array
 
 
@@ -22,6 +23,7 @@ def _descent_gradient(param: Array, grad: Array, weight_decay: float, maximize: 
     return np.negative(grad) if maximize else grad
 
 
+@native
 @in_blocks
 def sgd_step(
     param: Array, grad: Array, momentum_buffer: Array | None = None, *, lr: float, momentum: float, dampening: float,
@@ -46,6 +48,7 @@ def sgd_step(
     param -= change
 
 
+@native
 @in_blocks
 def adam_step(
     param: Array, grad: Array, exp_avg: Array, exp_avg_sq: Array, max_exp_avg_sq: Array | None = None, *, lr: float,
@@ -73,6 +76,7 @@ def adam_step(
     param -= change
 
 
+@native
 @in_blocks
 def rmsprop_step(
     param: Array, grad: Array, square_avg: Array, momentum_buffer: Array | None = None, grad_avg: Array | None = None, *,
@@ -105,6 +109,7 @@ def rmsprop_step(
     param -= change
 
 
+@native
 @in_blocks
 def adagrad_step(
     param: Array, grad: Array, total: Array, *, lr: float, eps: float, weight_decay: float, maximize: bool

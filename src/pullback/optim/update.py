@@ -20,6 +20,7 @@ from pullback.autograd.grad_mode import enable_grad, no_grad
 from pullback.backend.blocks import step_rows, update_in_blocks
 from pullback.backend.dtype import float32, float64, get_default_dtype
 from pullback.graph.history import bump_version
+from pullback.native import extension
 from pullback.optim.optimizer import Optimizer
 from pullback.tensor.tensor import Tensor
 
@@ -109,7 +110,7 @@ class ElementwiseOptimizer(Optimizer):
             rows = [[_as_contiguous(array).view(real) for array in row] for row in rows]
         step = self.in_place_step(group, key)
         if step is not None:
-            step_rows(step, rows, join=self.is_costly(group))
+            step_rows(step, rows, join=extension is None and self.is_costly(group))
         else:
             written = (0, *range(2, 2 + len(names)))
             update_in_blocks(self.rule(array_functions, group, key), rows, written, join=self.is_costly(group))
