@@ -107,6 +107,50 @@ def test_vjp_fn_can_be_called_again() -> None:
     assert pullback.equal(first * 2, second)
 
 
+def test_linearize_runs_the_function_once() -> None:
+    runs = []
+
+    def function(x: Any) -> Any:
+        runs.append(x)
+        return {"product": x.sin() * x.sum(), "constant": pullback.ones(2)}
+
+    x = pullback.tensor([1.0, 2.0, 3.0])
+    output, jvp_fn = linearize(function, x)
+    columns = vmap(jvp_fn)(pullback.eye(3))
+    assert len(runs) == 1
+    pullback.testing.assert_close(output["product"], x.sin() * 6)
+    pullback.testing.assert_close(columns["product"].T, jacfwd(function)(x)["product"])
+    assert columns["constant"].tolist() == [[0.0, 0.0]] * 3
+
+
+def test_linearize_can_be_differentiated_and_batched() -> None:
+    def second(x: Any) -> Any:
+        return linearize(lambda y: y**3, x)[1](pullback.ones(2)).sum()
+
+    x = pullback.tensor([[1.0, 2.0], [3.0, 4.0]])
+    pullback.testing.assert_close(grad(second)(x[0]), 6 * x[0])
+    pullback.testing.assert_close(vmap(second)(x), (3 * x**2).sum(1))
+    pullback.testing.assert_close(vmap(grad(second))(x), 6 * x)
+
+
+def test_linearize_falls_back_to_forward_mode() -> None:
+    class Twice(pullback.autograd.Function):
+        @staticmethod
+        def forward(x: Any) -> Any:
+            return 2 * x
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            pass
+
+        @staticmethod
+        def jvp(ctx: Any, tangent: Any) -> Any:
+            return 2 * tangent
+
+    output, jvp_fn = linearize(Twice.apply, pullback.ones(2))
+    assert (output.tolist(), jvp_fn(pullback.ones(2) * 3).tolist()) == ([2.0, 2.0], [6.0, 6.0])
+
+
 def test_linearize_multiplies_at_the_same_place() -> None:
     x = pullback.tensor([0.5, 1.0])
     output, jvp_fn = linearize(pullback.sin, x)

@@ -7,7 +7,8 @@ from pullback.func.functional_call import functional_call, stack_module_state
 from pullback.func.functionalize import debug_unwrap, functionalize
 from pullback.func.grad import grad, grad_and_value
 from pullback.func.jacobians import hessian, jacfwd, jacrev
-from pullback.func.jvp import jvp, linearize
+from pullback.func.jvp import jvp
+from pullback.func.linearize import linearize
 from pullback.func.make_functional import FunctionalModule as FunctionalModule
 from pullback.func.make_functional import FunctionalModuleWithBuffers as FunctionalModuleWithBuffers
 from pullback.func.make_functional import combine_state_for_ensemble as combine_state_for_ensemble

@@ -1,4 +1,4 @@
-"""jvp and linearize: the value of a function, and products of its Jacobian with vectors."""
+"""jvp: the value of a function, and the product of its Jacobian with a vector."""
 
 from __future__ import annotations
 
@@ -125,34 +125,3 @@ def _wrapped_like(bottom: Any, like: Any) -> Any:
     for level in reversed(levels_of_batch(like)):
         bottom = level.wrap(bottom)
     return bottom
-
-
-def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
-    """`(output, jvp_fn)`, where `jvp_fn(*tangents)` multiplies the Jacobian at `primals` with vectors.
-
-    >>> import pullback
-    >>> output, jvp_fn = linearize(pullback.sin, pullback.zeros(2))
-    >>> jvp_fn(pullback.ones(2))
-    tensor([1., 1.])
-    """
-    flat, spec = tree_flatten(primals)
-    output = jvp(func, primals, tree_unflatten([zeros_like(p) for p in flat], spec))[0]
-
-    def jvp_fn(*tangents: Any) -> Any:
-        given, tangent_spec = tree_flatten(tangents)
-        if tangent_spec != spec:
-            raise RuntimeError(f"Expected the tangents {tangent_spec} to have the same argspec as the primals {spec}")
-        for index, (primal, tangent) in enumerate(zip(flat, given, strict=True)):
-            if primal.shape != tangent.shape:
-                raise RuntimeError(
-                    f"tangent:{index} with shape {tangent.shape} in flattened pytree doesn't match the shape "
-                    f"{primal.shape} of the corresponding primal."
-                )
-            if primal.dtype is not tangent.dtype:
-                raise RuntimeError(
-                    f"tangent:{index} with dtype {tangent.dtype} in flattened pytree doesn't match the dtype "
-                    f"{primal.dtype} of the corresponding primal."
-                )
-        return jvp(func, primals, tangents)[1]
-
-    return output, jvp_fn
