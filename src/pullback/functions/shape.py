@@ -322,7 +322,7 @@ def copy_(input: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 def _check_expandable(src: Tensor, input: Tensor) -> None:
     shape, wanted = src._array.shape, input._array.shape
     lead = len(wanted) - len(shape)
-    misfit = None
+    misfit = f"output with shape {list(wanted)} doesn't match the broadcast shape {list(shape)}" if lead < 0 else None
     for position in range(len(shape) - 1, -1, -1):
         size, target = shape[position], wanted[position + lead] if position + lead >= 0 else 1
         if size != target and size != 1:

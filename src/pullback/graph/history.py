@@ -100,17 +100,9 @@ def rebase_history(tensor: Tensor, node: Node) -> None:
     tensor._edge = (node, 0)
     if not tensor._requires_grad:
         tensor._requires_grad = True
-        tell_views(tensor)
+        tensor._tell_views()
     if extra is not None and extra.retains_grad and former is not None:
         move_retain_hook(former, (node, 0))
-
-
-def tell_views(base: Tensor) -> None:
-    """The base began to require grad: so do its views."""
-    counter = base._counter
-    if counter is not None and counter.views is not None:
-        for view in counter.live_views():
-            view._requires_grad = True
 
 
 def move_retain_hook(former: Edge, current: Edge) -> None:

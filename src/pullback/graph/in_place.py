@@ -41,7 +41,7 @@ def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any
     check_in_place(input, records=records)  # type: ignore[arg-type]  # every TensorBase is a Tensor
     if function.__name__ not in _FILLS:
         check_overlap(input)
-    alias = alias_of(input)
+    alias = alias_of(input, recorded=records)
     if process.changed and switches.dual_level >= 0:
         for level in levels_of(alias):
             set_tangent(
@@ -109,11 +109,11 @@ def _named(function: Callable[..., Any]) -> Callable[..., Any]:
     return named if named is not None else InPlaceForm(function)
 
 
-def alias_of(tensor: Any) -> Tensor:
-    """A tensor on the same memory and at the same place of the graph, with the present version."""
+def alias_of(tensor: Any, *, recorded: bool = True) -> Tensor:
+    """A tensor on the same memory and, if `recorded`, at the same place of the graph, with the present version."""
     alias = new_tensor(tensor._array)
-    alias._requires_grad = tensor._requires_grad
-    if tensor._requires_grad:
+    alias._requires_grad = recorded and tensor._requires_grad
+    if alias._requires_grad:
         edge = gradient_edge(tensor)
         if edge is not None and hasattr(edge[0], "variable"):
             alias._accumulator = tensor._accumulator

@@ -199,8 +199,7 @@ def rebase_view(view: Tensor, info: ViewInfo, node: Node, edge_of: EdgeOf) -> No
     base._edge = (copy_slices, 0)
     if not base._requires_grad:
         base._requires_grad = True
-        for other in view._counter.live_views() if view._counter is not None else ():
-            other._requires_grad = True
+        base._tell_views()
     view._requires_grad = True
     retained_base = base._extra is not None and base._extra.retains_grad and former is not None
     if retained_base and former is not None:

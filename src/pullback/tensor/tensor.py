@@ -237,7 +237,8 @@ class Tensor(TensorBase):
         if self._counter is not None and self._counter.views is not None:
             for view in self._counter.live_views():
                 info = view._extra.view
-                view._requires_grad = self._requires_grad or info.own_leaf or info.edge is not None
+                if info.base is self:  # aliases without history share the counter, but not their views
+                    view._requires_grad = self._requires_grad or info.own_leaf or info.edge is not None
 
     @property
     def is_leaf(self) -> bool:
