@@ -1,4 +1,4 @@
-"""Writes `torch_missing_names.txt`: the names of PyTorch's modules that pullback's modules of the same name lack.
+"""Writes `torch_modules.txt`, PyTorch's modules, and `torch_missing_names.txt`, the names that pullback's modules lack.
 
 A name may be had elsewhere: where PyTorch's two modules share one object and pullback has it in the other one only, the
 entry says so (`name@module`). Run as `python -m tools.missing_names`, with PyTorch installed.
@@ -11,6 +11,7 @@ import io
 import json
 import subprocess
 import sys
+import typing
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -30,6 +31,18 @@ Names = dict[str, dict[str, int]]
 """Per module: each name with a number that says which object it is; 0 for numbers, texts and the like."""
 
 
+def collect_modules() -> list[str]:
+    """PyTorch's modules: its files, and what it puts into `sys.modules` besides."""
+    root = Path(str(importlib.import_module("torch").__file__)).parent
+    names = {".".join(path.relative_to(root).with_suffix("").parts) for path in root.rglob("*.py")}
+    names |= {name.removeprefix("torch.") for name in sys.modules if name.startswith("torch.")}
+    names = {name.removesuffix(".__init__") for name in names}
+    kept = (
+        n for n in names if all(map(str.isidentifier, n.split("."))) and not n.startswith(("_vendor", "bin", "lib."))
+    )
+    return sorted(set(kept) - {"__init__"})
+
+
 def collect_torch() -> Names:
     """The names of PyTorch's modules that are its own."""
     kept: list[object] = []  # keeps every object alive, so that no two share an id
@@ -38,7 +51,7 @@ def collect_torch() -> Names:
         table[name] = {}
         for attribute in dir(module):
             value = None if attribute.startswith("__") else getattr(module, attribute, None)
-            if value is None or not _is_torchs(value):
+            if value is None or not _is_torchs(attribute, value):
                 continue
             kept.append(value)
             table[name][attribute] = id(value) if isinstance(value, type) or callable(value) else 0
@@ -69,11 +82,12 @@ def _import_all() -> dict[str, ModuleType]:
     return modules
 
 
-def _is_torchs(value: Any) -> bool:
-    if isinstance(value, ModuleType):
+def _is_torchs(name: str, value: Any) -> bool:
+    """Whether a module that has `value` by this name made it, as far as that can be seen."""
+    if isinstance(value, ModuleType) or hasattr(typing, name):
         return False
     home = getattr(value, "__module__", None)
-    return not isinstance(home, str) or home == "builtins" or home.partition(".")[0] == "torch"
+    return not isinstance(home, str) or home.partition(".")[0] in {"torch", "builtins", "typing", "types", "collections"}
 
 
 def missing_names(torch_names: Names, own_names: Names) -> list[str]:
@@ -110,6 +124,8 @@ def _collect_apart(which: str, given: str = "") -> Names:
 def main(arguments: list[str]) -> None:
     """Write the file; with an argument, print one side's names for the process that does."""
     if not arguments:
+        modules = _collect_apart("modules")["modules"]
+        TORCH_MODULES.write_text("\n".join(modules) + "\n", encoding="utf-8")
         torch_names = _collect_apart("torch")
         lines = missing_names(torch_names, _collect_apart("pullback", json.dumps(torch_names)))
         TARGET.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -118,7 +134,10 @@ def main(arguments: list[str]) -> None:
     given = sys.stdin.read()
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        names = collect_torch() if arguments == ["torch"] else collect_pullback(json.loads(given))
+        if arguments == ["modules"]:
+            names: Names = {"modules": dict.fromkeys(collect_modules(), 0)}
+        else:
+            names = collect_torch() if arguments == ["torch"] else collect_pullback(json.loads(given))
     print(json.dumps(names))
 
 
