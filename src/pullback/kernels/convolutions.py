@@ -12,12 +12,14 @@ import numpy as np
 
 from pullback.kernels.accumulation import widened
 from pullback.kernels.windows import add_windows, offset_slices, pad_with, window_counts, window_view
+from pullback.native import native
 from pullback.typing import Array, Shape
 
 # Elements of the unrolled matrix at a time. Measured: 2**19 to 2**21 are alike, 2**23 costs 1.3 times as much.
 _CHUNK = 2**20
 
 
+@native
 def convolution(
     input: Array, weight: Array, bias: Array | None, stride: Shape, padding: Shape, dilation: Shape, transposed: bool,
     output_padding: Shape, groups: int,
@@ -204,6 +206,7 @@ def _depthwise_grad_weight(padded: Array, g: Array, weight_shape: Shape, stride:
     return total
 
 
+@native
 def convolution_grad_weight(
     input: Array, output_grad: Array, weight_shape: Shape, stride: Shape, padding: Shape, dilation: Shape, groups: int
 ) -> Array:

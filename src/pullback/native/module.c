@@ -6,6 +6,7 @@
 
 #include "blas.h"
 
+extern const KernelEntry convolution_kernels[];
 extern const KernelEntry elementwise_kernels[];
 extern const KernelEntry softmaxes_kernels[];
 extern const KernelEntry attention_kernels[];
@@ -17,6 +18,7 @@ extern const KernelEntry random_kernels[];
 extern const KernelEntry recurrent_kernels[];
 
 static const KernelEntry *const tables[] = {
+    convolution_kernels,
     elementwise_kernels,
     softmaxes_kernels,
     attention_kernels,

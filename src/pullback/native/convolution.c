@@ -1,0 +1,254 @@
+/* The kernels `convolution` and `convolution_grad_weight`: reads the arguments, plans, shares out the work.
+ *
+ * See Note [Staged convolution] in convolution.h.
+ */
+#include "convolution.h"
+#include "windows.h"
+
+/* Below this many products a thread of its own does not pay. */
+#define PRODUCTS_PER_THREAD 400000.0
+
+/* The loops for this processor. */
+static const ConvolutionLoops *loops_for(int type)
+{
+    int number = type == NPY_DOUBLE;
+#ifdef HAS_CONVOLUTION_VERSIONS
+    static int version = 0;
+    if (!version) {
+        __builtin_cpu_init();
+        int has_v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+        int has_v4 = has_v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+        version = has_v4 ? 4 : has_v3 ? 3 : 1;
+    }
+    if (version > 1)
+        return version == 4 ? &convolution_v4[number] : &convolution_v3[number];
+#endif
+    return &convolution_base[number];
+}
+
+static double products(const Geometry *g)
+{
+    const ptrdiff_t *places = g->transposed ? g->input : g->result;
+    return (double)g->batch * g->groups * g->channels * g->out_channels * g->kernel[0] * g->kernel[1] * g->kernel[2] *
+           places[0] * places[1] * places[2];
+}
+
+/* Run the loop over `count` items, which together are so many products. */
+static void share_out(ptrdiff_t count, double work, BlockFunction body, void *call)
+{
+    ptrdiff_t smallest = (ptrdiff_t)(PRODUCTS_PER_THREAD / (work / count)) + 1;
+    if (work < 2 * PRODUCTS_PER_THREAD)
+        smallest = count;
+    if (work < UNLOCK_ABOVE) {
+        run_blocks(count, smallest, body, call);
+        return;
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    run_blocks(count, smallest, body, call);
+    Py_END_ALLOW_THREADS;
+}
+
+/* The sizes of results along each dimension; 0 where there are none. */
+static int find_result_sizes(Geometry *g, const ptrdiff_t *output_padding)
+{
+    for (int d = 0; d < DIMS; d++) {
+        ptrdiff_t extent = g->dilation[d] * (g->kernel[d] - 1) + 1;
+        g->result[d] = g->transposed
+                           ? (g->input[d] - 1) * g->stride[d] + extent - 2 * g->padding[d] + output_padding[d]
+                           : (g->input[d] + 2 * g->padding[d] - extent) / g->stride[d] + 1;
+        if (g->result[d] < 1 || (!g->transposed && g->input[d] + 2 * g->padding[d] < extent))
+            return 0;
+    }
+    return 1;
+}
+
+/* Read stride, padding and dilation, which stand side by side. */
+static int read_steps(PyObject *const *arguments, int dims, Geometry *g)
+{
+    return read_sizes(arguments[0], dims, 1, 1, g->stride) && read_sizes(arguments[1], dims, 0, 0, g->padding) &&
+           read_sizes(arguments[2], dims, 1, 1, g->dilation);
+}
+
+static int read_convolution(PyObject *const *slots, Geometry *g)
+{
+    PyObject *input = slots[0], *weight = slots[1], *bias = slots[2];
+    if (!input || !PyArray_CheckExact(input))
+        return 0;
+    int type = type_of(input), dims = PyArray_NDIM((PyArrayObject *)input) - 2;
+    if ((type != NPY_FLOAT && type != NPY_DOUBLE) || dims < 1 || dims > DIMS)
+        return 0;
+    if (!is_array_of(input, type) || !is_array_of(weight, type) || PyArray_NDIM((PyArrayObject *)weight) != dims + 2)
+        return 0;
+    ptrdiff_t output_padding[DIMS];
+    if (!read_steps(slots + 3, dims, g) || !read_sizes(slots[7], dims, 0, 0, output_padding) ||
+        !read_size(slots[8], 1, &g->groups) || (slots[6] != Py_True && slots[6] != Py_False))
+        return 0;
+    g->transposed = slots[6] == Py_True;
+    ptrdiff_t channels = PyArray_DIM((PyArrayObject *)input, 1);
+    ptrdiff_t first = PyArray_DIM((PyArrayObject *)weight, 0), second = PyArray_DIM((PyArrayObject *)weight, 1);
+    g->batch = PyArray_DIM((PyArrayObject *)input, 0);
+    g->channels = channels / g->groups;
+    g->out_channels = g->transposed ? second : first / g->groups;
+    if (channels % g->groups || first % g->groups || (g->transposed ? first : second * g->groups) != channels)
+        return 0;
+    if (bias != Py_None && (!is_array_of(bias, type) || PyArray_NDIM((PyArrayObject *)bias) != 1 ||
+                            size_of(bias) != g->out_channels * g->groups))
+        return 0;
+    copy_sizes(input, g->input);
+    copy_sizes(weight, g->kernel);
+    return find_result_sizes(g, output_padding);
+}
+
+/* A new array of a sample of such sizes for each of the batch. */
+static PyObject *new_result(const Geometry *g, int dims, int type)
+{
+    npy_intp shape[2 + DIMS] = {g->batch, g->groups * g->out_channels};
+    for (int d = 0; d < dims; d++)
+        shape[2 + d] = g->result[DIMS - dims + d];
+    return new_array(2 + dims, shape, type);
+}
+
+static PyObject *run_convolution(const Plan *plan, const ConvolutionLoops *loops, const Geometry *g,
+                                 PyObject *const *arrays)
+{
+    int type = type_of(arrays[0]), dims = PyArray_NDIM((PyArrayObject *)arrays[0]) - 2;
+    PyObject *result = new_result(g, dims, type);
+    void *packed = malloc((size_t)PyArray_NBYTES((PyArrayObject *)arrays[1]));
+    ConvolutionCall call = {
+        .plan = plan,
+        .input = data_of(arrays[0]),
+        .bias = arrays[2] ? data_of(arrays[2]) : NULL,
+        .packed = packed,
+        .failed = !packed,
+    };
+    if (result && packed) {
+        call.result = data_of(result);
+        loops->pack(plan, data_of(arrays[1]), packed);
+        share_out(g->batch * g->groups * plan->boxes, products(g), loops->convolve, &call);
+    }
+    free(packed);
+    if (result && call.failed) {
+        Py_DECREF(result);
+        return PyErr_NoMemory();
+    }
+    return result;
+}
+
+static PyObject *convolution(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    PLACE(slots, "input", "weight", "bias", "stride", "padding", "dilation", "transposed", "output_padding", "groups");
+    Geometry geometry;
+    if (!slots[2] || !read_convolution(slots, &geometry))
+        return DECLINE;
+    int type = type_of(slots[0]);
+    const ConvolutionLoops *loops = loops_for(type);
+    Plan plan;
+    if (!plan_convolution(&plan, &geometry, loops->lanes, type == NPY_DOUBLE ? 8 : 4, thread_count())) {
+        free_plan(&plan);
+        return DECLINE;
+    }
+    PyObject *arrays[3] = {row_major(slots[0]), row_major(slots[1]), slots[2] == Py_None ? NULL : row_major(slots[2])};
+    PyObject *result = NULL;
+    if (arrays[0] && arrays[1] && (arrays[2] || slots[2] == Py_None))
+        result = run_convolution(&plan, loops, &geometry, arrays);
+    for (int i = 0; i < 3; i++)
+        Py_XDECREF(arrays[i]);
+    free_plan(&plan);
+    return result;
+}
+
+static int read_weight_gradient(PyObject *const *slots, Geometry *g)
+{
+    PyObject *input = slots[0], *output_grad = slots[1];
+    if (!input || !PyArray_CheckExact(input))
+        return 0;
+    int type = type_of(input), dims = PyArray_NDIM((PyArrayObject *)input) - 2;
+    if ((type != NPY_FLOAT && type != NPY_DOUBLE) || dims < 1 || dims > DIMS)
+        return 0;
+    if (!is_array_of(input, type) || !is_array_of(output_grad, type) ||
+        PyArray_NDIM((PyArrayObject *)output_grad) != dims + 2 || !read_steps(slots + 3, dims, g) ||
+        !read_size(slots[6], 1, &g->groups))
+        return 0;
+    ptrdiff_t shape[2 + DIMS];
+    if (!slots[2] || !PyTuple_CheckExact(slots[2]) || PyTuple_GET_SIZE(slots[2]) != dims + 2)
+        return 0;
+    for (int d = 0; d < dims + 2; d++)
+        if (!read_size(PyTuple_GET_ITEM(slots[2], d), 1, &shape[d]))
+            return 0;
+    g->transposed = 0;
+    g->batch = PyArray_DIM((PyArrayObject *)input, 0);
+    g->channels = shape[1];
+    g->out_channels = shape[0] / g->groups;
+    if (shape[0] % g->groups || shape[1] * g->groups != PyArray_DIM((PyArrayObject *)input, 1) ||
+        shape[0] != PyArray_DIM((PyArrayObject *)output_grad, 1) ||
+        g->batch != PyArray_DIM((PyArrayObject *)output_grad, 0))
+        return 0;
+    for (int d = 0; d < DIMS; d++)
+        g->kernel[d] = d < DIMS - dims ? 1 : shape[2 + d - (DIMS - dims)];
+    copy_sizes(input, g->input);
+    copy_sizes(output_grad, g->result);
+    for (int d = 0; d < DIMS; d++)
+        if ((g->result[d] - 1) * g->stride[d] + g->dilation[d] * (g->kernel[d] - 1) >= g->input[d] + 2 * g->padding[d])
+            return 0;
+    return 1;
+}
+
+static PyObject *run_weight_gradient(const Plan *plan, const ConvolutionLoops *loops, const Geometry *g,
+                                     PyObject *const *arrays, PyObject *shape)
+{
+    int type = type_of(arrays[0]), ndim = (int)PyTuple_GET_SIZE(shape);
+    npy_intp sizes[2 + DIMS];
+    for (int d = 0; d < ndim; d++)
+        sizes[d] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, d));
+    PyObject *result = PyArray_Zeros(ndim, sizes, PyArray_DescrFromType(type), 0);
+    if (!result)
+        return NULL;
+    ptrdiff_t threads = thread_count();
+    WeightCall call = {
+        .plan = plan,
+        .input = data_of(arrays[0]),
+        .output_grad = data_of(arrays[1]),
+        .result = data_of(result),
+        .share = g->groups >= threads     ? SHARE_GROUPS
+                 : g->channels >= threads ? SHARE_CHANNELS
+                                          : SHARE_OUT_CHANNELS,
+    };
+    ptrdiff_t items = call.share == SHARE_GROUPS     ? g->groups
+                      : call.share == SHARE_CHANNELS ? g->channels
+                                                     : g->out_channels;
+    share_out(items, products(g), loops->weigh, &call);
+    if (call.failed) {
+        Py_DECREF(result);
+        return PyErr_NoMemory();
+    }
+    return result;
+}
+
+static PyObject *convolution_grad_weight(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    PLACE(slots, "input", "output_grad", "weight_shape", "stride", "padding", "dilation", "groups");
+    Geometry geometry;
+    if (!read_weight_gradient(slots, &geometry))
+        return DECLINE;
+    int type = type_of(slots[0]);
+    const ConvolutionLoops *loops = loops_for(type);
+    Plan plan;
+    if (!plan_weight_gradient(&plan, &geometry, loops->lanes, type == NPY_DOUBLE ? 8 : 4)) {
+        free_plan(&plan);
+        return DECLINE;
+    }
+    PyObject *arrays[2] = {row_major(slots[0]), row_major(slots[1])}, *result = NULL;
+    if (arrays[0] && arrays[1])
+        result = run_weight_gradient(&plan, loops, &geometry, arrays, slots[2]);
+    Py_XDECREF(arrays[0]);
+    Py_XDECREF(arrays[1]);
+    free_plan(&plan);
+    return result;
+}
+
+const KernelEntry convolution_kernels[] = {
+    {"convolution", convolution},
+    {"convolution_grad_weight", convolution_grad_weight},
+    {NULL, NULL},
+};

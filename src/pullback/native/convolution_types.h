@@ -1,0 +1,37 @@
+/* convolution_loops.h for both dtypes; NAMED makes a name the instruction set's own. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__GNUC__)
+#define INLINE static inline __attribute__((always_inline))
+#else
+#define INLINE static inline
+#endif
+
+#define REAL float
+#define BITS int32_t
+#define NAME(word) NAMED(word##_float)
+#include "convolution_loops.h"
+#undef REAL
+#undef BITS
+#undef NAME
+
+#define REAL double
+#define BITS int64_t
+#define NAME(word) NAMED(word##_double)
+#include "convolution_loops.h"
+#undef REAL
+#undef BITS
+#undef NAME
+
+#if defined(__GNUC__)
+#define LANES_OF(type) (VECTOR_BYTES / sizeof(type))
+#else
+#define LANES_OF(type) 1
+#endif
+
+const ConvolutionLoops NAMED(convolution)[2] = {
+    {LANES_OF(float), NAMED(pack_float), NAMED(convolve_float), NAMED(weigh_float)},
+    {LANES_OF(double), NAMED(pack_double), NAMED(convolve_double), NAMED(weigh_double)},
+};
