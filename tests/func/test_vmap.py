@@ -85,7 +85,7 @@ def test_a_tensor_that_escaped_gives_no_values_away() -> None:
         return a
 
     vmap(keep)(pullback.ones(2, 3))
-    assert "lvl=-2" in repr(escaped[0])
+    assert repr(escaped[0]).startswith("BatchedTensor(lvl=1, ")
     with pytest.raises(RuntimeError):
         escaped[0] + 1
 

@@ -17,6 +17,7 @@ from pullback.func.make_functional import make_functional_with_buffers as make_f
 from pullback.func.rearrange import rearrange
 from pullback.func.vjp import vjp
 from pullback.func.vmap import vmap
+from pullback.func.wrapper_text import describe as _describe  # noqa: F401  (it makes itself known to `repr`)
 
 # PyTorch's list; functorch's older names beside it are found under both names.
 __all__ = [

@@ -163,16 +163,14 @@ class BatchedTensor(Tensor):
         return batched(getattr(self._physical, name)((level.batch_size, *sizes), **options), level)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        level = self._level
-        number = level.number if level.open else -2
-        inner = repr(self._physical)
-        text = inner.replace("\n", "\n    ")
-        return f"BatchedTensor(lvl={number}, bdim=0, value=\n    {text}\n)"
+        from pullback.func.wrapper_text import describe  # lazy: it looks into all that transforms make
+
+        return describe(self) or repr(self._physical)
 
     __str__ = __repr__
 
     def __format__(self, spec: str) -> str:
-        return format(repr(self), spec)
+        return format(repr(self), spec) if self._array.ndim else self.item()
 
     def __deepcopy__(self, memo: Any) -> Tensor:
         from copy import deepcopy

@@ -43,6 +43,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     level = open_dual_level(nested=True)
     forward_grad = set_switch("forward_grad", True)
     switches.transforms += 1
+    switches.dual_depths = {**switches.dual_depths, level: switches.transforms}
     try:
         duals = [make_dual(p, t, level) for p, t in zip(flat_primals, flat_tangents, strict=True)]
         output = func(*tree_unflatten(duals, spec))
@@ -55,6 +56,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         aux = _clean_aux(aux, level)
     finally:
         switches.transforms -= 1
+        switches.dual_depths = {n: depth for n, depth in switches.dual_depths.items() if n != level}
         set_switch("forward_grad", forward_grad)
         close_dual_level(level)
     value = release(tree_unflatten(values, output_spec), None)

@@ -37,6 +37,8 @@ class Transform:
 
     def __init__(self) -> None:
         self.open = True
+        self.depth = switches.transforms + 1
+        """The place among all running transforms, counted from the outermost."""
 
 
 @contextmanager
@@ -78,6 +80,7 @@ def track(value: Any, transform: Transform) -> Any:
         raise RuntimeError(f"only Tensors of floating point dtype can require gradients: got one of {value.dtype}")
     if bottom._requires_grad:
         alias = G.alias(bottom)
+        alias.grad_fn._transform = transform
     else:
         alias = without_history(bottom)
         alias._requires_grad = True

@@ -33,6 +33,7 @@ class VmapLevel:
         self.number: int = max([level.number for level in active_levels()], default=0) + 1
         self.key = _next_number()
         self.open = True
+        self.depth = switches.transforms + 1
 
     def __call__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         from pullback.func.batching_rules import apply_rule  # lazy: rules are written with levels

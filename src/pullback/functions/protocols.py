@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pullback.functions as F
 from pullback.backend.array_module import as_array
 from pullback.backend.dtype import default_float, from_numpy_dtype
+from pullback.modes.switches import switches
 from pullback.tensor.formatting import format_parameter, format_spec, format_tensor
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.tensor.tensor_base import STATE, TensorBase
@@ -95,13 +96,31 @@ def _array_wrap(self: Tensor, array: Any, context: Any = None, return_scalar: bo
     return new_tensor(array)
 
 
+class Transforms:
+    """What pullback.func lends to `repr`: how a tensor looks inside of a running transform, None if as always."""
+
+    describe: Callable[[Tensor], str | None] | None = None
+
+
 def _repr(self: Tensor, *, tensor_contents: str | None = None) -> str:
+    if Transforms.describe is not None and (switches.transforms or "_transform" in self.__dict__):
+        text = Transforms.describe(self)
+        if text is not None:
+            return text
     tangent = _shown_tangent(self)
     try:
         node = self.grad_fn
         invalid = False
     except RuntimeError:
         node, invalid = None, True
+    return plain_repr(self, node, invalid=invalid, tangent=tangent, tensor_contents=tensor_contents)
+
+
+def plain_repr(
+    self: Tensor, node: Any, *, invalid: bool = False, tangent: str | None = None, requires_grad: bool | None = None,
+    tensor_contents: str | None = None,
+) -> str:  # fmt: skip
+    """A tensor as PyTorch prints it, with `node` as what made it."""
     kind = type(self)
     subclass = kind._is_param and kind.__name__ not in ("Parameter", "Tensor")
     plain = kind is Tensor or (kind._is_param and not subclass)
@@ -109,7 +128,7 @@ def _repr(self: Tensor, *, tensor_contents: str | None = None) -> str:
         self._array,
         dtype_name=self.dtype.name,
         default_dtype_name=from_numpy_dtype(default_float()).name,
-        requires_grad=self._requires_grad,
+        requires_grad=self._requires_grad if requires_grad is None else requires_grad,
         grad_fn_name=None if node is None else node.name().rpartition("::")[2],
         invalid_grad_fn=invalid,
         tangent=tangent,

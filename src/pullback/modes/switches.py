@@ -49,6 +49,8 @@ class Switches(threading.local):
         self.overrides_disabled: bool = False
         self.transforms: int = 0
         """How many transforms of pullback.func run: inside of them no leaf is made and backward not called."""
+        self.dual_depths: dict[int, int] = {}
+        """The place of each forward-mode level among the running transforms of pullback.func."""
         self.layout_policy: bool = True
         self.multithreading: bool = True
         self.changed_switches: int = 0

@@ -1,0 +1,87 @@
+"""How tensors look inside of running transforms: as PyTorch's wrappers, one around the other, innermost level outside.
+
+Tensors are not wrapped here (see Note [Differentiating transforms]), so what PyTorch's wrappers would be is found from the
+graph behind a tensor, its tangents, and the vmaps it is batched at.
+"""
+
+from __future__ import annotations
+
+from textwrap import indent
+from typing import Any
+
+from pullback.func.batched_tensor import innermost_physical, levels_of_batch
+from pullback.func.vmap_level import VmapLevel
+from pullback.functions.protocols import Transforms, plain_repr
+from pullback.graph.accumulate_grad import AccumulateGrad
+from pullback.graph.history import gradient_edge
+from pullback.graph.node import Node
+from pullback.graph.tangents import levels_of
+from pullback.modes.switches import switches
+from pullback.tensor.tensor import new_tensor
+from pullback.typing import Array
+
+_DEAD = -2
+
+
+def describe(tensor: Any) -> str | None:
+    """The text of a tensor that belongs to transforms; None for one that belongs to none."""
+    bottom = innermost_physical(tensor)
+    array, wrappers = _batched_at(bottom._array, levels_of_batch(tensor))
+    inner = switches.dual_depths
+    wrappers += [(inner[n], f"GradTrackingTensor(lvl={inner[n]}, value=") for n in levels_of(bottom) if n in inner]
+    transforms, outer = _transforms_behind(bottom)
+    for transform in transforms:
+        shown = transform.depth if transform.open else _DEAD
+        wrappers.append((transform.depth, f"GradTrackingTensor(lvl={shown}, value="))
+    if not wrappers:
+        return None
+    node = None if isinstance(outer, AccumulateGrad) else outer
+    text = plain_repr(new_tensor(array), node, requires_grad=outer is not None)
+    for _, opening in sorted(wrappers):
+        text = f"{opening}\n{indent(text, '    ')}\n)"
+    return text
+
+
+def _batched_at(array: Array, levels: list[VmapLevel]) -> tuple[Array, list[tuple[int, str]]]:
+    """The array, with one dimension for each of the levels, and the wrappers of these.
+
+    What is the same for all examples is expanded to them here, where PyTorch does not wrap it.
+    """
+    wrappers: list[tuple[int, str]] = []
+    for position, level in reversed(list(enumerate(reversed(levels)))):
+        if level.batch_size > 1 and array.strides[position] == 0:
+            array = array[(slice(None),) * position + (0,)]
+        else:
+            wrappers.append((level.depth, f"BatchedTensor(lvl={level.depth}, bdim=0, value="))
+    return array, wrappers
+
+
+def _transforms_behind(tensor: Any) -> tuple[list[Any], Node | None]:
+    """The transforms whose inputs a tensor was computed from, and the node that made it if it leads to a leaf outside."""
+    edge = gradient_edge(tensor)
+    if edge is None:
+        return [], None
+    found: list[Any] = []
+    outside = False
+    waiting, seen = [edge[0]], {edge[0]}
+    while waiting:
+        node = waiting.pop()
+        owner = getattr(node.variable if isinstance(node, AccumulateGrad) else node, "_transform", None)
+        if owner is not None and owner not in found:
+            found.append(owner)
+        outside = outside or (isinstance(node, AccumulateGrad) and owner is None)
+        for following in node.next_edges:
+            if following is not None and following[0] not in seen:
+                seen.add(following[0])
+                waiting.append(following[0])
+    return found, _made_by(edge[0]) if outside else None
+
+
+def _made_by(node: Node) -> Node:
+    """The node that made the value which transforms only gave other names."""
+    while hasattr(node, "_transform") and node.next_edges and node.next_edges[0] is not None:
+        node = node.next_edges[0][0]
+    return node
+
+
+Transforms.describe = staticmethod(describe)
