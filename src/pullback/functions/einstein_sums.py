@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import pullback.generated as G
@@ -28,7 +29,9 @@ def einsum(*args: Any) -> Tensor:
     """
     operands, inputs, output = _parse_arguments(args)
     covered = _count_covered(operands, inputs)
-    labels = [_expand_ellipsis(sub, covered, operand.ndim) for sub, operand in zip(inputs, operands, strict=True)]
+    labels = [
+        _expand_ellipsis(sub, covered, operand._array.ndim) for sub, operand in zip(inputs, operands, strict=True)
+    ]
     wanted = _output_labels(output, labels, covered)
     operands, labels = _take_diagonals(operands, labels)
     _check_sizes(operands, labels)
@@ -76,6 +79,7 @@ def _from_sublist(sublist: Sequence[Any]) -> Labels:
     return labels
 
 
+@lru_cache(maxsize=512)
 def _from_equation(equation: str) -> tuple[list[Labels], Labels | None]:
     arrow = equation.find("->")
     left = equation if arrow < 0 else equation[:arrow]
@@ -118,7 +122,7 @@ def _count_covered(operands: list[Any], inputs: list[Labels]) -> int:
     """How many dimensions the widest ellipsis covers."""
     covered = 0
     for position, (operand, labels) in enumerate(zip(operands, inputs, strict=True)):
-        named, ndim = len(labels) - labels.count(_ELLIPSIS), operand.ndim
+        named, ndim = len(labels) - labels.count(_ELLIPSIS), operand._array.ndim
         if _ELLIPSIS not in labels and named != ndim:
             raise RuntimeError(
                 f"einsum(): the number of subscripts in the equation ({named}) does not match the number of dimensions "
@@ -176,7 +180,7 @@ def _without_repeats(operand: Any, labels: Labels, position: int) -> tuple[Any, 
         while labels.count(label) > 1:
             first = labels.index(label)
             second = labels.index(label, first + 1)
-            sizes = operand.shape[first], operand.shape[second]
+            sizes = operand._array.shape[first], operand._array.shape[second]
             if sizes[0] != sizes[1]:
                 raise RuntimeError(
                     f"einsum(): subscript {_LETTERS[label]} is repeated for operand {position} but the sizes don't "
@@ -190,7 +194,7 @@ def _without_repeats(operand: Any, labels: Labels, position: int) -> tuple[Any, 
 def _check_sizes(operands: list[Any], labels: list[Labels]) -> None:
     seen: dict[int, int] = {}
     for position, (operand, sub) in enumerate(zip(operands, labels, strict=True)):
-        for label, size in zip(sub, operand.shape, strict=True):
+        for label, size in zip(sub, operand._array.shape, strict=True):
             former = seen.setdefault(label, size)
             if former == 1:
                 seen[label] = size
@@ -209,7 +213,7 @@ def _cheapest_pair(operands: list[Any], labels: list[Labels], wanted: Labels) ->
     """The two operands whose product is smallest compared to themselves; the first two of only two."""
     if len(operands) == 2:
         return 0, 1
-    sizes = [dict(zip(sub, operand.shape, strict=True)) for operand, sub in zip(operands, labels, strict=True)]
+    sizes = [dict(zip(sub, operand._array.shape, strict=True)) for operand, sub in zip(operands, labels, strict=True)]
     best, least = (0, 1), float("inf")
     for first in range(len(operands)):
         for second in range(first + 1, len(operands)):
@@ -235,8 +239,8 @@ def _sum_out(operand: Any, labels: Labels, needed: set[int]) -> tuple[Any, Label
 
 def _drop_ones(operand: Any, labels: Labels, other: Any, other_labels: Labels) -> tuple[Any, Labels]:
     """Without the dimensions of size 1 that the other operand has in full."""
-    sizes = dict(zip(other_labels, other.shape, strict=True))
-    dims = [at for at, label in enumerate(labels) if operand.shape[at] == 1 and sizes.get(label, 1) != 1]
+    sizes = dict(zip(other_labels, other._array.shape, strict=True))
+    dims = [at for at, label in enumerate(labels) if operand._array.shape[at] == 1 and sizes.get(label, 1) != 1]
     if not dims:
         return operand, labels
     return G.squeeze_dims(operand, tuple(dims)), [label for at, label in enumerate(labels) if at not in dims]
@@ -258,8 +262,8 @@ def _contract(a: Any, a_labels: Labels, b: Any, b_labels: Labels, needed: set[in
         return _multiply_aligned(a, a_labels, b, b_labels, labels), labels
     left = _permuted(a, [a_labels.index(label) for label in (*batch, *a_only, *summed)])
     right = _permuted(b, [b_labels.index(label) for label in (*batch, *summed, *b_only)])
-    shape = (*left.shape[: len(batch) + len(a_only)], *right.shape[len(batch) + len(summed) :])
-    return _matrix_product(left, right, len(batch), len(a_only), len(summed)).view(shape), labels
+    shape = (*left._array.shape[: len(batch) + len(a_only)], *right._array.shape[len(batch) + len(summed) :])
+    return G.view(_matrix_product(left, right, len(batch), len(a_only), len(summed)), shape), labels
 
 
 def _multiply_aligned(a: Any, a_labels: Labels, b: Any, b_labels: Labels, labels: Labels) -> Tensor:
@@ -277,12 +281,12 @@ def _aligned(operand: Any, labels: Labels, wanted: Labels) -> Any:
 
 def _matrix_product(left: Any, right: Any, batch: int, rows: int, summed: int) -> Any:
     """The operands folded to (batches of) matrices and multiplied."""
-    count = math.prod(left.shape[batch + rows :])
-    height, width = math.prod(left.shape[batch : batch + rows]), math.prod(right.shape[batch + summed :])
+    count = math.prod(left._array.shape[batch + rows :])
+    height, width = math.prod(left._array.shape[batch : batch + rows]), math.prod(right._array.shape[batch + summed :])
     if batch == 0:
-        return G.mm(left.reshape(height, count), right.reshape(count, width))
-    batches = math.prod(left.shape[:batch])
-    return G.bmm(left.reshape(batches, height, count), right.reshape(batches, count, width))
+        return G.mm(G.reshape(left, (height, count)), G.reshape(right, (count, width)))
+    batches = math.prod(left._array.shape[:batch])
+    return G.bmm(G.reshape(left, (batches, height, count)), G.reshape(right, (batches, count, width)))
 
 
 def _permuted(operand: Any, dims: list[int]) -> Any:

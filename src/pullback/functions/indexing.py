@@ -49,12 +49,33 @@ def getitem(input: Tensor, index: Any) -> Tensor:
         return G.unsqueeze(input, 0)
     if index is Ellipsis:
         return G.alias(input)
+    if kind is tuple and len(index) <= input._array.ndim and _BASIC.issuperset(map(type, index)):
+        result = _basic_views(input, index)
+        return G.alias(result) if result is input else result
     if not process.changed and _is_mask_of(index, input) and not input._requires_grad:
         return new_tensor(input._array[index._array])
     result, positions, dims = take_apart(input, index)
     if dims:
         return G.index(result, positions, dims)
     return G.alias(result) if result is input else result
+
+
+_BASIC = frozenset((int, slice))
+
+
+def _basic_views(input: Tensor, index: tuple[Any, ...]) -> Tensor:
+    """One view after another for an index of numbers and slices: what `take_apart` does, without the rest."""
+    result, dim = input, 0
+    for real_dim, item in enumerate(index):
+        if type(item) is int:
+            result = G.select(result, dim, _checked_position(result, dim, item, real_dim))
+            continue
+        if item.start is not None or item.stop is not None or item.step is not None:
+            bounds = _slice_bounds(result, dim, item)
+            if bounds != (0, result._array.shape[dim], 1):
+                result = G.slice_view(result, dim, *bounds)
+        dim += 1
+    return result
 
 
 def _is_plain(index: Any) -> bool:
@@ -113,10 +134,16 @@ def _apply_slice(input: Tensor, dim: int, part: slice) -> Tensor:
     return G.slice_view(input, dim, start, end, step)
 
 
+_BOUND = (int, type(None))
+
+
 def _slice_bounds(input: Tensor, dim: int, part: slice) -> tuple[int, int, int]:
     shape = input._array.shape
     if not shape:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    if part.step is None and type(part.start) in _BOUND and type(part.stop) in _BOUND:
+        first, last, _ = part.indices(shape[dim])
+        return first, last if last > first else first, 1
     step = 1 if part.step is None else as_int(part.step)
     if step == 0:
         raise ValueError("slice step cannot be zero")

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pullback.backend.array_module import zeros
 from pullback.backend.device import CPU, device
 from pullback.backend.dtype import dtype, from_numpy_dtype
 from pullback.typing import Array, DType, Shape
 
 
-@dataclass(frozen=True, slots=True)
 class InputMetadata:
-    """Shape and type of one gradient that flows into a node."""
+    """Shape and type of one gradient that flows into a node. (No dataclass: a frozen one takes twice as long to make.)"""
 
-    shape: Shape
-    numpy_dtype: DType
+    __slots__ = ("numpy_dtype", "shape")
+
+    def __init__(self, shape: Shape, numpy_dtype: DType) -> None:
+        self.shape = shape
+        self.numpy_dtype = numpy_dtype
 
     @property
     def dtype(self) -> dtype:

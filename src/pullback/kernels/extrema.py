@@ -17,19 +17,22 @@ from pullback.kernels.accumulation import (
 )
 from pullback.typing import Array, Dim, Dims
 
+_MAXIMUM: Any = np.maximum
+_MINIMUM: Any = np.minimum
+
 
 def max_all(input: Array) -> Array:
     """The largest element."""
     require_elements("max", input, None)
     refuse_complex("max_all", input)
-    return np.max(input)
+    return _MAXIMUM.reduce(input, axis=None)
 
 
 def min_all(input: Array) -> Array:
     """The smallest element."""
     require_elements("min", input, None)
     refuse_complex("min_all", input)
-    return np.min(input)
+    return _MINIMUM.reduce(input, axis=None)
 
 
 def max_dim(input: Array, dim: Dim, keepdim: bool = False) -> tuple[Array, Array]:
@@ -48,9 +51,14 @@ def _select(function: Any, name: str, input: Array, dim: int, keepdim: bool) -> 
         raise NotImplementedError(f"{name}(): does not support complex input")
     if input.ndim == 0:
         return np.array(input), np.zeros((), np.int64)
-    indices = np.expand_dims(_first(function, input, dim), dim)
-    values = np.take_along_axis(input, indices, dim)
-    return (values, indices) if keepdim else (np.squeeze(values, dim), np.squeeze(indices, dim))
+    indices = _first(function, input, dim)
+    if dim == input.ndim - 1 and input.flags.c_contiguous:
+        starts = np.arange(0, input.size, input.shape[-1])
+        values = input.reshape(-1)[starts + indices.reshape(-1)].reshape(indices.shape)
+    else:
+        values = np.squeeze(np.take_along_axis(input, np.expand_dims(indices, dim), dim), dim)
+    kept = (*input.shape[:dim], 1, *input.shape[dim + 1 :])
+    return (values.reshape(kept), indices.reshape(kept)) if keepdim else (values, indices)
 
 
 def _first(function: Any, input: Array, axis: int | None) -> Any:

@@ -16,7 +16,7 @@ def cat(tensors: Arrays, dim: int = 0) -> Array:
     parts = [a for a in tensors if a.shape != (0,)]
     if not parts:
         return np.empty((0,), tensors[0].dtype)
-    result: Array = np.concatenate(parts, axis=dim)
+    result: Array = np.concatenate(parts, dim)
     if result.flags.c_contiguous or (result.ndim in (4, 5) and all(lies_channels_last(a) for a in parts)):
         return result
     return np.ascontiguousarray(result)
@@ -44,7 +44,10 @@ def cat_back(grad: Array, shapes: list[Shape], dtypes: list[Any], dim: int) -> l
 
 def stack(tensors: Arrays, dim: int = 0) -> Array:
     """The tensors along a new dimension."""
-    return np.ascontiguousarray(np.stack(tensors, axis=dim))
+    dim += 0 if dim >= 0 else tensors[0].ndim + 1
+    place = (*(slice(None),) * dim, None)  # what np.stack does, without its checks
+    result: Array = np.concatenate([a[place] for a in tensors], dim)
+    return result if result.flags.c_contiguous else np.ascontiguousarray(result)
 
 
 def stack_back(grad: Array, dtypes: list[Any], dim: int) -> list[Array]:

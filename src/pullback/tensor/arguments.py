@@ -59,8 +59,9 @@ def as_tensor_list(function: str, name: str, position: int, values: Any) -> Sequ
         )
     if not values:
         raise RuntimeError(f"{function}(): expected a non-empty list of Tensors")
-    for index, value in enumerate(values):
+    for value in values:
         if not isinstance(value, TensorBase):
+            index = next(i for i, other in enumerate(values) if other is value)
             raise TypeError(
                 f"expected Tensor as element {index} in argument {position - 1}, but got {type(value).__name__}"
             )
@@ -129,10 +130,11 @@ def as_dtype(value: Any) -> Any:
 def promote_list(arrays: Sequence[Array]) -> list[Array]:
     """Arrays of one list argument in their common dtype."""
     first = arrays[0].dtype
-    if all(a.dtype is first for a in arrays):
-        return list(arrays)
-    common = result_dtype(arrays)
-    return [to_dtype(a, common) for a in arrays]
+    for array in arrays:
+        if array.dtype is not first:
+            common = result_dtype(arrays)
+            return [to_dtype(a, common) for a in arrays]
+    return list(arrays)
 
 
 def promote_many(*operands: Any) -> tuple[list[Any], bool]:
