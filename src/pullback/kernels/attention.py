@@ -7,12 +7,14 @@ import math
 import numpy as np
 
 from pullback.kernels.accumulation import add_short_rows, has_short_rows, largest_along, widened
+from pullback.native import native
 from pullback.typing import Array
 
 # Scores at a time; they stay in the cache.
 _CHUNK = 2**19
 
 
+@native
 def attention_fused(
     query: Array, key: Array, value: Array, attn_mask: Array | None, is_causal: bool, scale: float
 ) -> tuple[Array, Array]:
@@ -69,6 +71,7 @@ def _scores(q: Array, k: Array, mask: Array | None, is_causal: bool, scale: floa
     return scores
 
 
+@native
 def attention_back(
     grad: Array, query: Array, key: Array, value: Array, attn_mask: Array | None, is_causal: bool, scale: float,
     result: Array, logsumexp: Array,

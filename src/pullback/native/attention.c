@@ -1,6 +1,274 @@
-/* Scaled dot-product attention: the kernels of kernels/attention.py. */
-#include "kernel.h"
+/* Scaled dot-product attention: the kernels of kernels/attention.py.
+ *
+ * A thread takes a head at a time, and of its queries BLOCK_ROWS at a time: their scores stay in the cache, and with a
+ * causal mask the keys after the last query of a block are never touched.
+ */
+#include "products.h"
+#include "rows.h"
+
+#include <math.h>
+
+#include "functions.h"
+
+#if defined(__GNUC__)
+
+#define BLOCK_ROWS 64
+
+typedef struct {
+    char *data;
+    ptrdiff_t rows, columns; /* the scores of `rows` queries against `columns` keys, row-major */
+    ptrdiff_t first_row;
+    double scale;
+    int is_causal, mask_is_bool;
+    const char *mask; /* of the first row; NULL for none. Steps are in bytes. */
+    ptrdiff_t mask_row_step, mask_step;
+} Scores;
+
+#define LOOPS "attention_loops.h"
+#include "for_each_real.h"
+
+/* An array of shape (N, H, rows, columns) whose rows lie together; steps count elements. */
+typedef struct {
+    char *data;
+    ptrdiff_t batch_step, head_step, row_step, columns;
+} Heads;
+
+typedef struct {
+    Heads query, key, value, result, grad, to_query, to_key, to_value;
+    char *normalizer; /* (N, H, L) */
+    ptrdiff_t heads, length, keys;
+    const char *mask;
+    ptrdiff_t mask_steps[4];
+    int is_causal, mask_is_bool, type, failed;
+    double scale;
+} Attention;
+
+static size_t item_of(const Attention *a) { return a->type == NPY_DOUBLE ? sizeof(double) : sizeof(float); }
+
+static int reads_heads(PyObject *array, int type)
+{
+    return is_real_array_of(array, type) && NDIM(array) == 4 && size_of(array) > 0 &&
+           (STEP(array, 3) == 1 || DIM(array, 3) == 1);
+}
+
+static Heads heads_of(PyObject *array)
+{
+    return (Heads){DATA(array), STEP(array, 0), STEP(array, 1), STEP(array, 2), DIM(array, 3)};
+}
+
+/* The rows from `row` on of one head. */
+static Matrix rows_of_head(const Attention *a, const Heads *h, ptrdiff_t number, ptrdiff_t row, ptrdiff_t rows)
+{
+    ptrdiff_t place = number / a->heads * h->batch_step + number % a->heads * h->head_step + row * h->row_step;
+    return (Matrix){h->data + place * item_of(a), rows, h->columns, h->row_step, 1};
+}
+
+static void put_product(const Attention *a, Matrix left, Matrix right, Matrix result, int adds)
+{
+    Product p = {left, right, adds ? result.data : NULL, result.row_step, (char *)result.data, result.row_step,
+                 a->type == NPY_DOUBLE};
+    multiply(&p, BY_ROWS);
+}
+
+/* The product of a block of queries with the keys that it may see. */
+static Scores score(const Attention *a, ptrdiff_t number, ptrdiff_t row, char *data)
+{
+    ptrdiff_t rows = a->length - row < BLOCK_ROWS ? a->length - row : BLOCK_ROWS;
+    ptrdiff_t columns = a->is_causal && row + rows < a->keys ? row + rows : a->keys;
+    Scores s = {data, rows, columns, row, a->scale, a->is_causal, a->mask_is_bool, NULL, a->mask_steps[2], a->mask_steps[3]};
+    if (a->mask)
+        s.mask = a->mask + number / a->heads * a->mask_steps[0] + number % a->heads * a->mask_steps[1] +
+                 row * a->mask_steps[2];
+    Matrix queries = rows_of_head(a, &a->query, number, row, rows), keys = rows_of_head(a, &a->key, number, 0, columns);
+    put_product(a, queries, transposed(keys), (Matrix){data, rows, columns, columns, 1}, 0);
+    return s;
+}
+
+static void attend(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    Attention *a = context;
+    size_t item = item_of(a);
+    char *data = malloc(BLOCK_ROWS * a->keys * item);
+    double totals[BLOCK_ROWS];
+    if (!data)
+        a->failed = 1;
+    for (ptrdiff_t number = begin; data && number < end; number++)
+        for (ptrdiff_t row = 0; row < a->length; row += BLOCK_ROWS) {
+            Scores s = score(a, number, row, data);
+            FOR_TYPE(a->type, weigh)(&s, totals, a->normalizer + (number * a->length + row) * item);
+            Matrix weights = {data, s.rows, s.columns, s.columns, 1};
+            Matrix result = rows_of_head(a, &a->result, number, row, s.rows);
+            put_product(a, weights, rows_of_head(a, &a->value, number, 0, s.columns), result, 0);
+            FOR_TYPE(a->type, divide_rows)((char *)result.data, s.rows, result.columns, result.row_step, totals);
+        }
+    free(data);
+}
+
+static void clear_head(const Attention *a, const Heads *h, ptrdiff_t number)
+{
+    Matrix all = rows_of_head(a, h, number, 0, a->keys);
+    memset((char *)all.data, 0, a->keys * h->columns * item_of(a));
+}
+
+static void attend_back(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    Attention *a = context;
+    size_t item = item_of(a), block = BLOCK_ROWS * a->keys * item;
+    char *data = malloc(2 * block);
+    double inner[BLOCK_ROWS];
+    if (!data)
+        a->failed = 1;
+    for (ptrdiff_t number = begin; data && number < end; number++) {
+        clear_head(a, &a->to_key, number);
+        clear_head(a, &a->to_value, number);
+        for (ptrdiff_t row = 0; row < a->length; row += BLOCK_ROWS) {
+            Scores s = score(a, number, row, data);
+            Matrix weights = {data, s.rows, s.columns, s.columns, 1}, slopes = weights;
+            slopes.data = data + block;
+            Matrix grad = rows_of_head(a, &a->grad, number, row, s.rows);
+            Matrix output = rows_of_head(a, &a->result, number, row, s.rows);
+            FOR_TYPE(a->type, dot_rows)(grad.data, grad.row_step, output.data, output.row_step, s.rows, grad.columns, inner);
+            put_product(a, grad, transposed(rows_of_head(a, &a->value, number, 0, s.columns)), slopes, 0);
+            FOR_TYPE(a->type, weigh_again)(&s, a->normalizer + (number * a->length + row) * item, inner, data + block);
+            put_product(a, transposed(weights), grad, rows_of_head(a, &a->to_value, number, 0, s.columns), 1);
+            put_product(a, slopes, rows_of_head(a, &a->key, number, 0, s.columns),
+                        rows_of_head(a, &a->to_query, number, row, s.rows), 0);
+            put_product(a, transposed(slopes), rows_of_head(a, &a->query, number, row, s.rows),
+                        rows_of_head(a, &a->to_key, number, 0, s.columns), 1);
+        }
+    }
+    free(data);
+}
+
+/* A mask of truth values or of the type of the scores, of up to four dimensions that broadcast. */
+static int read_mask(PyObject *mask, Attention *a, npy_intp batch)
+{
+    a->mask = NULL;
+    if (is_none(mask))
+        return 1;
+    if (!PyArray_CheckExact(mask) || !PyArray_ISBEHAVED_RO((PyArrayObject *)mask) || NDIM(mask) > 4 ||
+        (type_of(mask) != NPY_BOOL && type_of(mask) != a->type))
+        return 0;
+    const npy_intp wanted[4] = {batch, a->heads, a->length, a->keys};
+    for (int i = 0; i < 4; i++) {
+        int axis = i - (4 - NDIM(mask));
+        npy_intp size = axis < 0 ? 1 : DIM(mask, axis);
+        if (size != 1 && size != wanted[i])
+            return 0;
+        a->mask_steps[i] = size == 1 ? 0 : PyArray_STRIDE((PyArrayObject *)mask, axis);
+    }
+    a->mask_is_bool = type_of(mask) == NPY_BOOL;
+    a->mask = DATA(mask);
+    return 1;
+}
+
+/* Reads query, key, value, attn_mask, is_causal and scale; 0 where they are not served. */
+static int read_attention(PyObject *const *slots, Attention *a)
+{
+    for (int i = 0; i < 6; i++)
+        if (!slots[i])
+            return 0;
+    PyObject *query = slots[0], *key = slots[1], *value = slots[2];
+    if (!is_real_array(query))
+        return 0;
+    a->type = type_of(query);
+    a->failed = 0;
+    if (!reads_heads(query, a->type) || !reads_heads(key, a->type) || !reads_heads(value, a->type))
+        return 0;
+    for (int i = 0; i < 2; i++)
+        if (DIM(key, i) != DIM(query, i) || DIM(value, i) != DIM(query, i))
+            return 0;
+    a->heads = DIM(query, 1);
+    a->length = DIM(query, 2);
+    a->keys = DIM(key, 2);
+    a->query = heads_of(query);
+    a->key = heads_of(key);
+    a->value = heads_of(value);
+    return DIM(value, 2) == a->keys && DIM(key, 3) == DIM(query, 3) && read_mask(slots[3], a, DIM(query, 0)) &&
+           read_flag(slots[4], 0, &a->is_causal) && read_number(slots[5], &a->scale);
+}
+
+static PyObject *new_heads(PyObject *like, npy_intp columns, Heads *heads)
+{
+    npy_intp shape[] = {DIM(like, 0), DIM(like, 1), DIM(like, 2), columns};
+    PyObject *made = new_array(4, shape, type_of(like));
+    if (made)
+        *heads = heads_of(made);
+    return made;
+}
+
+/* Where queries are (N, L, H, E) seen as (N, H, L, E), so is the output. */
+static PyObject *new_output(PyObject *query, npy_intp columns, Heads *heads)
+{
+    if (PyArray_STRIDE((PyArrayObject *)query, 1) >= PyArray_STRIDE((PyArrayObject *)query, 2))
+        return new_heads(query, columns, heads);
+    npy_intp shape[] = {DIM(query, 0), DIM(query, 2), DIM(query, 1), columns};
+    PyObject *base = new_array(4, shape, type_of(query));
+    PyObject *made = base ? PyArray_SwapAxes((PyArrayObject *)base, 1, 2) : NULL;
+    Py_XDECREF(base);
+    if (made)
+        *heads = heads_of(made);
+    return made;
+}
+
+static int run_heads(Attention *a, npy_intp batch, BlockFunction body)
+{
+    run_items(batch * a->heads, a->length * a->keys * a->query.columns / 16 + 1, body, a);
+    if (a->failed)
+        PyErr_NoMemory();
+    return !a->failed;
+}
+
+static PyObject *attention_fused(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    PLACE(slots, "query", "key", "value", "attn_mask", "is_causal", "scale");
+    Attention a;
+    if (!read_attention(slots, &a))
+        return DECLINE;
+    npy_intp shape[] = {DIM(slots[0], 0), a.heads, a.length};
+    PyObject *output = new_output(slots[0], a.value.columns, &a.result);
+    PyObject *normalizer = output ? new_array(3, shape, a.type) : NULL;
+    if (normalizer)
+        a.normalizer = DATA(normalizer);
+    PyObject *both = normalizer && run_heads(&a, shape[0], attend) ? PyTuple_Pack(2, output, normalizer) : NULL;
+    Py_XDECREF(output);
+    Py_XDECREF(normalizer);
+    return both;
+}
+
+static PyObject *attention_back(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    PLACE(slots, "grad", "query", "key", "value", "attn_mask", "is_causal", "scale", "result", "logsumexp");
+    Attention a;
+    PyObject *query = slots[1], *grad = slots[0], *result = slots[7];
+    if (!read_attention(slots + 1, &a) || !grad || !result || !slots[8] || !reads_heads(grad, a.type) ||
+        !reads_heads(result, a.type) || !same_shape(grad, result) || DIM(grad, 3) != a.value.columns ||
+        DIM(grad, 2) != a.length || DIM(grad, 1) != a.heads || DIM(grad, 0) != DIM(query, 0) ||
+        !is_plain_of(slots[8], a.type) || size_of(slots[8]) != DIM(query, 0) * a.heads * a.length)
+        return DECLINE;
+    a.grad = heads_of(grad);
+    a.result = heads_of(result);
+    a.normalizer = DATA(slots[8]);
+    PyObject *to_query = new_heads(query, a.query.columns, &a.to_query);
+    PyObject *to_key = new_heads(slots[2], a.key.columns, &a.to_key);
+    PyObject *to_value = new_heads(slots[3], a.value.columns, &a.to_value);
+    PyObject *all = to_query && to_key && to_value && run_heads(&a, DIM(query, 0), attend_back)
+                        ? PyTuple_Pack(3, to_query, to_key, to_value)
+                        : NULL;
+    Py_XDECREF(to_query);
+    Py_XDECREF(to_key);
+    Py_XDECREF(to_value);
+    return all;
+}
 
 const KernelEntry attention_kernels[] = {
+    {"attention_fused", attention_fused},
+    {"attention_back", attention_back},
     {NULL},
 };
+
+#else
+
+const KernelEntry attention_kernels[] = {{NULL}};
+
+#endif
