@@ -37,7 +37,7 @@ def test_submodule_is_the_same_module_object(name: str) -> None:
 
 def test_modules_keep_their_own_identity() -> None:
     program = "import torch.autograd\nprint(pullback.__name__, torch.autograd.__name__, torch.autograd.__spec__.name)"
-    assert run_as_torch(program) == "pullback pullback.autograd pullback.autograd"
+    assert run_as_torch(program) == "torch pullback.autograd pullback.autograd"
 
 
 def test_second_install_does_nothing() -> None:
@@ -122,6 +122,11 @@ MISSING = [("utils.data", "runtime_validation"), ("cuda", "CUDAPluggableAllocato
 @pytest.mark.parametrize(("module", "name"), MISSING)
 def test_a_missing_name_may_stand_in_an_annotation(module: str, name: str) -> None:
     program = f"import torch.{module}\ndef f(x: torch.{module}.{name}) -> None: ...\nprint('fine')"
+    assert run_as_torch(program) == "fine"
+
+
+def test_a_missing_name_is_answered_for_without_importing_its_module() -> None:
+    program = "import torch\ndef f(x: torch.cuda.CUDAPluggableAllocator | None) -> None: ...\nprint('fine')"
     assert run_as_torch(program) == "fine"
 
 

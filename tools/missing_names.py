@@ -35,6 +35,7 @@ def collect_modules() -> list[str]:
     """PyTorch's modules: its files, and what it puts into `sys.modules` besides."""
     root = Path(str(importlib.import_module("torch").__file__)).parent
     names = {".".join(path.relative_to(root).with_suffix("").parts) for path in root.rglob("*.py")}
+    _import_all()
     names |= {name.removeprefix("torch.") for name in sys.modules if name.startswith("torch.")}
     names = {name.removesuffix(".__init__") for name in names}
     kept = (

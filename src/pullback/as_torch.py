@@ -11,7 +11,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from opcode import opmap
 from pathlib import Path
 from types import ModuleType
@@ -45,9 +45,8 @@ class AliasLoader(Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Undo the one thing the import system changed, the module's own spec, and answer for what the module lacks."""
+        """Undo the one thing the import system changed, the module's own spec."""
         module.__spec__ = self._target_spec
-        add_missing_names(module)
 
 
 class StubLoader(Loader):
@@ -82,6 +81,28 @@ class TorchFinder(MetaPathFinder):
             return ModuleSpec(fullname, AliasLoader(own_name))
         _refuse_if_provided_for(fullname)
         return ModuleSpec(fullname, StubLoader(), is_package=True)
+
+
+class OwnModuleFinder(MetaPathFinder):
+    """Finds pullback's modules as ever, and lets them answer for what they lack. See Note [Missing names]."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the usual spec, its loader extended."""
+        if not fullname.startswith("pullback."):
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is None or spec.loader is None:
+            return None
+        load = spec.loader.exec_module
+
+        def load_and_extend(module: ModuleType) -> None:
+            load(module)
+            add_missing_names(module)
+
+        spec.loader.exec_module = load_and_extend  # type: ignore[method-assign]  # of this one loader object
+        return spec
 
 
 class SubmoduleStubFinder(MetaPathFinder):
@@ -161,10 +182,14 @@ def install_as_torch() -> None:
             "Call it before the first 'import torch', or start the program with 'pullback run script.py'."
         )
     torch_modules = _read_torch_modules()
-    sys.meta_path.insert(0, TorchFinder(torch_modules))
+    sys.meta_path[:0] = [TorchFinder(torch_modules), OwnModuleFinder()]
     sys.meta_path.append(SubmoduleStubFinder(torch_modules))
     set_display_namespace("torch")
     namespace = vars(pullback)
     namespace["__version__"] = TorchVersion(EMULATED_VERSION)
     namespace["__getattr__"] = _with_stubs(namespace.get("__getattr__"), torch_modules)
+    for name, module in list(sys.modules.items()):
+        if name == "pullback" or name.startswith("pullback."):
+            add_missing_names(module)
+    namespace["__name__"] = "torch"  # programs ask for it
     importlib.import_module("torch")

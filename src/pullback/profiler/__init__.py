@@ -9,7 +9,15 @@ from typing import Any
 from pullback.autograd.profiler import profile as _profile
 from pullback.autograd.profiler import record_function
 
-__all__ = ["ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule", "tensorboard_trace_handler"]
+__all__ = [
+    "ProfilerAction",
+    "ProfilerActivity",
+    "kineto_available",
+    "profile",
+    "record_function",
+    "schedule",
+    "tensorboard_trace_handler",
+]
 
 
 class ProfilerActivity(Enum):
@@ -28,6 +36,16 @@ class ProfilerAction(Enum):
     WARMUP = 1
     RECORD = 2
     RECORD_AND_SAVE = 3
+
+
+def kineto_available() -> bool:
+    """Whether Kineto, PyTorch's tracing library, is there: it is not."""
+    return False
+
+
+def supported_activities() -> set[ProfilerActivity]:
+    """What can be profiled."""
+    return {ProfilerActivity.CPU}
 
 
 def schedule(
