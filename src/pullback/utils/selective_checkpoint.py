@@ -7,9 +7,11 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
+from pullback.backend.array_module import may_share_memory
 from pullback.modes.interception import pop_interceptor, push_interceptor
 from pullback.modes.saved_tensor_hooks import current_hooks, pop_hooks, push_hooks
-from pullback.tensor.tensor import Tensor
+from pullback.tensor.tensor import Tensor, new_tensor
+from pullback.utils._pytree import tree_leaves, tree_map
 
 SAC_IGNORED_OPS: set[Any] = set()
 """Operations that are never offered to a policy."""
@@ -39,11 +41,21 @@ class SelectiveCheckpointContext:
 
 
 class _Kept:
-    """The result of an operation, and what each tensor that it saved was: the place of an argument, or the result."""
+    """What an operation returned, and what each tensor that it saved was: the place of an argument or of a result among
+    all of them, or, for another one, the tensor itself."""
 
-    def __init__(self, result: Any, saved: list[int | None]) -> None:
+    def __init__(self, result: Any, saved: list[tuple[str, Any]]) -> None:
         self.result = result
         self.saved = saved
+        self.versions = [value._version for value in tree_leaves(result) if isinstance(value, Tensor)]
+
+    def check_unchanged(self) -> None:
+        """Refuse results that were modified in place since they were kept."""
+        if self.versions != [value._version for value in tree_leaves(self.result) if isinstance(value, Tensor)]:
+            raise RuntimeError(
+                "Tensor cached during selective activation checkpoint has been mutated: a result that the policy keeps was "
+                "modified in place. Keep the result of that operation instead, or pass allow_cache_entry_mutation=True."
+            )
 
 
 class _Cache:
@@ -57,7 +69,10 @@ class _Cache:
 class _Mode:
     """An interceptor for the length of a `with` block."""
 
-    def __init__(self, policy: Callable[..., Any], cache: _Cache, is_recompute: bool) -> None:
+    def __init__(
+        self, policy: Callable[..., Any], cache: _Cache, is_recompute: bool, *, allows_mutation: bool = False
+    ) -> None:
+        self.allows_mutation = allows_mutation
         self.policy = policy
         self.cache = cache
         self.context = SelectiveCheckpointContext(is_recompute=is_recompute)
@@ -83,9 +98,13 @@ class _Mode:
             position = self.cache.read[function]
             self.cache.read[function] = position + 1
             found = kept[position] if position < len(kept) else None
-            return NotImplemented if found is None else _give_back(found, args)
+            if found is None:
+                return NotImplemented
+            if not self.allows_mutation:
+                found.check_unchanged()
+            return _give_back(found, args)
         result, saved = _run_and_watch(function, args, kwargs)
-        self.cache.results[function].append(_describe(result, saved, args))
+        self.cache.results[function].append(_describe(function, result, saved, args))
         return result
 
 
@@ -108,35 +127,60 @@ def _run_and_watch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
         pop_hooks()
 
 
-def _describe(result: Any, saved: list[Any], args: tuple[Any, ...]) -> _Kept | None:
-    """What to keep of a run; None if the operation saved something that is neither an argument nor its one result."""
-    if not isinstance(result, Tensor):
+def _describe(function: Any, result: Any, saved: list[Any], args: tuple[Any, ...]) -> _Kept | None:
+    """What to keep of a run; None if the operation must run again.
+
+    That is so where its result lies in the memory of an argument (then there is nothing to compute), where it only makes
+    memory that something else fills, and where it draws random numbers, because what comes after it must find the
+    generator where it was.
+    """
+    from pullback.func.batching_rules.random import RANDOM  # lazy: only policies need to know
+
+    given, results = tree_leaves(args), tree_leaves(result)
+    arrays = [a._array for a in given if isinstance(a, Tensor)]
+    made = [r._array for r in results if isinstance(r, Tensor)]
+    name = getattr(function, "__name__", "")
+    if name in RANDOM or name.endswith("_like") or any(may_share_memory(a, r) for a in arrays for r in made):
         return None
-    places: list[int | None] = []
+    places: list[tuple[str, Any]] = []
     for array in saved:
-        if array is result._array:
-            places.append(None)
-            continue
-        place = next((i for i, a in enumerate(args) if isinstance(a, Tensor) and a._array is array), None)
-        if place is None:
+        if any(array is r for r in made):
+            places.append(("result", _place(array, results)))
+        elif any(array is a for a in arrays):
+            places.append(("argument", _place(array, given)))
+        elif any(may_share_memory(array, a) for a in arrays):
             return None
-        places.append(place)
-    return _Kept(result.detach(), places)
+        else:
+            places.append(("other", new_tensor(array)))
+    return _Kept(tree_map(lambda value: value.detach() if isinstance(value, Tensor) else value, result), places)
 
 
-def _give_back(kept: _Kept, args: tuple[Any, ...]) -> Tensor:
+def _place(array: Any, values: list[Any]) -> int:
+    return next(i for i, value in enumerate(values) if isinstance(value, Tensor) and value._array is array)
+
+
+def _give_back(kept: _Kept, args: tuple[Any, ...]) -> Any:
     """The kept result without running the operation: what it would save is handed to the recomputation's hooks.
 
-    The recomputed graph is thrown away, so the result only has to require grad where the operation's would.
+    The recomputed graph is thrown away, so results only have to require grad where the operation's would.
     """
     hooks = current_hooks()
+    given, results = tree_leaves(args), tree_leaves(kept.result)
     if hooks is not None:
-        for place in kept.saved:
-            hooks[0]((kept.result if place is None else args[place]).detach())
-    result = kept.result.detach()
-    if any(isinstance(a, Tensor) and a.requires_grad for a in args) and result.is_floating_point():
-        result.requires_grad_()
-    return result
+        for kind, place in kept.saved:
+            tensor = place if kind == "other" else (results if kind == "result" else given)[place]
+            hooks[0](tensor.detach())
+    recorded = any(isinstance(a, Tensor) and a.requires_grad for a in given)
+
+    def fresh(value: Any) -> Any:
+        if not isinstance(value, Tensor):
+            return value
+        result = value.detach()
+        if recorded and (result.is_floating_point() or result.is_complex()):
+            result.requires_grad_()
+        return result
+
+    return tree_map(fresh, kept.result)
 
 
 def create_selective_checkpoint_contexts(
@@ -154,4 +198,4 @@ def create_selective_checkpoint_contexts(
     else:
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
     cache = _Cache()
-    return _Mode(policy, cache, False), _Mode(policy, cache, True)
+    return _Mode(policy, cache, False), _Mode(policy, cache, True, allows_mutation=allow_cache_entry_mutation)
