@@ -180,6 +180,8 @@ def _set_view_edge(input: Tensor, edge: Any, function: Callable[[Tensor], Tensor
 def t_(input: Tensor) -> Tensor:
     """Transpose this matrix in place."""
     if input._array.ndim > 2:
+        records = input._requires_grad and (not process.changed or switches.grad_mode)
+        check_in_place(input, records=records)
         raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {input._array.ndim}D")
     return _view_in_place("TBackward1", G.t, input)
 
