@@ -6,6 +6,8 @@ import builtins
 import math
 from typing import Any
 
+from pullback import native
+from pullback.backend.blas import set_blas_threads
 from pullback.backend.device import CPU, device, usable_device
 from pullback.backend.dtype import TYPE_NAME_TO_DTYPE, finfo, iinfo, set_default_dtype
 from pullback.backend.naming import display_namespace
@@ -68,31 +70,31 @@ def is_tensor(obj: Any, /) -> bool:
     return isinstance(obj, Tensor)
 
 
-class _Threads:
-    count = 1
-    interop = 1
-
-
 def get_num_threads() -> builtins.int:
-    """The number of threads that operations may use."""
-    return _Threads.count
+    """The number of threads that one operation may use: at first OMP_NUM_THREADS or the number of processors."""
+    return native.get_num_threads()
 
 
 def set_num_threads(count: builtins.int, /) -> None:
-    """Set the number of threads that operations may use."""
+    """Set the number of threads that one operation, of a compiled kernel or of BLAS, may use."""
     if count < 1:
         raise RuntimeError("set_num_threads expects a positive integer")
-    _Threads.count = count
+    native.set_num_threads(count)
+    set_blas_threads(count)
+
+
+class _Interop:
+    count = 1
 
 
 def get_num_interop_threads() -> builtins.int:
     """The number of threads for independent operations; kept for programs that ask."""
-    return _Threads.interop
+    return _Interop.count
 
 
 def set_num_interop_threads(count: builtins.int, /) -> None:
     """Accepted and remembered."""
-    _Threads.interop = count
+    _Interop.count = count
 
 
 class _Determinism:

@@ -89,7 +89,7 @@ def test_threads_do_not_change_a_bit() -> None:
             forward = kernels.attention_fused(q, k, v, None, True, 0.2)
             results.append(forward + kernels.attention_back(v, q, k, v, None, True, 0.2, *forward))
     finally:
-        native.set_num_threads(1)
+        native.set_num_threads(native.usable_threads())
     for other in results[1:]:
         for actual, expected in zip(other, results[0], strict=True):
             np.testing.assert_array_equal(actual, expected)

@@ -202,7 +202,7 @@ def test_threads_do_not_change_a_bit() -> None:
             native.set_num_threads(count)
             results.append([kernels.mm(a, b), kernels.mm(tall, tall[:64]), kernels.bmm(batch, batch)])
     finally:
-        native.set_num_threads(1)
+        native.set_num_threads(native.usable_threads())
     for other in results[1:]:
         for actual, expected in zip(other, results[0], strict=True):
             np.testing.assert_array_equal(actual, expected)
@@ -226,5 +226,5 @@ def test_several_python_threads_multiply_at_once() -> None:
         for thread in threads:
             thread.join()
     finally:
-        native.set_num_threads(1)
+        native.set_num_threads(native.usable_threads())
     assert not wrong

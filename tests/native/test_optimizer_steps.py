@@ -124,7 +124,7 @@ def test_threads_do_not_change_a_bit() -> None:
             kernels.adam_step(*arrays, **ADAM, decoupled_weight_decay=True)
             results.append(arrays)
     finally:
-        native.set_num_threads(1)
+        native.set_num_threads(native.usable_threads())
     for other in results[1:]:
         for actual, expected in zip(other, results[0], strict=True):
             np.testing.assert_array_equal(actual, expected)

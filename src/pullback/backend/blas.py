@@ -1,8 +1,19 @@
-"""Which library multiplies matrices, for `show_config`."""
+"""The library that multiplies matrices: what it is, for `show_config`, and how many threads it may use."""
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
+from numpy._core import _multiarray_umath
+
+# What OpenBLAS calls it, by how NumPy's copy of the library was built.
+_THREAD_SETTERS = (
+    "scipy_openblas_set_num_threads64_",
+    "openblas_set_num_threads64_",
+    "scipy_openblas_set_num_threads",
+    "openblas_set_num_threads",
+)
 
 
 def describe_blas() -> str:
@@ -16,3 +27,14 @@ def describe_blas() -> str:
 def describe_arrays() -> str:
     """The array library and its version."""
     return f"NumPy {np.__version__}"
+
+
+def set_blas_threads(count: int) -> bool:
+    """Let BLAS use so many threads; say whether it could be told. Only OpenBLAS, which NumPy's wheels bring, can."""
+    # Symbols of a library are searched in what it is linked with, too: where BLAS is need not be known.
+    library = ctypes.CDLL(_multiarray_umath.__file__)
+    for name in _THREAD_SETTERS:
+        if hasattr(library, name):
+            getattr(library, name)(count)
+            return True
+    return False

@@ -44,7 +44,28 @@ def compiled_kernels() -> list[str]:
     return sorted(extension.names()) if extension is not None else []
 
 
+class _Threads:
+    count = 1
+
+
+def usable_threads() -> int:
+    """How many threads there are unless a program says otherwise: OMP_NUM_THREADS, or the processors it may run on."""
+    wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    if wanted.isdigit() and int(wanted):
+        return int(wanted)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def get_num_threads() -> int:
+    """How many threads one loop of a compiled kernel may use."""
+    return _Threads.count
+
+
 def set_num_threads(count: int) -> None:
     """Set how many threads one loop of a compiled kernel may use."""
+    _Threads.count = count
     if extension is not None:
         extension.set_num_threads(count)
+
+
+set_num_threads(usable_threads())
