@@ -41,12 +41,10 @@ def rows_at_once(output: Any, inputs: Sequence[Any], *, create_graph: bool) -> l
     None in place of the list where rows must be computed one by one. See Note [Batched rows].
     """
     count = output.numel()
-    if count < LEAST_ROWS or _is_watched() or not all(_is_plain(t) for t in (output, *inputs)):
+    nodes = nodes_between(output, inputs) if count >= LEAST_ROWS else None
+    if nodes is None:
         return None
-    largest = _largest_gradient(output, inputs)
-    if largest is None:
-        return None
-    chunk = min(count, CHUNK_ELEMENTS // max(largest, 1))
+    chunk = min(count, CHUNK_ELEMENTS // max(_largest_gradient(nodes), count))
     if chunk < LEAST_ROWS:
         return None
     parts = []
@@ -75,19 +73,25 @@ def _is_plain(tensor: Any) -> bool:
     return type(tensor) is Tensor
 
 
-def _largest_gradient(output: Any, inputs: Sequence[Any]) -> int | None:
-    """The number of elements of the largest gradient between output and inputs; None if a node there must run by rows."""
+def nodes_between(output: Any, inputs: Sequence[Any]) -> list[Node] | None:
+    """The nodes that run for the gradient of an output; None if somebody could tell how often they run."""
+    if _is_watched() or not all(_is_plain(t) for t in (output, *inputs)):
+        return None
     ends = [gradient_edge(output)]
     captures = [edge for edge in map(gradient_edge, inputs) if edge is not None]
     task = GraphTask(keep_graph=True, create_graph=False, depth=0)
     task.mark_needed(GraphRoot([edge for edge in ends if edge is not None], []), captures, ())
-    largest = output._array.size
-    assert task.exec_info is not None
-    for node, info in task.exec_info.items():
-        if isinstance(node, GraphRoot) or not (info.needed or info.captures):
-            continue
-        if not _batches_exactly(node):
-            return None
+    info = task.exec_info
+    assert info is not None
+    nodes = [node for node, use in info.items() if use.needed or use.captures]
+    nodes = [node for node in nodes if not isinstance(node, GraphRoot)]
+    return nodes if all(_runs_unseen(node) for node in nodes) else None
+
+
+def _largest_gradient(nodes: Sequence[Node]) -> int:
+    """The number of elements of the largest gradient that a node gets."""
+    largest = 1
+    for node in nodes:
         for index in range(node.output_count):
             metadata = node.input_metadata(index)
             if metadata is not None:
@@ -102,15 +106,15 @@ def _count(shape: Sequence[int]) -> int:
     return total
 
 
-def _batches_exactly(node: Node) -> bool:
-    """Whether a node gives the same gradients for a batch as for its rows, and nobody sees it run."""
+def _runs_unseen(node: Node) -> bool:
+    """Whether a node is an operation's own, which no code of the user is part of."""
     if node.extra is not None and node.extra.has_hooks():
         return False
     if isinstance(node, AccumulateGrad):
         extra = node.variable._extra
         return extra is None or not (extra.hooks or extra.post_accumulate_hooks)
     if isinstance(node, (CopySlices, RenamedNode)):
-        return _batches_exactly(node.inner)
+        return _runs_unseen(node.inner)
     if node.needs_tensors or not type(node).__module__.startswith("pullback.generated."):
         return isinstance(node, AsStridedBackward0)
     return all(_is_readable(getattr(node, f"saved_{name}", None)) for name in node.saved_names)

@@ -9,6 +9,7 @@ import pullback.functions as F
 from pullback.autograd.batched_rows import rows_at_once
 from pullback.autograd.differentiation import grad as _grad
 from pullback.autograd.grad_mode import enable_grad
+from pullback.autograd.symmetric_hessian import are_finite, has_symmetric_hessian
 from pullback.creation import ones, zeros, zeros_like
 from pullback.modes.grad_mode import is_grad_enabled
 from pullback.tensor.tensor import Tensor
@@ -423,12 +424,22 @@ def _hessian_product(
         first = _gradients(outputs, values, None, create_graph=True)
         first = _filled(first, values, strict, "jacobian")
         _check_requires_grad(first, "jacobian", strict)
-        if name == "hvp":
-            dummies = tuple(zeros_like(x).requires_grad_() for x in values)
-            inner = _gradients(first, values, dummies, create_graph=True)
-            inner = _filled(inner, values, strict, "hessian")
-            products = _gradients(inner, dummies, vectors, create_graph=create_graph)
-        else:
+        # See Note [Symmetric Hessians].
+        is_symmetric = not strict and not create_graph and has_symmetric_hessian(outputs[0], values)
+        products: Any = None
+        if name == "vhp" or is_symmetric:
             products = _gradients(first, values, vectors, create_graph=create_graph)
+        if name == "hvp" and not (is_symmetric and are_finite(products)):
+            products = _product_from_the_right(first, values, vectors, create_graph, strict)
         products = _filled(products, values, strict, "hessian")
     return _finish(outputs[0], create_graph), _unwrap(_finish(products, create_graph), is_tuple)
+
+
+def _product_from_the_right(
+    first: Sequence[Any], values: Sequence[Any], vectors: Sequence[Any], create_graph: bool, strict: bool
+) -> tuple[Any, ...]:
+    """The Jacobian of the gradient times a vector: the gradient of a product with a dummy, with respect to the dummy."""
+    dummies = tuple(zeros_like(x).requires_grad_() for x in values)
+    inner = _gradients(first, values, dummies, create_graph=True)
+    inner = _filled(inner, values, strict, "hessian")
+    return _gradients(inner, dummies, vectors, create_graph=create_graph)
