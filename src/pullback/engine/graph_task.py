@@ -92,22 +92,33 @@ class GraphTask:
         if len(root.next_edges) == 1 and root.next_edges[0] is not None:
             self.sole_root = root.next_edges[0][0]
         self.captured = [None] * len(captures)
-        targets = set(info)
-        # Depth first; a node is needed if one of its next nodes is captured or needed.
-        state: dict[Node, int] = {root: 0}
-        stack = [root]
-        while stack:
-            node = stack[-1]
-            position = state[node]
-            edges = node.next_edges
-            if position < len(edges):
-                state[node] = position + 1
-                edge = edges[position]
-                if edge is not None and edge[0] not in state:
-                    state[edge[0]] = 0
-                    stack.append(edge[0])
-                continue
-            stack.pop()
-            if any(e is not None and (e[0] in targets or (e[0] in info and info[e[0]].needed)) for e in edges):
-                info.setdefault(node, ExecInfo()).needed = True
+        # A node is needed if one of its next nodes is captured or needed: from the targets back to the root.
+        senders = self._senders(root)
+        pending: list[Node] = list(info)
+        while pending:
+            for node in senders.get(pending.pop(), ()):
+                use = info.get(node)
+                if use is None:
+                    use = info[node] = ExecInfo()
+                if not use.needed:
+                    use.needed = True
+                    pending.append(node)
         self.exec_info = info
+
+    def _senders(self, root: Node) -> dict[Node, list[Node]]:
+        """For every node below `root`, the nodes that send it gradients."""
+        senders: dict[Node, list[Node]] = {}
+        stack: list[Node] = [root]
+        while stack:
+            node = stack.pop()
+            for edge in node.next_edges:
+                if edge is None:
+                    continue
+                following = edge[0]
+                known = senders.get(following)
+                if known is None:
+                    senders[following] = [node]
+                    stack.append(following)
+                else:
+                    known.append(node)
+        return senders
