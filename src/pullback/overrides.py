@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from pullback import functions
+from pullback.functions import half_complex
 from pullback.modes.interception import overrides, pop_interceptor, push_interceptor, set_override_handler
 from pullback.modes.switches import switches
 from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl, attach_methods
@@ -41,6 +42,9 @@ def _ask(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Offer an operation to the overriding types among its arguments; NotImplemented if there are none."""
     if switches.overrides_disabled:
         return NotImplemented
+    if half_complex.concerns(args, kwargs):
+        with DisableTorchFunctionSubclass():
+            return half_complex.operate(function, args, kwargs)
     types = _overriding_types((*args, *kwargs.values()))
     if not types:
         return NotImplemented

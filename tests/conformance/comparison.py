@@ -18,6 +18,7 @@ TOLERANCE = {
     "float32": (1e-4, 1e-5),
     "complex64": (1e-4, 1e-5),
     "float16": (4e-3, 1e-3),
+    "complex32": (4e-3, 1e-3),
     "bfloat16": (3e-2, 1e-2),
 }
 

@@ -24,6 +24,10 @@ def to_array(tensor: Any) -> Any:
         import ml_dtypes
 
         return tensor.view(torch.uint16).numpy().view(ml_dtypes.bfloat16)
+    if tensor.dtype == torch.complex32:
+        import ml_dtypes
+
+        return tensor.view(torch.int32).numpy().view(ml_dtypes.complex32)
     return tensor.numpy()
 
 
@@ -199,5 +203,7 @@ def _our_global(value: Any) -> Any:
 def values_of(tensor: Any) -> Any:
     """Give a tensor of either package as a fresh NumPy array."""
     if isinstance(tensor, torch.Tensor):
-        return to_array(tensor).copy()
-    return np.array(tensor.detach().cpu().resolve_conj().resolve_neg().numpy())
+        array = to_array(tensor).copy()
+    else:
+        array = np.array(tensor.detach().cpu().resolve_conj().resolve_neg()._array)
+    return array.astype(np.complex64) if array.dtype.kind == "W" else array  # NumPy cannot compare complex32

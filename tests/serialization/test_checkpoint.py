@@ -6,6 +6,7 @@ import collections
 import io
 import pickle
 import struct
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,7 @@ def test_containers_sizes_dtypes_and_devices_come_back(protocol: int) -> None:
 
 def test_bfloat16_without_its_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bfloat16, "_numpy", None)
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
     with pytest.raises(RuntimeError, match=r"bfloat16 needs .* install pullback\[bfloat16\]"):
         load(archive(tensor_pickle("torch\nBFloat16Storage", count=12), {"data/0": SIX_FLOATS}))
 

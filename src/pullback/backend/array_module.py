@@ -78,7 +78,9 @@ def zeros(shape: Shape, dtype: DType) -> Array:
 
 def ones(shape: Shape, dtype: DType) -> Array:
     """Ones."""
-    return np.ones(shape, dtype)
+    made = np.empty(shape, dtype)
+    made.fill(1)
+    return made
 
 
 def full(shape: Shape, value: Any, dtype: DType) -> Array:
@@ -207,15 +209,37 @@ def all_finite(array: Array) -> bool:
 
 def contains_nan(array: Array) -> bool:
     """Whether an element is NaN."""
-    return array.dtype.kind in "fcV" and bool(np.isnan(array).any())
+    return array.dtype.kind in "fcVW" and bool(np.isnan(array).any())
+
+
+def _as_float8(array: Array, dtype: DType) -> Array:
+    """Conversion to 8-bit floats: what is too large becomes the largest, and a type without signs has the magnitude."""
+    if dtype.name == "float8_e4m3fn":
+        return np.clip(array.astype(np.float32), -448.0, 448.0).astype(dtype)
+    if dtype.name == "float8_e8m0fnu":
+        return np.abs(array.astype(np.float32)).astype(dtype)
+    return array.astype(dtype)
+
+
+_HALF_PAIR = np.dtype([("real", np.float16), ("imag", np.float16)])
+
+
+def parts(array: Array) -> tuple[Array, Array]:
+    """Views of the real and the imaginary part. (NumPy knows no parts of complex32.)"""
+    if array.dtype.kind == "W":
+        pair = np.asarray(array).view(_HALF_PAIR)
+        return pair["real"], pair["imag"]
+    return array.real, array.imag
 
 
 def cast_array(array: Array, dtype: DType) -> Array:
     """`array` with another dtype; complex to real keeps the real part. No copy where the dtype is the same."""
     if array.dtype == dtype:
         return array
-    if array.dtype.kind == "c" and dtype.kind not in "cb":
-        return cast(Array, array.real).astype(dtype)
+    if array.dtype.kind in "cW" and dtype.kind not in "cWb":
+        return cast(Array, parts(array)[0]).astype(dtype)
+    if dtype.itemsize == 1 and dtype.kind in "fV":
+        return _as_float8(array, dtype)
     if array.ndim and 0 in array.strides and array.size:
         return copy_array(array).astype(dtype)  # NumPy would put a repeated dimension last in memory
     return array.astype(dtype)

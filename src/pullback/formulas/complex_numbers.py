@@ -31,4 +31,4 @@ def sgn_of_angle(angle: Any) -> Any:
 
 def is_complex_value(value: Any) -> bool:
     """Whether an array or Tensor is complex."""
-    return bool(getattr(value, "_array", value).dtype.kind == "c")
+    return bool(getattr(value, "_array", value).dtype.kind in "cW")

@@ -22,6 +22,7 @@ from pullback.backend.dtype import (
     int16,
     int32,
     int64,
+    scalar_type_name,
     type_name,
     uint8,
 )  # fmt: skip
@@ -52,6 +53,8 @@ def numpy(input: Tensor, *, force: builtins.bool = False) -> Any:
             f"Can't call numpy() on Tensor that has {'conjugate' if mirror.conj else 'negative'} bit set. Use "
             f"tensor.resolve_{bit}().numpy() instead."
         )
+    if input._array.dtype.kind == "W" or (input._array.itemsize == 1 and input._array.dtype.kind in "fV"):
+        raise TypeError(f"Got unsupported ScalarType {scalar_type_name(input._array.dtype)}")
     return input._array
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pullback.generated as G
 from pullback import functions
+from pullback.backend.dtype import is_float_or_complex, scalar_type_name
 from pullback.kernels.distances import joint_shape
 from pullback.tensor.tensor import Tensor
 
@@ -22,9 +23,14 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     for name, array in (("X1", a), ("X2", b)):
         if array.ndim < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {array.ndim}D")
+    for name, array in (("X1", a), ("X2", b)):
+        if not is_float_or_complex(array.dtype):
+            raise RuntimeError(
+                f"cdist only supports floating-point dtypes, {name} got: {scalar_type_name(array.dtype)}"
+            )
     if a.shape[-1] != b.shape[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: {b.shape[-1]}")
-    if p < 0:
+    if not p >= 0:
         raise RuntimeError("cdist only supports non-negative p values")
     batch = joint_shape(a.shape[:-2], b.shape[:-2])
     x1, x2 = (
@@ -33,6 +39,10 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     many = a.shape[-2] > 25 or b.shape[-2] > 25
     if p == 2 and (compute_mode == modes[1] or (compute_mode == modes[0] and many)):
         return G.view(G.euclidean_dist(x1, x2), (*batch, a.shape[-2], b.shape[-2]))
+    if a.size and b.size and a.dtype.itemsize == 2:
+        raise NotImplementedError(f"\"cdist\" not implemented for '{scalar_type_name(a.dtype)}'")
+    if a.dtype != b.dtype:
+        raise RuntimeError(f"expected scalar type {scalar_type_name(a.dtype)} but found {scalar_type_name(b.dtype)}")
     return G.cdist_forward(x1, x2, float(p))
 
 

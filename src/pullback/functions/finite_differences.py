@@ -94,6 +94,8 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     (tensor([1., 2., 3.]),)
     """
     given: Any = input
+    if given._array.dtype.name == "uint8":
+        raise RuntimeError("torch.gradient does not support uint8 input.")
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     dims = list(range(given.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pullback.generated as G
-from pullback.backend.dtype import promote_dtypes
+from pullback.backend.dtype import scalar_type_name
 from pullback.errors import not_a_tensor
 from pullback.graph.history import bump_version, check_in_place
 from pullback.graph.in_place import adopt_result, alias_of, in_place, write_out
@@ -256,8 +256,8 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Any = None
                 f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and {sizes[1]}"
             )
     if input._array.dtype != other._array.dtype:
-        dtype = promote_dtypes(input._array.dtype, other._array.dtype)
-        input, other = G.to_dtype(input, dtype), G.to_dtype(other, dtype)
+        first, second = scalar_type_name(input._array.dtype), scalar_type_name(other._array.dtype)
+        raise RuntimeError(f"expected scalar type {first} but found {second}")
     return G.linalg_cross(input, other, dim=dim, out=out)
 
 
@@ -269,6 +269,11 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Te
     tensor([3., 3.])
     """
     _require_floating("linalg.vecdot", x._array)
+    if x._array.dtype != y._array.dtype:
+        raise RuntimeError(
+            f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
+            f"{scalar_type_name(x._array.dtype)} and y of type {scalar_type_name(y._array.dtype)} instead"
+        )
     if x._array.ndim == 1 and x._array.shape == y._array.shape and x._array.dtype == y._array.dtype:
         result = G.vdot(x, y)
     else:

@@ -129,7 +129,13 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 @interceptable
 def histogram(
-    input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False, out: Any = None
+    input: Tensor,
+    bins: Any = 100,
+    *,
+    range: Any = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+    out: Any = None,
 ) -> Any:
     """How many elements lie in each interval, and the edges of the intervals."""
     given: Any = bins._array if isinstance(bins, TensorBase) else as_int(bins)

@@ -223,6 +223,8 @@ def tensor_T(input: Tensor) -> Tensor:
 
 def tensor_mT(input: Tensor) -> Tensor:
     """A view of a batch of matrices with each one transposed."""
+    if input._array.ndim == 0:
+        return input
     if input._array.ndim < 2:
         raise RuntimeError(
             f"tensor.mT is only supported on matrices or batches of matrices. Got {input._array.ndim}-D tensor."
@@ -242,6 +244,8 @@ def tensor_H(input: Tensor) -> Tensor:
 
 def tensor_mH(input: Tensor) -> Tensor:
     """A batch of matrices, each transposed and conjugated."""
+    if input._array.ndim == 0:
+        return _conjugate(input)
     if input._array.ndim < 2:
         raise RuntimeError(
             f"tensor.mH is only supported on matrices or batches of matrices. Got {input._array.ndim}-D tensor."

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pullback.generated as G
-from pullback.backend.dtype import promote_dtypes
+from pullback.backend.dtype import scalar_type_name
 from pullback.graph.in_place import write_out
 from pullback.kernels.solvers import check_solution
 from pullback.modes.interception import interceptable
@@ -43,10 +43,14 @@ def linalg_solve_triangular(
     tensor([[2.],
             [1.]])
     """
-    if A._array.dtype != B._array.dtype:
-        dtype = promote_dtypes(A._array.dtype, B._array.dtype)
-        A, B = G.to_dtype(A, dtype), G.to_dtype(B, dtype)
-    return G.linalg_solve_triangular(A, B, upper=upper, left=left, unitriangular=unitriangular, out=out)
+    _require_native("triangular_solve_cpu", A)
+    return G.linalg_solve_triangular(A, G.to_dtype(B, A._array.dtype), upper=upper, left=left,
+                                     unitriangular=unitriangular, out=out)  # fmt: skip
+
+
+def _require_native(kernel: str, A: Tensor) -> None:
+    if A._array.dtype.char not in "fdFD":
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type_name(A._array.dtype)}'")
 
 
 def triangular_solve(

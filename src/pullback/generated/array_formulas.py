@@ -1164,6 +1164,16 @@ def unfold_back(grad: Any, shape: Shape, dimension: int, size: int, step: int) -
     return as_strided_back(grad, shape, strides, 0, (*windows, size), (*steps, strides[dimension]), 0)
 
 
+def _call_reshape_alias(result: Any) -> None:
+    """PyTorch calls the node of a view of memory that is not contiguous by another name."""
+    from pullback.graph.renamed_node import renamed
+
+    edge = result._gradient_edge()
+    info = result._extra.view if result._extra is not None else None
+    if edge is not None and info is not None and (edge[0].name() == "ViewBackward0"):
+        info.edge = (renamed(edge[0], "ReshapeAliasBackward0"), 0)
+
+
 def permute_back(grad: Any, dims: Shape) -> Any:
     """The gradient of `permute`: the inverse permutation."""
     inverse = [0] * len(dims)

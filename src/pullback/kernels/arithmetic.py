@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pullback.kernels.creation import checked_number
 from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
 from pullback.typing import Array, Scalar
 
@@ -115,7 +116,7 @@ def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) 
     """Add `value * tensor1 * tensor2` to `input`."""
     _refuse_kinds(input, "b", "addcmul_cpu_out")
     product = tensor1 * tensor2
-    return input + (product if value == 1 else product * input.dtype.type(value))
+    return input + (product if value == 1 else product * checked_number(value, input.dtype))
 
 
 @_in_float32
@@ -126,7 +127,7 @@ def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) 
             "Integer division with addcdiv is no longer supported: convert an operand to a floating-point dtype, or "
             "write (input + value * trunc(tensor1 / tensor2)).to(input.dtype) for the truncating form."
         )
-    quotient = (tensor1 if value == 1 else tensor1 * input.dtype.type(value)) / tensor2
+    quotient = (tensor1 if value == 1 else tensor1 * checked_number(value, input.dtype)) / tensor2
     return input + quotient
 
 
@@ -152,7 +153,7 @@ def _scaled(other: Array | Scalar, alpha: Scalar, input: Array) -> Array:
     kind = input.dtype.kind
     if kind in "biu" and isinstance(alpha, (float, complex)):
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
-    if kind != "c" and isinstance(alpha, complex):
+    if kind not in "cW" and isinstance(alpha, complex):
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
     if kind != "b" and isinstance(alpha, bool):
         raise RuntimeError("Boolean alpha only supported for Boolean results.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.backend.dtype import number_as
+from pullback.kernels.creation import checked_number
 from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
 from pullback.typing import Array, Scalar
 
@@ -138,6 +139,8 @@ def lerp(input: Array, end: Array, weight: Array) -> Array:
 def lerp_scalar(input: Array, end: Array, weight: Scalar) -> Array:
     """As lerp, by a number."""
     _refuse_kinds(input, "biu", "lerp_kernel_scalar")
+    if isinstance(weight, complex):
+        weight = checked_number(weight, input.dtype)
     step = end - input
     return input + weight * step if abs(weight) < 0.5 else end - step * (1 - weight)
 

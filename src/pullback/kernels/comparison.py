@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pullback.backend.array_module import parts
 from pullback.backend.dtype import scalar_type_name
 from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.typing import Array, Scalar
@@ -74,7 +75,7 @@ def isneginf(input: Array) -> Array:
 
 def isreal(input: Array) -> Array:
     """Whether elements have no imaginary part."""
-    return np.equal(input.imag, 0) if input.dtype.kind == "c" else np.ones(input.shape, bool)
+    return np.equal(parts(input)[1], 0) if input.dtype.kind in "cW" else np.ones(input.shape, bool)
 
 
 def isclose(input: Array, other: Array, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Array:
@@ -82,7 +83,7 @@ def isclose(input: Array, other: Array, rtol: float = 1e-05, atol: float = 1e-08
     if input.dtype != other.dtype:
         raise RuntimeError(f"{scalar_type_name(input.dtype)} did not match {scalar_type_name(other.dtype)}")
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
-        if tolerance < 0:
+        if not tolerance >= 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {tolerance:g}")
     close = np.equal(input, other)
     if equal_nan and input.dtype.kind not in "biu":

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pullback.backend.dtype import complex_of
+from pullback.backend.array_module import parts
+from pullback.backend.dtype import complex_of, scalar_type_name
 from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.kernels.rounding import sign
 from pullback.typing import Array
@@ -26,8 +27,10 @@ def angle(input: Array) -> Array:
 
 def sgn(input: Array) -> Array:
     """The complex number of the same angle and magnitude 1, and 0 for 0; the sign of a real number."""
-    if input.dtype.kind != "c":
+    if input.dtype.kind not in "cW":
         return sign(input)
+    if input.dtype.kind == "W":
+        return sgn(input.astype(np.complex64)).astype(input.dtype)
     magnitude = np.abs(input)
     return np.where(magnitude == 0, input.dtype.type(0), input / np.where(magnitude == 0, 1, magnitude))
 
@@ -39,6 +42,8 @@ def conj_physical(input: Array) -> Array:
 
 def polar(abs: Array, angle: Array) -> Array:
     """Complex numbers from magnitudes and angles."""
+    if abs.dtype.itemsize == 2:
+        raise NotImplementedError(f"\"polar_cpu\" not implemented for '{scalar_type_name(abs.dtype)}'")
     made = np.empty_like(abs + angle, dtype=complex_of(abs.dtype))
     made.real, made.imag = abs * np.cos(angle), abs * np.sin(angle)
     return made
@@ -47,15 +52,16 @@ def polar(abs: Array, angle: Array) -> Array:
 def complex(real: Array, imag: Array) -> Array:
     """Complex numbers from their parts."""
     made = np.empty_like(real + imag, dtype=complex_of(real.dtype))
-    made.real, made.imag = real, imag
+    real_view, imaginary_view = parts(made)
+    real_view[...], imaginary_view[...] = real, imag
     return made
 
 
 def real_part(input: Array) -> Array:
     """The real part; a real array itself."""
-    return input.real
+    return parts(input)[0]
 
 
 def imaginary_part(input: Array) -> Array:
     """The imaginary part; zeros for a real array."""
-    return input.imag
+    return parts(input)[1]

@@ -35,7 +35,7 @@ def array_from_values(data: Any, dtype: DType | None) -> Array:
             dtype = {"f": default_float(), "c": default_complex(), "i": np.dtype(np.int64)}.get(array.dtype.kind)
     if dtype is None or array.dtype == dtype:
         return array
-    if array.dtype.kind == "c" and dtype.kind != "c":
+    if array.dtype.kind == "c" and dtype.kind not in "cW":
         raise RuntimeError("value cannot be converted to type float without overflow")
     return array.astype(dtype)
 
@@ -43,7 +43,7 @@ def array_from_values(data: Any, dtype: DType | None) -> Array:
 def _fill(array: Array, value: Scalar) -> Array:
     """One Python number in a 0-dim array, refused where the type cannot hold it; -1 in an unsigned one wraps around."""
     kind = array.dtype.kind
-    if isinstance(value, complex) and kind != "c":
+    if isinstance(value, complex) and kind not in "cW":
         raise TypeError("must be real number, not complex")
     if kind in "iu":
         if isinstance(value, float) and not math.isfinite(value):
@@ -67,7 +67,7 @@ _C_NAMES = {
 
 def checked_number(value: Scalar, dtype: DType) -> Any:
     """A Python number as a NumPy scalar, refused where the type cannot hold it; fractions are cut off."""
-    if isinstance(value, complex) and dtype.kind != "c":
+    if isinstance(value, complex) and dtype.kind not in "cW":
         raise _overflow(dtype)
     if dtype.kind in "iu" and not isinstance(value, complex):
         if isinstance(value, float) and not math.isfinite(value):
@@ -77,7 +77,7 @@ def checked_number(value: Scalar, dtype: DType) -> Any:
             raise _overflow(dtype)
         return number_as(whole, dtype)
     result = number_as(value, dtype)
-    if dtype.kind not in "bc" and math.isfinite(value) and not np.isfinite(result):  # type: ignore[arg-type]
+    if dtype.kind not in "bcW" and math.isfinite(value) and not np.isfinite(result):  # type: ignore[arg-type]
         raise _overflow(dtype)
     return result
 
@@ -186,7 +186,7 @@ def linspace_array(start: Scalar, end: Scalar, steps: int, dtype: DType) -> Arra
     """`steps` values from start to end, both included, computed from both ends as PyTorch does."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    if dtype.kind in "iu":
+    if dtype.kind in "iu" and steps != 1:
         start, end = int(start), int(end)  # type: ignore[arg-type]  # not complex for an integer result
     if steps == 1:
         return np.full((1,), start, dtype)

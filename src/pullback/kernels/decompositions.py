@@ -55,6 +55,8 @@ def _cholesky(A: Array, upper: bool) -> tuple[Array, Array]:
     lower = A.swapaxes(-1, -2).conj() if upper else A
     try:
         L, info = np.linalg.cholesky(lower), np.zeros(A.shape[:-2], np.int32)
+        if A.size and np.isnan(np.diagonal(L, axis1=-2, axis2=-1)).any():
+            L, info = _cholesky_by_columns(lower)
     except np.linalg.LinAlgError:
         L, info = _cholesky_by_columns(lower)
     return (L.conj().swapaxes(-1, -2) if upper else _by_columns(L)), info

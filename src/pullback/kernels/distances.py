@@ -33,7 +33,8 @@ def _norms(difference: Array, p: float) -> Array:
         return np.sqrt(np.einsum("...i,...i->...", difference, difference))
     np.abs(difference, out=difference)
     if p == 0:
-        return np.count_nonzero(difference, axis=-1).astype(difference.dtype)
+        counts = np.count_nonzero(difference, axis=-1).astype(difference.dtype)
+        return np.where(np.isnan(difference).any(-1), np.nan, counts).astype(difference.dtype, copy=False)
     if p == 1:
         return difference.sum(-1)
     if math.isinf(p):

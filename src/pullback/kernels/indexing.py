@@ -94,8 +94,10 @@ def index_select(input: Array, dim: Dim, index: Array) -> Array:
     """The slices of `input` at the positions `index` along `dim`."""
     _check_index_vector("index_select", index)
     if input.ndim == 0:
+        if index.size != 1:
+            raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
         check_index(index, 1, 0)
-        return input.reshape(1)[index.reshape(-1)].reshape(()) if index.size == 1 else input.reshape(1)[index]
+        return input.reshape(1)[index.reshape(-1)].reshape(())
     size = input.shape[dim]
     if index.size and not 0 <= int(index.min()) <= int(index.max()) < size:
         if dim == 0:

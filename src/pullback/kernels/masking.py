@@ -33,7 +33,7 @@ def masked_fill_tensor(input: Array, mask: Array, value: Array) -> Array:
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
         )
     check_broadcastable(input.shape, mask.shape)
-    if np.asarray(value).dtype.kind == "c" and input.dtype.kind != "c":
+    if np.asarray(value).dtype.kind in "cW" and input.dtype.kind not in "cW":
         value = checked_number(value.item(), input.dtype)
     return np.where(_as_mask("masked_fill_", mask), np.asarray(value).astype(input.dtype), input)
 

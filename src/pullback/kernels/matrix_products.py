@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
 from pullback.kernels.broadcasting import sum_to
+from pullback.kernels.creation import checked_number
 from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.native import native
 from pullback.typing import Array, Dim, Scalar, Shape
@@ -217,9 +218,14 @@ def linalg_cross(input: Array, other: Array, *, dim: Dim = -1) -> Array:
             f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}"
         )
     _refuse_kinds(input, "b", "cross")
-    a, b = np.moveaxis(input, dim, 0), np.moveaxis(other, dim, 0)
-    parts = [a[i] * b[j] - a[j] * b[i] for i, j in ((1, 2), (2, 0), (0, 1))]
-    return np.stack(parts, dim)
+    lead = (slice(None),) * (dim % input.ndim)
+    a, b = [input[(*lead, i)] for i in range(3)], [other[(*lead, i)] for i in range(3)]
+    parts = []
+    for i, j in ((1, 2), (2, 0), (0, 1)):
+        part = a[i] * b[j]
+        part -= a[j] * b[i]
+        parts.append(part[(*lead, None)])
+    return np.concatenate(parts, dim)
 
 
 @native
@@ -269,10 +275,10 @@ def _blend(input: Array, product: Array, beta: Scalar, alpha: Scalar) -> Array:
         scaled = product & bool(alpha)
         return scaled | (input & bool(beta)) if beta else scaled
     if alpha != 1:
-        product = product * np.asarray(alpha).astype(product.dtype)
+        product = product * checked_number(alpha, product.dtype)
     if beta == 0:
         return product
-    return product + (input if beta == 1 else input * np.asarray(beta).astype(product.dtype))
+    return product + (input if beta == 1 else input * checked_number(beta, product.dtype))
 
 
 def _check_expandable(shape: Shape, target: Shape) -> None:

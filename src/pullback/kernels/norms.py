@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from pullback.backend.array_module import cast_array
-from pullback.backend.dtype import is_float_or_complex, real_of, scalar_type_name
+from pullback.backend.dtype import is_float_or_complex, promote_for_subtraction, real_of, scalar_type_name
 from pullback.kernels.accumulation import accurate_sum, reduced_axes, widened
 from pullback.typing import Array, Dim, Dims, DType, Scalar
 
@@ -59,6 +59,8 @@ def _norm(values: Array, order: float, axes: tuple[int, ...], keepdim: bool) -> 
         return function(sizes, axis=axes, keepdims=keepdim)
     if order == 2:
         return np.sqrt(accurate_sum(sizes * sizes, axes, keepdim))
+    if sizes.size and all(sizes.shape[axis] == 1 for axis in axes):  # no power of one number overflows
+        return sizes if keepdim else np.squeeze(sizes, axes)
     return np.power(accurate_sum(np.power(sizes, order), axes, keepdim), 1 / order)
 
 
@@ -83,6 +85,12 @@ def norm_dim(input: Array, p: Scalar, dim: Dims, keepdim: bool = False) -> Array
 
 def dist(input: Array, other: Array, p: Scalar = 2) -> Array:
     """The norm of the difference."""
+    input, other = promote_for_subtraction(input, other)
+    if not is_float_or_complex(input.dtype):
+        raise RuntimeError(
+            "norm(): input dtype should be either floating point or complex. Got "
+            f"{scalar_type_name(input.dtype)} instead."
+        )
     return linalg_vector_norm(np.asarray(input - other), p)
 
 

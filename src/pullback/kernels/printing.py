@@ -25,7 +25,7 @@ def widen(input: Array) -> Array:
     """Return floats as float64 and complex as complex128 (both exact); integers and booleans as they are."""
     if input.dtype.kind in "biu":
         return input
-    return input.astype(np.complex128 if input.dtype.kind == "c" else np.float64)
+    return input.astype(np.complex128 if input.dtype.kind in "cW" else np.float64)
 
 
 def magnitude_range(input: Array) -> tuple[float, float, bool] | None:

@@ -33,10 +33,12 @@ def index_put_into(target: Array, indices: Arrays, dims: Shape, values: Array, a
             f"destination and {scalar_type_name(values.dtype)} for the source."
         )
     where = full_index(target.shape, indices, dims)
-    if accumulate and target.flags.c_contiguous:
-        add_at(target, where, values)
-        return
     try:
+        if values.ndim > target.ndim + max(0, indices[0].ndim - len(indices)):
+            raise ValueError("more dimensions than there are to be written to")
+        if accumulate and target.flags.c_contiguous:
+            add_at(target, where, values)
+            return
         if accumulate:
             np.add.at(target, where, values)
         else:
@@ -203,7 +205,7 @@ def _check_source(name: str, input: Array, dim: int, index: Array, source: Array
             f"{dim}"
         )
     own, other = list(input.shape), list(source.shape)
-    if own[:dim] + own[dim + 1 :] != other[:dim] + other[dim + 1 :] or (not own and source.size != 1):
+    if input.ndim != source.ndim or own[:dim] + own[dim + 1 :] != other[:dim] + other[dim + 1 :]:
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
             f"{list(input.shape)} source.shape = {list(source.shape)}"
@@ -212,7 +214,10 @@ def _check_source(name: str, input: Array, dim: int, index: Array, source: Array
 
 def index_copy(input: Array, dim: Dim, index: Array, source: Array) -> Array:
     """A copy of `input` with slices of `source` written at positions of a dimension."""
-    _check_index_dtype("index_copy_", index, ("i8",))
+    if index.ndim > 1:
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
+    if index.dtype != np.int64:
+        raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {scalar_type_name(index.dtype)}")
     if input.dtype != source.dtype:
         raise RuntimeError(
             "index_copy_(): self and source expected to have the same dtype, but got (self) "
@@ -221,6 +226,11 @@ def index_copy(input: Array, dim: Dim, index: Array, source: Array) -> Array:
         )
     extent = source.shape[dim] if source.ndim else 1
     own, other = list(input.shape), list(source.shape)
+    if own and other and len(own) != len(other):
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
+            f"dimensionality ({len(other)}), destination dimensionality ({len(own)})"
+        )
     if own and other and own[:dim] + own[dim + 1 :] != other[:dim] + other[dim + 1 :]:
         own.pop(dim), other.pop(dim)
         raise RuntimeError(
@@ -246,6 +256,8 @@ def index_copy(input: Array, dim: Dim, index: Array, source: Array) -> Array:
 
 def index_fill(input: Array, dim: Dim, index: Array, value: Scalar) -> Array:
     """A copy of `input` with a number at positions of a dimension."""
+    if isinstance(value, complex) and input.dtype.kind != "c":
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     return index_fill_tensor(input, dim, index, np.asarray(checked_number(value, input.dtype)))
 
 
@@ -255,10 +267,10 @@ def index_fill_tensor(input: Array, dim: Dim, index: Array, value: Array) -> Arr
         raise RuntimeError(
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
         )
-    if index.dtype.kind != "i" or index.itemsize < 4:
+    if index.dtype != np.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if index.ndim > 1:
-        raise IndexError("index_fill_(): Index has to be a vector/scalar")
+        raise RuntimeError("Index has to be a vector/scalar")
     check_index(index, input.shape[dim] if input.ndim else 1, dim, negative=True)
     result = row_major_copy(input)
     if input.ndim == 0:
@@ -273,6 +285,12 @@ def index_reduce(
     """A copy of `input` with slices of `source` reduced into it at positions of a dimension."""
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    _check_index_dtype("index_reduce_", index, ("i4", "i8"))
+    if input.dtype != source.dtype:
+        raise RuntimeError(
+            f"index_reduce_(): self ({scalar_type_name(input.dtype)}) and source ({scalar_type_name(source.dtype)}) must "
+            "have the same scalar type"
+        )
     _check_source("index_reduce_", input, dim, index, source)
     if index.size and not 0 <= int(index.min()) <= int(index.max()) < (input.shape[dim] if input.ndim else 1):
         raise IndexError("index out of range in self")

@@ -23,11 +23,35 @@ def searchsorted(
         )
     if sorter is not None:
         sorted_sequence = np.take_along_axis(sorted_sequence, sorter, -1)
+    for values in (sorted_sequence, input):
+        if values.dtype.kind == "c":
+            raise NotImplementedError(
+                f"\"searchsorted_out_cpu\" not implemented for '{scalar_type_name(values.dtype)}'"
+            )
     where: Literal["left", "right"] = "right" if right or side == "right" else "left"
     dtype = np.dtype(np.int32 if out_int32 else np.int64)
+    if _has_nan(sorted_sequence) or _has_nan(input):
+        return _search_by_halves(sorted_sequence, np.asarray(input), where).astype(dtype)
     if sorted_sequence.ndim == 1:
         return np.searchsorted(sorted_sequence, input, where).astype(dtype)
     return _search_rows(sorted_sequence, np.asarray(input), where).astype(dtype)
+
+
+def _has_nan(values: Array) -> bool:
+    return values.dtype.kind in "fV" and bool(np.isnan(values).any())
+
+
+def _search_by_halves(rows: Array, values: Array, side: str) -> Array:
+    """Binary search as PyTorch does it, to which a NaN is smaller than everything: for sequences that are not sorted."""
+    low = np.zeros(values.shape, np.int64)
+    high = np.full(values.shape, rows.shape[-1])
+    while (open_ := low < high).any():
+        middle = np.minimum((low + high) // 2, rows.shape[-1] - 1)
+        found = rows[middle] if rows.ndim == 1 else np.take_along_axis(rows, middle, -1)
+        later = ~(found >= values if side == "left" else found > values)
+        low = np.where(open_ & later, middle + 1, low)
+        high = np.where(open_ & ~later, middle, high)
+    return low
 
 
 def _search_rows(rows: Array, values: Array, side: str) -> Array:
@@ -142,6 +166,9 @@ def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Arra
 
 def isin(elements: Array, test_elements: Array, assume_unique: bool = False, invert: bool = False) -> Array:
     """Whether each element is among the test elements."""
+    for given in (np.asarray(elements), np.asarray(test_elements)):
+        if given.dtype.kind in "bc":
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {scalar_type_name(given.dtype)}")
     return np.asarray(np.isin(elements, test_elements, invert=invert))
 
 

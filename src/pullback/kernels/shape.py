@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from pullback.backend.array_module import as_strided as strided_window
-from pullback.backend.array_module import cast_array, copy_array, restride
-from pullback.backend.dtype import scalar_type_name, type_name
+from pullback.backend.array_module import cast_array, copy_array, parts, restride
+from pullback.backend.dtype import complex_of, scalar_type_name, type_name
 from pullback.typing import Array, Dim, DType, Shape
 
 
@@ -293,9 +293,9 @@ def as_strided(
 
 def view_as_real(input: Array) -> Array:
     """A view of complex elements as pairs of real ones, in a new last dimension."""
-    if input.dtype.kind != "c":
+    if input.dtype.kind not in "cW":
         raise RuntimeError("view_as_real is only supported for complex tensors")
-    real = input.real
+    real = parts(input)[0]
     return restride(real, (*input.shape, 2), (*input.strides, real.itemsize))
 
 
@@ -312,7 +312,7 @@ def view_as_complex(input: Array) -> Array:
         raise RuntimeError("Tensor must have a last dimension of size 2")
     if input.strides[-1] != input.itemsize and input.size:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
-    wanted = np.dtype(np.complex128 if input.itemsize == 8 else np.complex64)
+    wanted = complex_of(input.dtype)
     if any(stride % wanted.itemsize for stride in input.strides[:-1]):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     return view_dtype(input, wanted)[..., 0]

@@ -84,6 +84,11 @@ def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
             f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-1]} by {L.shape[-1]} but each b "
             f"matrix is {input.shape[-2]} by {input.shape[-1]}"
         )
+    if L.dtype != input.dtype:
+        raise RuntimeError(
+            f"Expected b and A to have the same dtype, but found b of type {scalar_type_name(input.dtype)} and A of type "
+            f"{scalar_type_name(L.dtype)} instead."
+        )
     _refuse_half(L, "cholesky_solve_cpu")
     _broadcast_batches(L, input)
     flipped = L.swapaxes(-1, -2).conj()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NoReturn
 
-from pullback.backend.dtype import ALL, dtype
+from pullback.backend.dtype import ALL, FLOAT8, dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class TensorType:
     name: str
 
 
-DTYPES: dict[str, dtype] = {element.name: element for element in ALL}
+DTYPES: dict[str, dtype] = {element.name: element for element in (*ALL, *FLOAT8)}
 """Public dtypes by PyTorch's name of them."""
 
 _STORAGE_DTYPES = {
@@ -55,7 +55,6 @@ STORAGE_TYPES: dict[str, StorageType] = {
 }
 
 UNSUPPORTED_DTYPES = frozenset({
-    "complex32", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
     "float4_e2m1fn_x2", "qint8", "qint32", "quint8", "quint4x2", "quint2x4", "bits8", "bits16", "bits1x8", "bits2x4",
     "bits4x2", "int1", "int2", "int3", "int4", "int5", "int6", "int7",
     "uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint7",

@@ -35,14 +35,14 @@ def uniform(shape: Shape, dtype: DType, low: float = 0.0, high: float = 1.0, gen
     >>> uniform((2,), np.dtype("float32"), generator=Generator().manual_seed(0))
     array([0.4962566, 0.7682218], dtype=float32)
     """
-    if dtype.kind == "c":
+    if dtype.kind in "cW":
         return uniform((*shape, 2), real_of(dtype), low, high, generator).view(dtype)[..., 0]
     return _draw_uniform(math.prod(shape), dtype, low, high, generator).reshape(shape)
 
 
 def uniform_(input: Array, low: float = 0.0, high: float = 1.0, generator: MaybeGenerator = None) -> Array:
     """Fill `input` from [low, high)."""
-    if input.dtype.kind == "c":
+    if input.dtype.kind in "cW":
         uniform_(real_view(input), low, high, generator)
         return input
     return fill(input, _draw_uniform(input.size, input.dtype, low, high, generator))
@@ -77,12 +77,12 @@ def normal(
     array([ 1.5409961, -0.2934289, -2.1787894], dtype=float32)
     """
     if not isinstance(mean, _ARRAYS) and not isinstance(std, _ARRAYS):
-        if dtype.kind == "c":
+        if dtype.kind in "cW":
             return normal((*shape, 2), real_of(dtype), mean, std / math.sqrt(2), generator).view(dtype)[..., 0]
         return _draw_normal(math.prod(shape), dtype, mean, std, generator).reshape(shape)
     if not isinstance(std, _ARRAYS):
         values = normal(shape, dtype, 0.0, std, generator)
-    elif std.dtype.kind == "c":
+    elif std.dtype.kind in "cW":
         raise RuntimeError("normal expects standard deviation to be non-complex")
     elif (std < 0).any():
         raise RuntimeError(f"normal expects all elements of std >= 0.0, but the least is {std.min()}")
@@ -95,7 +95,7 @@ def normal(
 
 def normal_(input: Array, mean: float = 0.0, std: float = 1.0, generator: MaybeGenerator = None) -> Array:
     """Fill `input` from the normal distribution; both parts of complex numbers have the mean `mean`."""
-    if input.dtype.kind == "c":
+    if input.dtype.kind in "cW":
         normal_(real_view(input), mean, std / math.sqrt(2), generator)
         return input
     contiguous = input.flags.c_contiguous

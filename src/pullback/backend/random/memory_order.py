@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pullback.backend.dtype import real_of
 from pullback.typing import Array
 
 
@@ -31,4 +32,4 @@ def paired(input: Array, other: Array) -> Array:
 
 def real_view(input: Array) -> Array:
     """View a complex array as real with a last dimension of 2."""
-    return input[..., None].view(input.real.dtype)
+    return input[..., None].view(real_of(input.dtype))

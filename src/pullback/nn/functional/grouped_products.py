@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import Any
 
 import pullback.generated as G
-from pullback.backend.dtype import from_numpy_dtype, scalar_type_name
+from pullback.backend.dtype import bfloat16, from_numpy_dtype, scalar_type_name
 from pullback.errors import not_a_tensor
 from pullback.tensor.tensor import Tensor
 
@@ -100,13 +100,32 @@ def scaled_mm(
     contraction_dim: Any = (),
     use_fast_accum: bool = False,
 ) -> Tensor:
-    """A product of matrices in 8-bit floats, each with its scales: refused, since there are no 8-bit floats here."""
+    """A product of matrices in 8-bit floats, with one scale per tensor, or per row of one and column of the other."""
     rows, columns = mat_a.shape[0], mat_b.shape[-1]
-    raise ValueError(
-        "Invalid scaling configuration.\n- For TensorWise scaling, a and b should be float8, scales should be float and "
-        f"singletons.\n- For RowWise scaling, a and b should be float8, scales should be float, scale_a should be "
-        f"({rows}, 1) and scale_b should be (1, {columns}): got {mat_a.dtype} and {mat_b.dtype}"
-    )
+    scales = tuple(_single(scale) for scale in (scale_a, scale_b))
+    shapes = [tuple(scale.shape) for scale in scales]
+    recipes = (_single(scale_recipe_a), _single(scale_recipe_b))
+    fits = {
+        ScalingType.TensorWise: all(scale.numel() == 1 for scale in scales),
+        ScalingType.RowWise: shapes == [(rows, 1), (1, columns)],
+    }
+    if not (all(_is_float8(m) for m in (mat_a, mat_b)) and recipes[0] == recipes[1] and fits.get(recipes[0], False)):
+        raise ValueError(
+            "Invalid scaling configuration.\n- For TensorWise scaling, a and b should be float8, scales should be float "
+            "and singletons.\n- For RowWise scaling, a and b should be float8, scales should be float, scale_a should be "
+            f"({rows}, 1) and scale_b should be (1, {columns}): got {mat_a.dtype} and {mat_b.dtype}"
+        )
+    product = mat_a.float().mm(mat_b.float()) * scales[0] * scales[1]
+    product = product if bias is None else product + bias.float()
+    return product.to(bfloat16 if output_dtype is None else output_dtype)
+
+
+def _single(value: Any) -> Any:
+    return value[0] if isinstance(value, (list, tuple)) else value
+
+
+def _is_float8(matrix: Tensor) -> bool:
+    return from_numpy_dtype(matrix._array.dtype).name.startswith("float8")
 
 
 def scaled_grouped_mm(
