@@ -14,6 +14,8 @@ from typing import NamedTuple
 SHARED = {
     "Process": "pullback.modes.switches",
     "VersionCounter": "pullback.tensor.version_counter",
+    "ViewInfo": "pullback.tensor.autograd_extra",
+    "AutogradExtra": "pullback.tensor.autograd_extra",
     "TensorBase": "pullback.tensor.tensor_base",
     "Node": "pullback.graph.node",
     "AccumulateGrad": "pullback.graph.accumulate_grad",
@@ -25,13 +27,20 @@ SHARED = {
 }
 """The extension types that several modules know, and the module of each."""
 
-GENERATED = ("activation", "arithmetic", "exponential", "matrix_products", "reductions", "shape", "trigonometric")
+GENERATED = (
+    "activation", "arithmetic", "embeddings", "exponential", "indexing", "joining", "matrix_products", "normalization",
+    "reductions", "shape", "softmaxes", "trigonometric",
+)  # fmt: skip
+FUNCTIONS = ("indexing", "joining", "matrix_products", "operators", "reductions", "shape")
 MODULES = (
-    "pullback.modes.switches", "pullback.tensor.version_counter", "pullback.tensor.tensor_base",
+    "pullback.modes.switches",
+    "pullback.tensor.version_counter", "pullback.tensor.autograd_extra", "pullback.tensor.tensor_base",
+    "pullback.tensor.arguments",
     "pullback.graph.node", "pullback.graph.accumulate_grad", "pullback.graph.basic_nodes", "pullback.graph.saved_tensor",
-    "pullback.graph.history",
+    "pullback.graph.recording", "pullback.graph.views", "pullback.graph.history",
     "pullback.engine.input_buffer", "pullback.engine.ready_queue", "pullback.engine.graph_task",
-    "pullback.engine.engine", "pullback.functions.operators", "pullback.autograd.differentiation",
+    "pullback.engine.engine", "pullback.autograd.differentiation",
+    *[f"pullback.functions.{family}" for family in FUNCTIONS],
     *[f"pullback.generated.{family}" for family in GENERATED],
 )  # fmt: skip
 """What is compiled: where the profile of small operations spends its time."""
@@ -154,7 +163,12 @@ class _Translation:
         for item in statement.body:
             if isinstance(item, ast.Assign) and ast.unparse(item.targets[0]) == "__slots__":
                 fields += _slots(ast.literal_eval(item.value) if isinstance(item.value, ast.Tuple) else ())
-                self._replace(item, f"def __cinit__(self): {'; '.join(defaults)}" if defaults else "")
+                self._replace(item, _initializer(defaults))
+                defaults = []
+        if defaults:
+            self._replace(
+                next(item for item in statement.body if isinstance(item, ast.AnnAssign)), _initializer(defaults)
+            )
         if shared:
             self.declarations += [header, *[f"    {field}" for field in fields or ["pass"]]]
 
@@ -190,6 +204,10 @@ class _Translation:
         self.lines[function.lineno - 1] = " " * function.col_offset + text
         for number in range(function.lineno, function.body[0].lineno - 1):
             self.lines[number] = ""
+
+
+def _initializer(defaults: list[str]) -> str:
+    return f"def __cinit__(self): {'; '.join(defaults)}" if defaults else ""
 
 
 def _slots(names: tuple[str, ...]) -> list[str]:

@@ -62,7 +62,7 @@ class Mirror:
         offset = data_address(array) - data_address(self._block) if array.size else 0
         return np.ndarray(array.shape, array.dtype, self._memory, offset, array.strides)
 
-    def include(self, array: Array) -> None:
+    def cover(self, array: Array) -> None:
         """Show the elements of `array`, which lies in this mirror, though they may not be among those of `shown`."""
         array[...] = self.turn(self.behind(array))
 

@@ -49,7 +49,7 @@ class CatBackward0(Node):
         tensors_dtype = self.saved_tensors_dtype
         tensors_shape = self.saved_tensors_shape
         edges = self.next_edges
-        if not edges or all(e is None for e in edges):
+        if edges.count(None) == len(edges):
             return (None,) * len(edges)
         grad_of_tensors = cat_back_kernel(grad, tensors_shape, tensors_dtype, dim)
         return grad_of_tensors
@@ -60,7 +60,7 @@ class CatBackward0(Node):
         tensors_dtype = self.saved_tensors_dtype
         tensors_shape = self.saved_tensors_shape
         edges = self.next_edges
-        if not edges or all(e is None for e in edges):
+        if edges.count(None) == len(edges):
             return (None,) * len(edges)
         grad_of_tensors = F.cat_back(grad, tensors_shape, tensors_dtype, dim)
         return grad_of_tensors
@@ -132,7 +132,7 @@ class StackBackward0(Node):
         dim = self.saved_dim
         tensors_dtype = self.saved_tensors_dtype
         edges = self.next_edges
-        if not edges or all(e is None for e in edges):
+        if edges.count(None) == len(edges):
             return (None,) * len(edges)
         grad_of_tensors = stack_back_kernel(grad, tensors_dtype, dim)
         return grad_of_tensors
@@ -142,7 +142,7 @@ class StackBackward0(Node):
         dim = self.saved_dim
         tensors_dtype = self.saved_tensors_dtype
         edges = self.next_edges
-        if not edges or all(e is None for e in edges):
+        if edges.count(None) == len(edges):
             return (None,) * len(edges)
         grad_of_tensors = F.stack_back(grad, tensors_dtype, dim)
         return grad_of_tensors
@@ -205,6 +205,7 @@ class SplitBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("split_size", "dim")
+    output_count: int = 1
     saved_split_size: Any = None
     saved_dim: Any = None
     saved_input_dtype: Any = None
@@ -293,6 +294,7 @@ class SplitWithSizesBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("split_sizes", "dim")
+    output_count: int = 1
     saved_split_sizes: Any = None
     saved_dim: Any = None
     saved_input_dtype: Any = None
@@ -382,6 +384,7 @@ class UnbindBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("dim",)
+    output_count: int = 1
     saved_dim: Any = None
     saved_input_dtype: Any = None
     saved_input_shape: Any = None
@@ -472,7 +475,7 @@ class BlockDiagBackward0(Node):
         tensors_dtype = self.saved_tensors_dtype
         tensors_shape = self.saved_tensors_shape
         edges = self.next_edges
-        if not edges or all(e is None for e in edges):
+        if edges.count(None) == len(edges):
             return (None,) * len(edges)
         grad_of_tensors = block_diag_back_kernel(grad, tensors_shape, tensors_dtype)
         return grad_of_tensors
@@ -482,7 +485,7 @@ class BlockDiagBackward0(Node):
         tensors_dtype = self.saved_tensors_dtype
         tensors_shape = self.saved_tensors_shape
         edges = self.next_edges
-        if not edges or all(e is None for e in edges):
+        if edges.count(None) == len(edges):
             return (None,) * len(edges)
         grad_of_tensors = F.block_diag_back(grad, tensors_shape, tensors_dtype)
         return grad_of_tensors

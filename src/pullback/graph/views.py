@@ -76,7 +76,7 @@ def make_view(
 def _inherit_mirror(view: Tensor, mirror: Mirror) -> None:
     """A strided view of a conjugated view is conjugated too. See Note [Lazy conjugation]."""
     if mirror.holds(view._array):
-        mirror.include(view._array)
+        mirror.cover(view._array)
         view._require_extra().mirror = mirror
 
 

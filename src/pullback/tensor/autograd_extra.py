@@ -35,11 +35,14 @@ class ViewInfo:
         """Whether the view requires grad of its own, not because its base does: it is a leaf then."""
 
 
+_UNSET = object()
+
+
 class AutogradExtra:
     """The rare part of a tensor's autograd state."""
 
     # Defaults of the class, not slots: a view sets one of the eight, and setting them all takes as long again.
-    UNSET = object()
+    UNSET = _UNSET
 
     view: ViewInfo | None = None
     hooks: OrderedDict[int, Callable[..., Any]] | None = None
@@ -47,5 +50,5 @@ class AutogradExtra:
     retains_grad: bool = False
     inference: bool = False
     tangents: dict[int, Tensor] | None = None
-    grad_dtype: Any = UNSET
+    grad_dtype: Any = _UNSET
     mirror: Mirror | None = None
