@@ -81,3 +81,16 @@ def test_renorm_scales_down_what_is_too_long() -> None:
 
 def test_dist_is_the_norm_of_the_difference() -> None:
     assert torch.dist(torch.tensor([4.0, 6.0]), torch.tensor([1.0, 2.0])).item() == 5
+
+
+def test_the_gradient_of_a_mean_does_not_pass_through_the_variance_beside_it() -> None:
+    x = pullback.tensor([2.0], requires_grad=True)
+    pullback.var_mean(x)[1].backward()
+    assert x.grad.tolist() == [1.0]
+
+    y = pullback.tensor([1.0, 3.0], requires_grad=True)
+    deviation, mean = pullback.std_mean(y)
+    (gradient,) = pullback.autograd.grad(mean, y, create_graph=True)
+    assert gradient.tolist() == [0.5, 0.5]
+    (deviation + mean).backward()
+    assert [round(g, 4) for g in y.grad.tolist()] == [-0.2071, 1.2071]

@@ -31,11 +31,13 @@ def emit_node(operation: Operation, library: Library) -> tuple[list[str], set[tu
         public = {n: str(_public_name(n)) for n in names if _public_name(n) != n}
         if public:
             body.append(f"    public_names = {public!r}")
-    fresh = tuple(is_fresh(line) for line in rule.lines)
+    fresh = tuple(is_fresh(line) and not _is_sum_over_outputs(operation) for line in rule.lines)
     if any(fresh) and not _has_list(operation):
         body.append(f"    fresh = {fresh!r}")
     if len(rule.output_names) > 1:
         body.append(f"    output_count = {len(rule.output_names)}")
+    elif rule.options.get("multi_view"):
+        body.append("    output_count: int = 1")
     for name in saved.tensors():
         body += [f"    saved_{name}: Any = None", f"    saved_{name}_version: int = -1"]
     body += [f"    saved_{name}: Any = None" for name in saved.plain()]
@@ -90,7 +92,7 @@ def _emit_apply(
         out.append("        edges = self.next_edges")
     if len(rule.lines) == 1 and rule.lines[0].not_implemented is None:
         block = _line_block(operation, rule.lines[0], saved, library, imports, on_arrays=on_arrays, shared=[])
-        test = "if not edges or all(e is None for e in edges):" if _has_list(operation) else "if edges[0] is None:"
+        test = "if edges.count(None) == len(edges):" if _has_list(operation) else "if edges[0] is None:"
         out += [
             f"        {test}",
             f"            return {'(None,) * len(edges)' if _has_list(operation) else '(None,)'}",
@@ -131,9 +133,53 @@ def _emit_grads(operation: Operation, *, on_arrays: bool) -> list[str]:
     for grad in rule.grads:
         index = 0 if grad == "grad" else names.index(grad.removeprefix("grad_"))
         out.append(f"        {grad} = grads[{index}]")
-        if len(rule.grads) > 1:
+        if len(rule.grads) > 1 and not _is_sum_over_outputs(operation):
             zeros = f"zero_grad_array(self, {index})" if on_arrays else f"zero_grad_tensor(self, {index})"
             out += [f"        if {grad} is None:", f"            {grad} = {zeros}"]
+    return out
+
+
+def _is_sum_over_outputs(operation: Operation) -> bool:
+    """Whether each line is a sum of terms that read one output's gradient each.
+
+    The terms of an output that nobody used are then left out: zeros in their place would cost as much, and become NaN
+    where a term has an infinite factor.
+    """
+    rule = operation.rule
+    return (
+        len(rule.grads) > 1
+        and not any(_grads_in(expression, rule.grads) for _, expression in rule.assignments)
+        and all(
+            line.not_implemented is None
+            and [len(_grads_in(term, rule.grads)) for term in _terms(line.expression)] == [1] * len(rule.grads)
+            and _grads_in(line.expression, rule.grads) == set(rule.grads)
+            for line in rule.lines
+        )
+    )
+
+
+def _terms(expression: ast.expr) -> list[ast.expr]:
+    if isinstance(expression, ast.BinOp) and isinstance(expression.op, ast.Add):
+        return [*_terms(expression.left), *_terms(expression.right)]
+    return [expression]
+
+
+def _grads_in(expression: ast.expr, grads: tuple[str, ...]) -> set[str]:
+    return {node.id for node in ast.walk(expression) if isinstance(node, ast.Name) and node.id in grads}
+
+
+def _sum_of_terms(
+    operation: Operation, line: Line, library: Library, imports: set[tuple[str, str]], *, on_arrays: bool
+) -> list[str]:
+    """Add up the terms of the outputs that were used."""
+    target = f"grad_of_{line.parameter}"
+    out = [f"{target} = None"]
+    for term in _terms(line.expression):
+        text, used = render(term, operation, library, on_arrays=on_arrays)
+        imports |= used
+        (grad,) = _grads_in(term, operation.rule.grads)
+        out += [f"if {grad} is not None:", f"    term = {text}"]
+        out.append(f"    {target} = term if {target} is None else {target} + term")
     return out
 
 
@@ -163,6 +209,8 @@ def _line_block(
             text, used = render(assigned[name], operation, library, on_arrays=on_arrays)
             imports |= used
             out.append(f"{name} = {text}")
+    if _is_sum_over_outputs(operation):
+        return [*out, *_sum_of_terms(operation, line, library, imports, on_arrays=on_arrays)]
     text, used = render(line.expression, operation, library, on_arrays=on_arrays)
     imports |= used
     target = f"grad_of_{line.parameter}"

@@ -13,7 +13,7 @@ from pullback.generated.array_formulas import var_grad as var_grad_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
-from pullback.graph.recording import metadata_of, note_inference, zero_grad_array, zero_grad_tensor
+from pullback.graph.recording import metadata_of, note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow
 from pullback.kernels.norms import div_or_zero as div_or_zero_kernel
@@ -282,7 +282,6 @@ class VarMeanBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "dim", "correction", "keepdim")
     public_names = {"input": "self"}
-    fresh = (True,)
     output_count = 2
     saved_input: Any = None
     saved_input_version: int = -1
@@ -295,11 +294,7 @@ class VarMeanBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad_variance = grads[0]
-        if grad_variance is None:
-            grad_variance = zero_grad_array(self, 0)
         grad_mean = grads[1]
-        if grad_mean is None:
-            grad_mean = zero_grad_array(self, 1)
         dim = self.saved_dim
         correction = self.saved_correction
         keepdim = self.saved_keepdim
@@ -311,20 +306,20 @@ class VarMeanBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = var_grad_kernel(grad_variance, input, dim, correction, keepdim) + mean_grad_kernel(
-            grad_mean, input_shape, dim, keepdim
-        )
+        grad_of_input = None
+        if grad_variance is not None:
+            term = var_grad_kernel(grad_variance, input, dim, correction, keepdim)
+            grad_of_input = term if grad_of_input is None else grad_of_input + term
+        if grad_mean is not None:
+            term = mean_grad_kernel(grad_mean, input_shape, dim, keepdim)
+            grad_of_input = term if grad_of_input is None else grad_of_input + term
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_variance = grads[0]
-        if grad_variance is None:
-            grad_variance = zero_grad_tensor(self, 0)
         grad_mean = grads[1]
-        if grad_mean is None:
-            grad_mean = zero_grad_tensor(self, 1)
         dim = self.saved_dim
         correction = self.saved_correction
         keepdim = self.saved_keepdim
@@ -333,9 +328,13 @@ class VarMeanBackward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = F.var_grad(grad_variance, input, dim, correction, keepdim) + F.mean_grad(
-            grad_mean, input_shape, dim, keepdim
-        )
+        grad_of_input = None
+        if grad_variance is not None:
+            term = F.var_grad(grad_variance, input, dim, correction, keepdim)
+            grad_of_input = term if grad_of_input is None else grad_of_input + term
+        if grad_mean is not None:
+            term = F.mean_grad(grad_mean, input_shape, dim, keepdim)
+            grad_of_input = term if grad_of_input is None else grad_of_input + term
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -416,7 +415,6 @@ class StdMeanBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "deviation", "dim", "correction", "keepdim")
     public_names = {"input": "self"}
-    fresh = (True,)
     output_count = 2
     saved_input: Any = None
     saved_input_version: int = -1
@@ -431,11 +429,7 @@ class StdMeanBackward0(Node):
         if self.released:
             raise graph_freed(self.name())
         grad_deviation = grads[0]
-        if grad_deviation is None:
-            grad_deviation = zero_grad_array(self, 0)
         grad_mean = grads[1]
-        if grad_mean is None:
-            grad_mean = zero_grad_array(self, 1)
         dim = self.saved_dim
         correction = self.saved_correction
         keepdim = self.saved_keepdim
@@ -451,20 +445,20 @@ class StdMeanBackward0(Node):
         if deviation._counter is not None and deviation._counter.value != self.saved_deviation_version:
             raise_stale(self, "deviation")
         deviation = deviation._array
-        grad_of_input = var_grad_kernel(
-            div_or_zero_kernel(grad_deviation, deviation * 2), input, dim, correction, keepdim
-        ) + mean_grad_kernel(grad_mean, input_shape, dim, keepdim)
+        grad_of_input = None
+        if grad_deviation is not None:
+            term = var_grad_kernel(div_or_zero_kernel(grad_deviation, deviation * 2), input, dim, correction, keepdim)
+            grad_of_input = term if grad_of_input is None else grad_of_input + term
+        if grad_mean is not None:
+            term = mean_grad_kernel(grad_mean, input_shape, dim, keepdim)
+            grad_of_input = term if grad_of_input is None else grad_of_input + term
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_deviation = grads[0]
-        if grad_deviation is None:
-            grad_deviation = zero_grad_tensor(self, 0)
         grad_mean = grads[1]
-        if grad_mean is None:
-            grad_mean = zero_grad_tensor(self, 1)
         dim = self.saved_dim
         correction = self.saved_correction
         keepdim = self.saved_keepdim
@@ -474,9 +468,13 @@ class StdMeanBackward0(Node):
             return (None,)
         input = self.unpack("input")
         deviation = self.unpack("deviation")
-        grad_of_input = F.var_grad(
-            F.div_or_zero(grad_deviation, deviation * 2), input, dim, correction, keepdim
-        ) + F.mean_grad(grad_mean, input_shape, dim, keepdim)
+        grad_of_input = None
+        if grad_deviation is not None:
+            term = F.var_grad(F.div_or_zero(grad_deviation, deviation * 2), input, dim, correction, keepdim)
+            grad_of_input = term if grad_of_input is None else grad_of_input + term
+        if grad_mean is not None:
+            term = F.mean_grad(grad_mean, input_shape, dim, keepdim)
+            grad_of_input = term if grad_of_input is None else grad_of_input + term
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
