@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback
+import pullback.generated as G
 from tests.derivatives.sampling import Sample, away_from, distinct, normal
 
 _ROWS = pullback.tensor([0, 2, 0])
@@ -74,6 +75,8 @@ SAMPLES = [
     Sample("masked_fill", lambda x: x.masked_fill(_MASK, 3.0), (normal(3),), complex=True),
     Sample("masked_fill by a tensor", lambda x, v: x.masked_fill(_MASK, v), (normal(2, 3), normal())),
     Sample("masked_scatter", lambda x, v: x.masked_scatter(_MASK, v), (normal(2, 3), normal(4)), complex=True),
+    Sample("select_back", lambda x: G.select_back(x, (2, 3), 1, 2), (normal(2),), complex=True),
+    Sample("slice_back", lambda x: G.slice_back(x, (2, 5), 1, 1, 4, 2), (normal(2, 2),), complex=True),
     Sample("select_scatter", lambda x, v: x.select_scatter(v, 1, 0), (normal(2, 3), normal(2)), complex=True),
     Sample("slice_scatter", lambda x, v: x.slice_scatter(v, 1, 0, 3, 2), (normal(2, 3), normal(2, 2))),
     Sample("diagonal_scatter", lambda x, v: x.diagonal_scatter(v, 1), (normal(3, 3), normal(2))),

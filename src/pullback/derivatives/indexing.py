@@ -15,6 +15,16 @@ def slice_view(grad: Tensor, input: Tensor, dim: Dim, start: int, end: int, step
     return wrt(input=F.slice_back(grad, input.shape, dim, start, end, step))
 
 
+@linear(out=False, node="SelectBackwardBackward0")
+def select_back(grad: Tensor, input: Tensor, shape: Shape, dim: int, index: int) -> Pullback:
+    return wrt(input=F.select(grad, dim, index))
+
+
+@linear(out=False, node="SliceBackwardBackward0")
+def slice_back(grad: Tensor, input: Tensor, shape: Shape, dim: int, start: int, end: int, step: int) -> Pullback:
+    return wrt(input=F.slice_view(grad, dim, start, end, step))
+
+
 @linear(out=False)
 def index(grad: Tensor, input: Tensor, indices: Arrays, dims: Shape) -> Pullback:
     return wrt(input=F.index_back(grad, input.shape, indices, dims))

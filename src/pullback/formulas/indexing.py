@@ -8,16 +8,6 @@ import pullback.generated as F
 from pullback.typing import Shape
 
 
-def select_back(grad: Any, shape: Shape, dim: int, index: int) -> Any:
-    """The gradient of `select`: zeros but at the position."""
-    return F.select_scatter(F.zeros_in_shape(grad, shape), grad, dim, index)
-
-
-def slice_back(grad: Any, shape: Shape, dim: int, start: int, end: int, step: int) -> Any:
-    """The gradient of a slice: zeros around it."""
-    return F.slice_scatter(F.zeros_in_shape(grad, shape), grad, dim, start, end, step)
-
-
 def index_back(grad: Any, shape: Shape, indices: Any, dims: Shape) -> Any:
     """The gradient of `index`: each position gets the sum over its occurrences."""
     return F.index_put(F.zeros_in_shape(grad, shape), indices, dims, grad, True)

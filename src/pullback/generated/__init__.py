@@ -541,6 +541,12 @@ _FAMILIES = {
         slice_view
         SliceViewNode
         slice_view_tangent
+        select_back
+        SelectBackNode
+        select_back_tangent
+        slice_back
+        SliceBackNode
+        slice_back_tangent
         index
         IndexBackward0
         index_tangent
@@ -1548,8 +1554,6 @@ _FORMULAS = {
     "polynomial_of": "grid_sampling",
     "slope_of": "grid_sampling",
     "polynomials_of": "grid_sampling",
-    "select_back": "indexing",
-    "slice_back": "indexing",
     "index_back": "indexing",
     "index_select_back": "indexing",
     "take_back": "indexing",

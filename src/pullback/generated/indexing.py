@@ -229,6 +229,190 @@ def slice_view_tangent(result: Any, input: Any, dim: Any, start: Any, end: Any, 
     return slice_view(input_tangent, dim, start, end, step)
 
 
+class SelectBackNode(Node):
+    """Gradient of select_back."""
+
+    __slots__ = ("__dict__",)
+    saved_names = ("dim", "index")
+    saved_dim: Any = None
+    saved_index: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        dim = self.saved_dim
+        index = self.saved_index
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = select_kernel(grad, dim, index)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        dim = self.saved_dim
+        index = self.saved_index
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.select(grad, dim, index)
+        return (grad_of_input,)
+
+
+SelectBackNode.__name__ = SelectBackNode.__qualname__ = "SelectBackwardBackward0"
+
+
+def select_back(input: Tensor, shape: Any, dim: int, index: int) -> Tensor:
+    """The gradient of `select`: zeros but at the position."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(select_back, (input, shape, dim, index), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.records
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("select_back", "input", 1, input)
+    shape = as_shape(shape)
+    input_array = input._array
+    computed: Any = select_back_kernel(input_array, shape, dim, index)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad):
+        node = SelectBackNode()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_dim = dim
+        node.saved_index = index
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                select_back_tangent,
+                (
+                    input,
+                    shape,
+                    dim,
+                    index,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def select_back_tangent(result: Any, input: Any, shape: Any, dim: Any, index: Any, input_tangent: Any) -> Any:
+    """Tangent of select_back."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return select_back(input_tangent, shape, dim, index)
+
+
+class SliceBackNode(Node):
+    """Gradient of slice_back."""
+
+    __slots__ = ("__dict__",)
+    saved_names = ("dim", "start", "end", "step")
+    saved_dim: Any = None
+    saved_start: Any = None
+    saved_end: Any = None
+    saved_step: Any = None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        dim = self.saved_dim
+        start = self.saved_start
+        end = self.saved_end
+        step = self.saved_step
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = slice_view_kernel(grad, dim, start, end, step)
+        return (grad_of_input,)
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        dim = self.saved_dim
+        start = self.saved_start
+        end = self.saved_end
+        step = self.saved_step
+        edges = self.next_edges
+        if edges[0] is None:
+            return (None,)
+        grad_of_input = F.slice_view(grad, dim, start, end, step)
+        return (grad_of_input,)
+
+
+SliceBackNode.__name__ = SliceBackNode.__qualname__ = "SliceBackwardBackward0"
+
+
+def slice_back(input: Tensor, shape: Any, dim: int, start: int, end: int, step: int) -> Tensor:
+    """The gradient of a slice: zeros around it."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(slice_back, (input, shape, dim, start, end, step), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.records
+    if not isinstance(input, TensorBase):
+        input = as_tensor_argument("slice_back", "input", 1, input)
+    shape = as_shape(shape)
+    input_array = input._array
+    computed: Any = slice_back_kernel(input_array, shape, dim, start, end, step)
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad):
+        node = SliceBackNode()
+        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        node.saved_dim = dim
+        node.saved_start = start
+        node.saved_end = end
+        node.saved_step = step
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input):
+            carry_tangents(
+                result,
+                slice_back_tangent,
+                (
+                    input,
+                    shape,
+                    dim,
+                    start,
+                    end,
+                    step,
+                ),
+                (input,),
+            )
+        note_inference(result)
+    return result
+
+
+def slice_back_tangent(
+    result: Any, input: Any, shape: Any, dim: Any, start: Any, end: Any, step: Any, input_tangent: Any
+) -> Any:
+    """Tangent of slice_back."""
+    if input_tangent is None:
+        input_tangent = zeros_like_input(input)
+    return slice_back(input_tangent, shape, dim, start, end, step)
+
+
 class IndexBackward0(Node):
     """Gradient of index."""
 

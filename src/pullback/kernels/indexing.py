@@ -27,10 +27,10 @@ def _bad_select(input: Array, dim: int, index: int) -> IndexError:
     return IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}")
 
 
-def select_back(grad: Array, shape: Shape, dim: int, index: int) -> Array:
+def select_back(input: Array, shape: Shape, dim: int, index: int) -> Array:
     """The gradient of `select`: zeros but at the position."""
-    result: Array = np.zeros(shape, grad.dtype)
-    result[(*[slice(None)] * dim, index, ...)] = grad
+    result: Array = np.zeros(shape, input.dtype)
+    result[(*[slice(None)] * dim, index, ...)] = input
     return result
 
 
@@ -45,10 +45,10 @@ def slice_view(input: Array, dim: Dim, start: int, end: int, step: int) -> Array
     return input[(*[slice(None)] * dim, slice(start, end, step))]
 
 
-def slice_back(grad: Array, shape: Shape, dim: int, start: int, end: int, step: int) -> Array:
+def slice_back(input: Array, shape: Shape, dim: int, start: int, end: int, step: int) -> Array:
     """The gradient of a slice: zeros around it."""
-    result: Array = np.zeros(shape, grad.dtype)
-    result[(*[slice(None)] * dim, slice(start, end, step))] = grad
+    result: Array = np.zeros(shape, input.dtype)
+    result[(*[slice(None)] * dim, slice(start, end, step))] = input
     return result
 
 

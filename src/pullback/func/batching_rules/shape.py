@@ -8,7 +8,7 @@ from typing import Any
 import pullback.functions as F
 import pullback.generated as G
 from pullback.func.batching_rules.loop import loop
-from pullback.func.batching_rules.table import aligned, bind, call, expanded, ndim_of, rule, shape_of
+from pullback.func.batching_rules.table import aligned, bind, call, expanded, ndim_of, physical_of, rule, shape_of
 from pullback.func.vmap_level import VmapLevel
 from pullback.kernels.shape import infer_shape
 from pullback.tensor.tensor import wrap_dim
@@ -189,6 +189,14 @@ def triangle(level: VmapLevel, function: Callable[..., Any], args: Arguments, kw
     if ndim_of(input) < 2:
         raise RuntimeError(f"{function.__name__}: input tensor must have at least 2 dimensions")
     return level.wrap(function(input._physical, *args[1:], **kwargs))
+
+
+@rule("select_back slice_back")
+def put_back(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Zeros around what was read along a dimension."""
+    bound = bind(function.__name__, args, kwargs)
+    input, shape, dim, *where = bound.values()
+    return level.wrap(function(physical_of(level, input), (level.batch_size, *shape), dim + 1, *where))
 
 
 @rule("select_scatter slice_scatter diagonal_scatter")
