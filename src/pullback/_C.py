@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback.backend.device import device
 from pullback.graph.history import current_node
+from pullback.nn.modules.module_conversion import _parse_to as parse_to
 from pullback.overrides import DisableTorchFunctionSubclass
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, TensorBase, _disabled_torch_function_impl
@@ -34,6 +36,18 @@ def _get_tracing_state() -> None:
 def _is_tracing() -> bool:
     """Whether a tracer records this call: never."""
     return False
+
+
+class _nn:
+    """Functions of networks, as PyTorch's compiled module groups them."""
+
+    @staticmethod
+    def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+        """What the arguments of `to()` ask for: device, dtype, whether not to wait, memory format."""
+        wanted, place = parse_to(args, kwargs)
+        flags = [value for value in args if isinstance(value, bool)]
+        waits_not = kwargs.get("non_blocking", flags[0] if flags else False)
+        return None if place is None else device(place), wanted, waits_not, kwargs.get("memory_format")
 
 
 _TensorBase = Tensor

@@ -9,15 +9,21 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from opcode import opmap
-from pathlib import Path
 from types import ModuleType
 
 from pullback.backend.naming import set_display_namespace
-from pullback.missing_names import MissingModuleError, StubModule, add_missing_names, importing_frame, is_provided_for
+from pullback.missing_names import (
+    MissingModuleError,
+    StubModule,
+    add_missing_names,
+    importing_frame,
+    is_provided_for,
+    torch_modules,
+)
 from pullback.torch_version import TorchVersion
 
 __all__ = ["MissingModuleError", "install_as_torch"]
@@ -75,7 +81,8 @@ class TorchFinder(MetaPathFinder):
         if fullname != "torch" and not fullname.startswith("torch."):
             return None
         own_name = "pullback" + fullname.removeprefix("torch")
-        if fullname != "torch" and fullname.removeprefix("torch.") not in self._torch_modules:
+        is_known = fullname == "torch" or fullname.removeprefix("torch.") in self._torch_modules
+        if not is_known and not _is_asked_by_pullback():
             raise _no_such_module(fullname)
         if _exists(own_name):
             return ModuleSpec(fullname, AliasLoader(own_name))
@@ -130,6 +137,12 @@ def _no_such_module(fullname: str) -> ModuleNotFoundError:
     return ModuleNotFoundError(f"No module named '{fullname}'", name=fullname)
 
 
+def _is_asked_by_pullback() -> bool:
+    """Whether one of pullback's own modules imports: while the package is called torch, so are its private modules."""
+    frame = importing_frame()
+    return frame is not None and str(frame.f_globals.get("__name__")).startswith("pullback.")
+
+
 def _refuse_if_provided_for(fullname: str) -> None:
     """Raise for a missing module whose absence the program provides for. See Note [Missing names]."""
     frame = importing_frame()
@@ -143,27 +156,6 @@ def _exists(name: str) -> bool:
         return importlib.util.find_spec(name) is not None
     except ModuleNotFoundError:
         return False
-
-
-def _read_torch_modules() -> frozenset[str]:
-    return frozenset(Path(__file__).with_name("torch_modules.txt").read_text(encoding="utf-8").split())
-
-
-def _with_stubs(lookup: Callable[[str], object] | None, torch_modules: frozenset[str]) -> Callable[[str], object]:
-    """Wrap a module's `__getattr__` so that `torch.jit` works after a bare `import torch`, as in PyTorch."""
-
-    def look_up_or_stub(name: str) -> object:
-        if lookup is not None:
-            try:
-                return lookup(name)
-            except AttributeError:
-                if name not in torch_modules:
-                    raise
-        if name in torch_modules:
-            return importlib.import_module(f"torch.{name}")
-        raise AttributeError(f"module 'torch' has no attribute '{name}'")
-
-    return look_up_or_stub
 
 
 def install_as_torch() -> None:
@@ -181,13 +173,11 @@ def install_as_torch() -> None:
             "install_as_torch() came too late: 'torch' has already been imported in this process. "
             "Call it before the first 'import torch', or start the program with 'pullback run script.py'."
         )
-    torch_modules = _read_torch_modules()
-    sys.meta_path[:0] = [TorchFinder(torch_modules), OwnModuleFinder()]
-    sys.meta_path.append(SubmoduleStubFinder(torch_modules))
+    sys.meta_path[:0] = [TorchFinder(torch_modules()), OwnModuleFinder()]
+    sys.meta_path.append(SubmoduleStubFinder(torch_modules()))
     set_display_namespace("torch")
     namespace = vars(pullback)
     namespace["__version__"] = TorchVersion(EMULATED_VERSION)
-    namespace["__getattr__"] = _with_stubs(namespace.get("__getattr__"), torch_modules)
     for name, module in list(sys.modules.items()):
         if name == "pullback" or name.startswith("pullback."):
             add_missing_names(module)

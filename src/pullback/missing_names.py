@@ -100,19 +100,24 @@ def add_missing_names(module: ModuleType) -> None:
     """Let names that PyTorch's module has and this one lacks be imported. See Note [Missing names]."""
     own_name = module.__name__.removeprefix("pullback").removeprefix(".") or "."
     missing = _missing_names().get(own_name)
+    submodules = _submodules().get(own_name, frozenset())
     lookup = vars(module).get("__getattr__")
-    if missing is None or getattr(lookup, "answers_for_missing", False):
+    if (missing is None and not submodules) or getattr(lookup, "answers_for_missing", False):
         return
+    missing = missing or {}
 
     def look_up(name: str) -> object:
         if lookup is not None:
             try:
                 return lookup(name)
             except AttributeError:
-                if name not in missing:
+                if name not in missing and name not in submodules:
                     raise
         if name in missing:
             return _find(own_name, name, sys._getframe(1))
+        # PyTorch's packages import most of their modules: `torch.distributed.fsdp` needs no import of its own there.
+        if name in submodules and not is_provided_for(sys._getframe(1)):
+            return importlib.import_module(f"torch.{name}" if own_name == "." else f"torch.{own_name}.{name}")
         raise AttributeError(f"module '{module.__name__}' has no attribute '{name}'")
 
     look_up.answers_for_missing = True  # type: ignore[attr-defined]  # marks our own wrapper
@@ -139,6 +144,22 @@ def _missing_names() -> dict[str, dict[str, str]]:
         module, *names = line.split()
         table[module] = {name: elsewhere for name, _, elsewhere in (entry.partition("@") for entry in names)}
     return table
+
+
+@cache
+def torch_modules() -> frozenset[str]:
+    """The modules that PyTorch has, without the leading `torch.`."""
+    return frozenset(Path(__file__).with_name("torch_modules.txt").read_text(encoding="utf-8").split())
+
+
+@cache
+def _submodules() -> dict[str, frozenset[str]]:
+    """Per package of PyTorch's: the names of the modules in it."""
+    table: dict[str, set[str]] = {}
+    for name in torch_modules():
+        package, _, last = name.rpartition(".")
+        table.setdefault(package or ".", set()).add(last)
+    return {package: frozenset(names) for package, names in table.items()}
 
 
 def is_provided_for(frame: FrameType) -> bool:

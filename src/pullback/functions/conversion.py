@@ -27,6 +27,7 @@ from pullback.backend.dtype import (
     uint8,
 )  # fmt: skip
 from pullback.functions.shape import check_channels_last, format_name, is_contiguous
+from pullback.modes.grad_mode import is_grad_enabled
 from pullback.tensor.arguments import as_dtype
 from pullback.tensor.tensor import Tensor
 
@@ -45,7 +46,7 @@ def tolist(input: Tensor) -> Any:
 
 def numpy(input: Tensor, *, force: builtins.bool = False) -> Any:
     """The array that shares this tensor's memory."""
-    if input._requires_grad and not force:
+    if input._requires_grad and not force and is_grad_enabled():
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if not force and (mirror := input._extra.mirror if input._extra is not None else None) is not None:
         bit = "conj" if mirror.conj else "neg"

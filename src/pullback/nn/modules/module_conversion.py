@@ -11,6 +11,7 @@ from pullback.autograd.grad_mode import no_grad
 from pullback.backend.device import usable_device
 from pullback.backend.dtype import bfloat16, dtype, float16, float32, float64
 from pullback.nn.parameter import Parameter, is_lazy
+from pullback.tensor.arguments import as_dtype
 from pullback.tensor.tensor import Tensor
 
 
@@ -113,10 +114,10 @@ def _is_inexact(tensor: Any) -> bool:
 
 
 def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | None, Any]:
-    wanted, place = kwargs.get("dtype"), kwargs.get("device")
+    wanted, place = as_dtype(kwargs.get("dtype")), kwargs.get("device")
     for value in (*args, kwargs.get("tensor")):
-        if isinstance(value, dtype):
-            wanted = value
+        if isinstance(value, (dtype, type)):
+            wanted = as_dtype(value)
         elif isinstance(value, Tensor):
             wanted, place = value.dtype, value.device
         elif value is not None and not isinstance(value, bool):

@@ -17,6 +17,7 @@ from pullback.utils._pytree.nodes import (
     register_dataclass,
     register_pytree_node,
 )
+from pullback.utils._pytree.nodes import node_type as _get_node_type
 from pullback.utils._pytree.traversal import (
     arg_tree_leaves,
     map_only,
@@ -66,6 +67,7 @@ __all__ = [
     "SequenceKey",
     "TreeSpec",
     "_broadcast_to_and_flatten",
+    "_get_node_type",
     "_register_pytree_node",
     "arg_tree_leaves",
     "is_namedtuple_instance",

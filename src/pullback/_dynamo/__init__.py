@@ -1,0 +1,53 @@
+"""What programs ask of PyTorch's compiler front end, accepted: programs run eagerly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback._dynamo import config, eval_frame, external_utils
+from pullback._dynamo.eval_frame import OptimizedModule
+from pullback.compiler import (
+    allow_in_graph,
+    assume_constant_result,
+    disable,
+    is_compiling,
+    list_backends,
+    reset,
+    substitute_in_graph,
+)
+
+__all__ = [
+    "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "eval_frame", "external_utils",
+    "graph_break", "is_compiling", "list_backends", "mark_dynamic", "mark_static", "mark_static_address",
+    "maybe_mark_dynamic", "optimize", "reset", "substitute_in_graph",
+]  # fmt: skip
+
+disallow_in_graph = forbid_in_graph = nonstrict_trace = dont_skip_tracing = disable
+
+
+def graph_break(msg: str = "") -> None:
+    """Accepted: there is no graph to break."""
+
+
+def mark_dynamic(t: Any, index: Any, *args: Any, **options: Any) -> None:
+    """Accepted: sizes are never specialised."""
+
+
+maybe_mark_dynamic = mark_unbacked = mark_dynamic
+
+
+def mark_static(t: Any, index: Any = None) -> None:
+    """Accepted: sizes are never specialised."""
+
+
+def mark_static_address(t: Any, guard: bool = True) -> None:
+    """Accepted: there are no CUDA graphs."""
+
+
+def optimize(*args: Any, **options: Any) -> Any:
+    """A decorator that returns its function as it is."""
+    return lambda function: function
+
+
+def reset_code_caches() -> None:
+    """Accepted: nothing is compiled."""
