@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.backend.array_module import as_array, cast_array, copy_array, has_internal_overlap
+from pullback.backend.array_module import as_array, cast_array, copy_array, has_internal_overlap, ndarray
 from pullback.backend.mirror import after_write, mirrors
 from pullback.backend.sparse_array import SparseArray
 from pullback.graph.input_metadata import InputMetadata
@@ -50,12 +50,12 @@ class AccumulateGrad(Node):
             return
         with self.lock:
             current = variable._grad
-            if isinstance(grad, SparseArray) or isinstance(current, SparseTensor):
-                variable._grad = _sum_with_sparse(current, grad)
-            elif current is None:
+            if current is None and not isinstance(grad, SparseArray):
                 variable._grad = made = new_tensor(self._laid_out(grad, owned))
                 if process.changed:
                     made._note_inference()
+            elif isinstance(grad, SparseArray) or isinstance(current, SparseTensor):
+                variable._grad = _sum_with_sparse(current, grad)
             elif current._requires_grad or type(current) is not Tensor:
                 variable._grad = current + new_tensor(as_array(grad))
             else:
@@ -68,13 +68,17 @@ class AccumulateGrad(Node):
 
     def _laid_out(self, grad: Any, owned: bool) -> Any:
         """An array that only `.grad` holds, in the leaf's dtype and, where the leaf is dense, in its memory order."""
-        leaf = self.variable._array
-        array = as_array(grad)
-        wanted = self.grad_dtype()
-        if wanted is not None and array.dtype != wanted:
+        variable = self.variable
+        leaf = variable._array
+        array = grad if type(grad) is ndarray else as_array(grad)
+        wanted = leaf.dtype if variable._extra is None else self.grad_dtype()
+        if wanted is not None and array.dtype is not wanted and array.dtype != wanted:
             array, owned = cast_array(array, wanted), True
-        if owned and array.flags.c_contiguous and leaf.flags.c_contiguous and array.flags.writeable:
-            return array
+        if array.flags.c_contiguous and leaf.flags.c_contiguous:
+            if owned and array.flags.writeable:
+                return array
+            if array.strides == leaf.strides:
+                return copy_array(array)
         if array.strides == leaf.strides and not has_internal_overlap(array):
             return array if owned and array.flags.writeable else copy_array(array)
         return copy_like(array, leaf)

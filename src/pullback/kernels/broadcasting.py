@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import cast_array
-from pullback.kernels.accumulation import add_short_rows, has_short_rows, widened
+from pullback.kernels.accumulation import add_short_rows, add_up, has_short_rows, widened
 from pullback.typing import Array, DType, Shape
 
 
@@ -23,14 +23,15 @@ def sum_to(grad: Any, shape: Shape) -> Any:
     if grad.shape == shape:
         return grad
     extra = grad.ndim - len(shape)
-    axes = tuple(range(extra)) + tuple(
-        extra + i for i, size in enumerate(shape) if size == 1 and grad.shape[extra + i] != 1
-    )
+    axes = tuple(range(extra))
+    if 1 in shape:
+        axes += tuple([extra + i for i, size in enumerate(shape) if size == 1 and grad.shape[extra + i] != 1])
     if has_short_rows(grad, axes):
         grad = add_short_rows(grad)
     elif axes:
         wide = widened(grad)
-        grad = wide.sum(axes, dtype=wide.dtype).astype(grad.dtype, copy=False)
+        total = add_up(wide, axes, False, wide.dtype)
+        grad = total if wide is grad else total.astype(grad.dtype)
     return grad.reshape(shape)
 
 
