@@ -66,10 +66,12 @@ def collect_pullback(wanted: Names) -> Names:
     missing_names = importlib.import_module("pullback.missing_names")
     vars(missing_names)["_missing_names"] = dict
     pullback.install_as_torch()
+    stub = missing_names.StubModule("torch.stub")
     table: Names = {}
     for name, module in _import_all().items():
         if not isinstance(module, missing_names.StubModule) and name in wanted:
-            table[name] = {attribute: 1 for attribute in wanted[name] if hasattr(module, attribute)}
+            has = (a for a in wanted[name] if not isinstance(getattr(module, a, stub), type(stub)))
+            table[name] = dict.fromkeys(has, 1)
     return table
 
 
