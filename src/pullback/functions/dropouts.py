@@ -94,10 +94,10 @@ def _drop(input: Tensor, p: float, train: bool, *, feature: bool, alpha: bool, i
     if p == 1:
         return _combined(G.mul, input, G.zeros_in_shape_of(input), inplace)
     noise = _feature_noise(input) if feature else empty_like(input)
-    draw.bernoulli_(noise._array, 1 - p)
     if not alpha:
-        noise._array /= 1 - p
+        draw.bernoulli_(noise._array, 1 - p, success=_kept_value(noise._array.dtype, p))
         return _combined(G.mul, input, noise, inplace)
+    draw.bernoulli_(noise._array, 1 - p)
     scale: float = 1 / ((_ALPHA * _ALPHA * p + 1) * (1 - p)) ** 0.5
     shift = noise._array * (_ALPHA * scale)
     shift += _ALPHA * scale * (p - 1)
@@ -105,6 +105,11 @@ def _drop(input: Tensor, p: float, train: bool, *, feature: bool, alpha: bool, i
     shifts = empty_like(noise)
     shifts._array[...] = shift
     return _combined(G.add, _combined(G.mul, input, noise, inplace), shifts, inplace)
+
+
+def _kept_value(dtype: Any, p: float) -> float:
+    """1 / (1 - p), divided in the precision of the elements."""
+    return 1.0 if dtype.kind == "c" else float(dtype.type(1) / dtype.type(1 - p))
 
 
 def _combined(operation: Callable[..., Any], input: Tensor, other: Tensor, inplace: bool) -> Tensor:

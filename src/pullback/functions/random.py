@@ -18,12 +18,17 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_int, as_numpy_dtype
 from pullback.tensor.tensor import Tensor, new_tensor
 
+_OPTIONS = frozenset(
+    {"out", "dtype", "layout", "device", "requires_grad", "pin_memory", "generator", "memory_format", "names"}
+)
+
 
 def _made(name: str, array: Any, options: dict[str, Any]) -> Tensor:
     """A new tensor with the options that all these functions share."""
-    known = {"out", "dtype", "layout", "device", "requires_grad", "pin_memory", "generator", "memory_format", "names"}
+    if not options:
+        return wrap(array)
     for option in options:
-        if option not in known:
+        if option not in _OPTIONS:
             raise TypeError(f"{name}() got an unexpected keyword argument '{option}'")
     result = wrap(array, bool(options.get("requires_grad", False)))
     out = options.get("out")
@@ -47,6 +52,8 @@ def rand(*size: Any, **options: Any) -> Tensor:
     >>> pullback.rand(3)
     tensor([0.4963, 0.7682, 0.0885])
     """
+    if not options:
+        return wrap(draw.uniform(_sizes(size), default_float()))
     shape = _shape(size, options)
     dtype = as_numpy_dtype(options.get("dtype")) or default_float()
     return _made("rand", draw.uniform(shape, dtype, generator=options.get("generator")), options)
@@ -61,6 +68,8 @@ def randn(*size: Any, **options: Any) -> Tensor:
     >>> pullback.randn(3)
     tensor([ 1.5410, -0.2934, -2.1788])
     """
+    if not options:
+        return wrap(draw.normal(_sizes(size), default_float()))
     shape = _shape(size, options)
     dtype = as_numpy_dtype(options.get("dtype")) or default_float()
     if not is_float_or_complex(dtype):

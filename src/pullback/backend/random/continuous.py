@@ -19,6 +19,7 @@ from pullback.backend.random.checks import (
     require_positive,
     require_uniform_bounds,
 )
+from pullback.backend.random.engine import fill_exponential, fill_normal, fill_normal_pairs, fill_uniform
 from pullback.backend.random.generator import Generator, chosen
 from pullback.backend.random.memory_order import fill, real_view
 from pullback.typing import Array, DType, Shape
@@ -37,7 +38,7 @@ def uniform(shape: Shape, dtype: DType, low: float = 0.0, high: float = 1.0, gen
     """
     if dtype.kind in "cW":
         return uniform((*shape, 2), real_of(dtype), low, high, generator).view(dtype)[..., 0]
-    return _draw_uniform(math.prod(shape), dtype, low, high, generator).reshape(shape)
+    return uniform_(np.empty(shape, dtype), low, high, generator)
 
 
 def uniform_(input: Array, low: float = 0.0, high: float = 1.0, generator: MaybeGenerator = None) -> Array:
@@ -45,12 +46,16 @@ def uniform_(input: Array, low: float = 0.0, high: float = 1.0, generator: Maybe
     if input.dtype.kind in "cW":
         uniform_(real_view(input), low, high, generator)
         return input
-    return fill(input, _draw_uniform(input.size, input.dtype, low, high, generator))
-
-
-def _draw_uniform(count: int, dtype: DType, low: float, high: float, generator: MaybeGenerator) -> Array:
-    require_uniform_bounds(dtype, low, high)
+    if low != 0 or high != 1 or input.dtype.kind != "f":
+        require_uniform_bounds(input.dtype, low, high)
     source = chosen(generator)
+    if fill_uniform(source.memory, input, low, high):
+        source.was_read = source.was_read or input.size > 0
+        return input
+    return fill(input, _draw_uniform(input.size, input.dtype, low, high, source))
+
+
+def _draw_uniform(count: int, dtype: DType, low: float, high: float, source: Generator) -> Array:
     with source.lock:
         values = source.uniform64(count) if dtype == _FLOAT64 else source.uniform32(count)
     computed = values.dtype
@@ -76,10 +81,12 @@ def normal(
     >>> normal((3,), np.dtype("float32"), generator=Generator().manual_seed(0))
     array([ 1.5409961, -0.2934289, -2.1787894], dtype=float32)
     """
+    if type(mean) is float and type(std) is float and dtype.kind == "f":
+        return normal_(np.empty(shape, dtype), mean, std, generator)
     if not isinstance(mean, _ARRAYS) and not isinstance(std, _ARRAYS):
         if dtype.kind in "cW":
             return normal((*shape, 2), real_of(dtype), mean, std / math.sqrt(2), generator).view(dtype)[..., 0]
-        return _draw_normal(math.prod(shape), dtype, mean, std, generator).reshape(shape)
+        return normal_(np.empty(shape, dtype), mean, std, generator)
     if not isinstance(std, _ARRAYS):
         values = normal(shape, dtype, 0.0, std, generator)
     elif std.dtype.kind in "cW":
@@ -93,24 +100,39 @@ def normal(
     return values
 
 
-def normal_(input: Array, mean: float = 0.0, std: float = 1.0, generator: MaybeGenerator = None) -> Array:
+def normal_(input: Array, mean: float | complex = 0.0, std: float = 1.0, generator: MaybeGenerator = None) -> Array:
     """Fill `input` from the normal distribution; both parts of complex numbers have the mean `mean`."""
     if input.dtype.kind in "cW":
         normal_(real_view(input), mean, std / math.sqrt(2), generator)
         return input
-    contiguous = input.flags.c_contiguous
-    return fill(input, _draw_normal(input.size, input.dtype, mean, std, generator, contiguous=contiguous))
-
-
-def _draw_normal(
-    count: int, dtype: DType, mean: float | complex, std: float, generator: MaybeGenerator, *, contiguous: bool = True
-) -> Array:
     if not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if isinstance(mean, complex):
         raise TypeError(f"normal(): argument 'mean' (position 1) must be float, not complex: {mean}")
-    require_floating(count, dtype, "normal_kernel_cpu")
     source = chosen(generator)
+    if _fill_normal(source, input, mean, std):
+        source.was_read = source.was_read or input.size > 0
+        return input
+    require_floating(input.size, input.dtype, "normal_kernel_cpu")
+    contiguous = input.flags.c_contiguous
+    return fill(input, _draw_normal(input.size, input.dtype, mean, std, source, contiguous=contiguous))
+
+
+def _fill_normal(source: Generator, input: Array, mean: float, std: float) -> bool:
+    """Draw by compiled loops, if there are any for this array."""
+    if input.size >= 16:
+        return fill_normal(source.memory, input, mean, std)
+    with source.lock:
+        left = fill_normal_pairs(source.memory, input, source.next_normal, mean, std)
+        if left is False:
+            return False
+        source.next_normal = left
+    return True
+
+
+def _draw_normal(
+    count: int, dtype: DType, mean: float, std: float, source: Generator, *, contiguous: bool = True
+) -> Array:
     with source.lock:
         if count < 16 or not contiguous:
             values = normal_pairs(source, count, dtype)
@@ -156,21 +178,20 @@ def _normal_many(source: Generator, count: int, dtype: DType, redraw_all: bool) 
 
 def exponential(shape: Shape, dtype: DType, lambd: float = 1.0, generator: MaybeGenerator = None) -> Array:
     """Draw from the exponential distribution of rate `lambd`."""
-    return _draw_exponential(math.prod(shape), dtype, lambd, generator).reshape(shape)
+    return exponential_(np.empty(shape, dtype), lambd, generator)
 
 
 def exponential_(input: Array, lambd: float = 1.0, generator: MaybeGenerator = None) -> Array:
     """Fill `input` from the exponential distribution of rate `lambd`."""
-    return fill(input, _draw_exponential(input.size, input.dtype, lambd, generator))
-
-
-def _draw_exponential(count: int, dtype: DType, lambd: float, generator: MaybeGenerator) -> Array:
-    require_continuous(count, dtype, "Exponential")
+    require_continuous(input.size, input.dtype, "Exponential")
     require_positive("exponential_", "lambda", lambd)
     source = chosen(generator)
+    if fill_exponential(source.memory, input, lambd):
+        source.was_read = source.was_read or input.size > 0
+        return input
     with source.lock:
-        values = source.uniform64(count)
-    return libm.narrow(-1.0 / lambd * libm.log1p(-values, dtype), dtype)
+        values = source.uniform64(input.size)
+    return fill(input, libm.narrow(-1.0 / lambd * libm.log1p(-values, input.dtype), input.dtype))
 
 
 def cauchy(

@@ -19,6 +19,7 @@ from pullback.backend.random.checks import (
     unsupported,
 )
 from pullback.backend.random.continuous import exponential_
+from pullback.backend.random.engine import fill_bernoulli, fill_integers, fill_permutation
 from pullback.backend.random.generator import Generator, chosen
 from pullback.backend.random.libm import narrow
 from pullback.backend.random.memory_order import fill, paired
@@ -53,6 +54,11 @@ def _draw_integers(count: int, dtype: DType, low: int | None, high: int | None, 
         with source.lock:
             return narrow(_random_non_negative(source, count, dtype), dtype)
     first, width = _first_and_width(dtype, 0 if low is None else low, high)
+    if dtype is _INT64 and source.memory is not None:
+        values = np.empty(count, _INT64)
+        if fill_integers(source.memory, values, first, width):
+            source.was_read = source.was_read or count > 0
+            return values
     with source.lock:
         return narrow(_random_range(source, count, first, width), dtype)
 
@@ -69,6 +75,8 @@ def _random_non_negative(source: Generator, count: int, dtype: DType) -> Array:
 
 def _first_and_width(dtype: DType, low: int, high: int | None) -> tuple[int, int]:
     """The least integer of [low, high) that `dtype` can hold, and how many integers there are."""
+    if dtype is _INT64 and high is not None and -(2**63) <= low < high < 2**63:
+        return low, high - low
     if dtype.kind == "c":
         raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
     for bound in (low, 0 if high is None else high):
@@ -140,20 +148,24 @@ def bernoulli(p: Array, generator: Generator | None = None) -> Array:
     return bernoulli_(np.empty(p.shape, p.dtype), p, generator)
 
 
-def bernoulli_(input: Array, p: float | Array = 0.5, generator: Generator | None = None) -> Array:
-    """Fill `input` with 1 with probability `p`, a number or an array that broadcasts to it, else with 0."""
+def bernoulli_(input: Array, p: float | Array = 0.5, generator: Generator | None = None, success: float = 1.0) -> Array:
+    """Fill `input` with `success` with probability `p`, a number or an array that broadcasts to it, else with 0."""
     dtype = input.dtype
-    if input.size and (dtype.kind == "c" or dtype.name in ("uint16", "uint32", "uint64")):
+    if dtype.kind in "cu" and input.size and (dtype.kind == "c" or dtype.name in ("uint16", "uint32", "uint64")):
         raise unsupported("bernoulli_scalar_cpu_", dtype)
     source = chosen(generator)
     if isinstance(p, (np.ndarray, np.generic)):
         return fill(input, _bernoulli_each(source, paired(input, np.asarray(p))).astype(dtype))
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+    if fill_bernoulli(source.memory, input, p, success):
+        source.was_read = source.was_read or input.size > 0
+        return input
     with source.lock:
         words = source.random64(input.size)
     words &= np.uint64(2**53 - 1)
-    return fill(input, (words < np.uint64(math.ceil(p * 2**53))).astype(dtype))
+    values = (words < np.uint64(math.ceil(p * 2**53))).astype(dtype)
+    return fill(input, values if success == 1 else values * dtype.type(success))
 
 
 def _bernoulli_each(source: Generator, p: Array) -> Array:
@@ -198,13 +210,27 @@ def randperm(n: int, dtype: DType = _INT64, generator: Generator | None = None) 
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     if dtype.kind in "cb":
         raise unsupported("randperm", dtype)
+    if dtype is not _INT64:
+        _check_permutation(n, dtype)
+    source = chosen(generator)
+    if n < _LARGE_PERMUTATION and source.memory is not None:
+        values = np.empty(n, _INT64)
+        if fill_permutation(source.memory, values):
+            source.was_read = source.was_read or n > 1
+            return values.astype(dtype, copy=False)
+    return _draw_permutation(n, dtype, source)
+
+
+def _check_permutation(n: int, dtype: DType) -> None:
     if is_floating(dtype) and n > 2 ** digits_of(dtype) + 1:
         most = 2049 if dtype.name == "float16" else f"2^{digits_of(dtype)}+1"
         raise RuntimeError(f"n cannot be greater than {most} for {scalar_type_name(dtype)} type, but got {n}")
     if n > greatest_of(dtype):
         type_name = "int" if dtype.name == "int32" else f"{dtype.name}_t"
         raise RuntimeError(f"value cannot be converted to type {type_name} without overflow: {n}")
-    source = chosen(generator)
+
+
+def _draw_permutation(n: int, dtype: DType, source: Generator) -> Array:
     remaining = np.arange(n, 0, -1)
     with source.lock:
         if n < _LARGE_PERMUTATION:

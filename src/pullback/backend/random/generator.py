@@ -15,6 +15,7 @@ import numpy as np
 
 from pullback.backend.device import device as Device
 from pullback.backend.device import usable_device
+from pullback.backend.random.engine import engine_memory, fill_words
 from pullback.typing import Array
 
 # Note [Layout of a generator's state]
@@ -67,6 +68,8 @@ class Generator:
         self._bits = np.random.MT19937()
         self._engine = np.random.RandomState(self._bits)
         self.manual_seed(_FIRST_SEED)
+        self.memory = engine_memory(self._bits)
+        """What compiled loops draw from. See Note [Memory of the engine]."""
 
     @property
     def device(self) -> Device:
@@ -81,7 +84,7 @@ class Generator:
         with self.lock:
             self._initial_seed = int(seed) % 2**64
             self._engine.seed(self._initial_seed % 2**32)
-            self._was_read = False
+            self.was_read = False
             self.next_normal = None
         return self
 
@@ -123,7 +126,7 @@ class Generator:
             engine = self._bits.state["state"]
             record["initial_seed"] = self._initial_seed
             record["left"] = _WORDS + 1 - engine["pos"]
-            record["next"] = engine["pos"] if self._was_read else 0
+            record["next"] = engine["pos"] if self.was_read else 0
             record["words"] = engine["key"]
             if self.next_normal is not None:
                 record["normal_y"], record["normal_is_valid"] = self.next_normal, 1
@@ -148,7 +151,7 @@ class Generator:
         with self.lock:
             self._initial_seed = int(record["initial_seed"])
             self._engine.set_state(("MT19937", record["words"].astype(np.uint32), _WORDS + 1 - left, 0, 0.0))
-            self._was_read = bool(record["next"])
+            self.was_read = bool(record["next"])
             self.next_normal = float(record["normal_y"]) if record["normal_is_valid"] else None
 
     def __getstate__(self) -> tuple[Device, Array]:
@@ -161,7 +164,11 @@ class Generator:
     def random(self, count: int) -> Array:
         """Draw `count` words of 32 bits."""
         if count:
-            self._was_read = True
+            self.was_read = True
+        if self.memory is not None:
+            words = np.empty(count, np.uint32)
+            fill_words(self.memory, words)
+            return words
         if count <= _FEW:
             return self._bits.random_raw(count).astype(np.uint32)
         return self._engine.randint(0, 2**32, count, dtype=np.uint32)
@@ -169,7 +176,11 @@ class Generator:
     def random64(self, count: int) -> Array:
         """Draw `count` words of 64 bits: two of 32 each, the high one first."""
         if count:
-            self._was_read = True
+            self.was_read = True
+        if self.memory is not None:
+            words = np.empty(count, np.uint64)
+            fill_words(self.memory, words)
+            return words
         if count <= _FEW:
             words = self._bits.random_raw(2 * count)
             return np.asarray(words[::2] << np.uint64(32) | words[1::2])

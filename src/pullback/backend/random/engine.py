@@ -1,0 +1,79 @@
+"""Loops that draw straight from the engine's memory, where the compiled kernels are built.
+
+# Note [Memory of the engine]
+NumPy's MT19937 keeps its state as 624 words followed by the position of the next one. An array over that memory is what
+the compiled loops advance, so that NumPy and they draw one stream. Whether the memory is laid out so is looked at when a
+generator is made; where it is not, or nothing is compiled, there is no such array and everything is drawn through NumPy.
+Each function here says whether it has drawn; these references never have.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+
+from pullback.native import extension, native
+from pullback.typing import Array
+
+_WORDS = 624
+
+
+def engine_memory(bits: np.random.MT19937) -> Array | None:
+    """The memory of a bit generator as an array of words. See Note [Memory of the engine]."""
+    if extension is None:
+        return None
+    address = bits.ctypes.state_address
+    words = np.frombuffer((ctypes.c_uint32 * (_WORDS + 1)).from_address(address), np.uint32)
+    state = bits.state["state"]
+    return words if words[_WORDS] == state["pos"] and (words[:_WORDS] == state["key"]).all() else None
+
+
+@native
+def fill_words(engine: Array | None, target: Array) -> bool:
+    """Fill with words of 32 or 64 bits."""
+    return False
+
+
+@native
+def fill_uniform(engine: Array | None, target: Array, low: float, high: float) -> bool:
+    """Fill a row-major float32 or float64 array from [low, high)."""
+    return False
+
+
+@native
+def fill_normal(engine: Array | None, target: Array, mean: float, std: float) -> bool:
+    """Fill a row-major float32 or float64 array of 16 or more elements with normal numbers."""
+    return False
+
+
+@native
+def fill_normal_pairs(
+    engine: Array | None, target: Array, kept: float | None, mean: float, std: float
+) -> float | bool | None:
+    """As `fill_normal`, number by number, `kept` first; return the number to keep or None, and False if not drawn."""
+    return False
+
+
+@native
+def fill_exponential(engine: Array | None, target: Array, lambd: float) -> bool:
+    """Fill a row-major float32 or float64 array with exponential numbers."""
+    return False
+
+
+@native
+def fill_bernoulli(engine: Array | None, target: Array, p: float, success: float) -> bool:
+    """Fill a row-major float32 or float64 array with `success` with probability `p`, else with 0."""
+    return False
+
+
+@native
+def fill_integers(engine: Array | None, target: Array, first: int, width: int) -> bool:
+    """Fill an int64 array from [first, first + width)."""
+    return False
+
+
+@native
+def fill_permutation(engine: Array | None, target: Array) -> bool:
+    """Fill an int64 array with a permutation of its positions."""
+    return False
