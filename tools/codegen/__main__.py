@@ -1,4 +1,4 @@
-"""Command line: write src/pullback/generated, or with --check say whether it is up to date."""
+"""Command line: write src/pullback/generated and the rendered C, or with --check say whether they are up to date."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tools.codegen.emit_c import emit_elementwise
 from tools.codegen.emit_function_namespace import emit_function_namespace
 from tools.codegen.emit_kernel_namespace import emit_kernel_namespace
 from tools.codegen.emit_modules import (
@@ -17,6 +18,8 @@ from tools.codegen.emit_modules import (
     emit_registry,
 )  # fmt: skip
 from tools.codegen.model import Operation, Refusal
+from tools.codegen.native_kernels import find_native_kernels
+from tools.codegen.python_sources import PythonSources
 from tools.codegen.read_kernels import read_kernels
 from tools.codegen.read_rules import read_rules
 from tools.codegen.render import Library
@@ -33,6 +36,8 @@ def generate(source: Path = SOURCE) -> tuple[dict[Path, str], list[Refusal]]:
     modules = {name: kernel.module for name, kernel in kernels.items()}
     formulas = read_formulas(source / "formulas")
     operations, library = without_refused(operations, modules, formulas, refusals)
+    native = find_native_kernels(PythonSources(source), operations, source / "native", refusals)
+    library.native_lines = {kernel.name for kernel in native if kernel.is_line}
     families: dict[str, list[Operation]] = {}
     for operation in operations:
         families.setdefault(operation.rule.module, []).append(operation)
@@ -44,7 +49,11 @@ def generate(source: Path = SOURCE) -> tuple[dict[Path, str], list[Refusal]]:
     files[folder / "array_namespace.py"] = emit_array_namespace()
     files[source / "kernels" / "namespace.py"] = emit_kernel_namespace(modules)
     files[source / "functions" / "namespace.py"] = emit_function_namespace(source / "functions")
-    return {path: _format(text, path) for path, text in files.items()}, refusals
+    texts = {path: _format(text, path) for path, text in files.items()}
+    texts[source / "native" / "elementwise_loops.h"], texts[source / "native" / "elementwise.c"] = emit_elementwise(
+        native
+    )
+    return texts, refusals
 
 
 def without_refused(

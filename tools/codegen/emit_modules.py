@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 from tools.codegen.emit_functions import emit_function, itself
-from tools.codegen.emit_nodes import emit_node
+from tools.codegen.emit_nodes import emit_line_functions, emit_node
 from tools.codegen.emit_tangents import emit_tangent
 from tools.codegen.model import TENSOR, Operation
 from tools.codegen.render import Library
@@ -34,6 +34,7 @@ _NAMES = {
     "pullback.kernels.broadcasting": ["sum_to_like"],
     "pullback.modes.interception": ["intercept", "overrides"],
     "pullback.modes.switches": ["process", "switches"],
+    "pullback.native": ["native"],
     "pullback.tensor.arguments": [
         "as_number_argument", "as_numpy_dtype", "as_shape", "as_tensor_argument", "as_tensor_list", "promote_list",
         "promote_many", "promote_many_to_float", "shapes_differ", "wrap_dims",
@@ -53,7 +54,7 @@ def emit_family(family: str, operations: list[Operation], library: Library) -> s
         if operation.differentiable:
             node, used = emit_node(operation, library)
             imports |= used
-            body += [*node, ""]
+            body += [*emit_line_functions(operation, library, imports), *node, ""]
         body += [*emit_function(operation), ""]
         if operation.rule.in_place:
             body += [*_emit_in_place(operation), ""]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from tools.codegen.model import TENSOR_LIST, TENSOR_OR_NUMBER, Line, Operation
+from tools.codegen.native_kernels import line_function_name, line_parameters
 from tools.codegen.render import Library, render
 from tools.codegen.saved_values import SavedValues, is_fresh
 
@@ -203,18 +204,18 @@ def _line_block(
     for name in saved.tensors():
         if name in uses.values and name not in unpacked:
             out += _unpack(name, operation, on_arrays=on_arrays)
-    assigned = dict(operation.rule.assignments)
-    for name, _ in operation.rule.assignments:
-        if name in uses.assignments and name not in shared:
-            text, used = render(assigned[name], operation, library, on_arrays=on_arrays)
-            imports |= used
-            out.append(f"{name} = {text}")
     if _is_sum_over_outputs(operation):
+        out += _line_steps(operation, line, library, imports, on_arrays=on_arrays, shared=shared)
         return [*out, *_sum_of_terms(operation, line, library, imports, on_arrays=on_arrays)]
-    text, used = render(line.expression, operation, library, on_arrays=on_arrays)
-    imports |= used
     target = f"grad_of_{line.parameter}"
-    out.append(f"{target} = {text}")
+    if on_arrays and line_function_name(operation, line) in library.native_lines:
+        arguments = line_parameters(operation, line) or []
+        out.append(f"{target} = {line_function_name(operation, line)}({', '.join(arguments)})")
+    else:
+        out += _line_steps(operation, line, library, imports, on_arrays=on_arrays, shared=shared)
+        text, used = render(line.expression, operation, library, on_arrays=on_arrays)
+        imports |= used
+        out.append(f"{target} = {text}")
     if needs_broadcast(operation):
         p = line.parameter
         function = "sum_to_like" if on_arrays else "F.sum_to_like"
@@ -222,6 +223,37 @@ def _line_block(
     if on_arrays and rounds_often(operation):
         test = "elif half:" if needs_broadcast(operation) else "if half:"
         out += [test, f"    {target} = {target}.astype(grads[0].dtype)"]
+    return out
+
+
+def _line_steps(
+    operation: Operation, line: Line, library: Library, imports: set[tuple[str, str]], *, on_arrays: bool,
+    shared: list[str],
+) -> list[str]:  # fmt: skip
+    """The assignments that only this line reads."""
+    uses = SavedValues(operation).of_line[line.parameter]
+    out: list[str] = []
+    for name, expression in operation.rule.assignments:
+        if name in uses.assignments and name not in shared:
+            text, used = render(expression, operation, library, on_arrays=on_arrays)
+            imports |= used
+            out.append(f"{name} = {text}")
+    return out
+
+
+def emit_line_functions(operation: Operation, library: Library, imports: set[tuple[str, str]]) -> list[str]:
+    """The lines that are compiled, each as a function on arrays: its text is the compiled kernel's reference."""
+    out: list[str] = []
+    for line in operation.rule.lines:
+        name = line_function_name(operation, line)
+        if name not in library.native_lines:
+            continue
+        parameters = ", ".join(f"{p}: Any" for p in line_parameters(operation, line) or [])
+        steps = _line_steps(operation, line, library, imports, on_arrays=True, shared=[])
+        text, used = render(line.expression, operation, library, on_arrays=True)
+        imports |= used
+        out += ["@native", f"def {name}({parameters}) -> Any:", *[f"    {step}" for step in steps]]
+        out += [f"    return {text}", "", ""]
     return out
 
 

@@ -9,12 +9,16 @@ from tools.codegen.model import Operation, Refusal
 
 
 class Library:
-    """What `F.name` can mean: kernels and array formulas on one path, operations and formulas on the other."""
+    """What `F.name` can mean: kernels and array formulas on one path, operations and formulas on the other.
+
+    `native_lines` names the lines of rules that are compiled, as the functions that compute them.
+    """
 
     def __init__(self, kernels: dict[str, str], operations: dict[str, str], formulas: set[str]) -> None:
         self.kernels = kernels
         self.operations = operations
         self.formulas = formulas
+        self.native_lines: set[str] = set()
 
 
 class _Renderer(ast.NodeTransformer):

@@ -54,6 +54,7 @@ from pullback.kernels.complex_numbers import abs as abs_kernel
 from pullback.kernels.special import logit as logit_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
+from pullback.native import native
 from pullback.tensor.arguments import as_tensor_argument, shapes_differ
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 from pullback.typing import Scalar
@@ -152,6 +153,11 @@ def relu_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def sigmoid_grad_of_input(grad: Any, result: Any) -> Any:
+    return grad * ((1 - result) * result).conjugate()
+
+
 class SigmoidBackward0(Node):
     """Gradient of sigmoid."""
 
@@ -177,7 +183,7 @@ class SigmoidBackward0(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_input = grad * ((1 - result) * result).conjugate()
+        grad_of_input = sigmoid_grad_of_input(grad, result)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -255,6 +261,11 @@ def sigmoid_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def logsigmoid_grad_of_input(grad: Any, input: Any) -> Any:
+    return grad * sigmoid_kernel(-input)
+
+
 class LogsigmoidNode(Node):
     """Gradient of logsigmoid."""
 
@@ -281,7 +292,7 @@ class LogsigmoidNode(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = grad * sigmoid_kernel(-input)
+        grad_of_input = logsigmoid_grad_of_input(grad, input)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -352,6 +363,11 @@ def logsigmoid_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def silu_grad_of_input(grad: Any, input: Any) -> Any:
+    return grad * silu_slope_kernel(input).conjugate()
+
+
 class SiluBackward0(Node):
     """Gradient of silu."""
 
@@ -378,7 +394,7 @@ class SiluBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = grad * silu_slope_kernel(input).conjugate()
+        grad_of_input = silu_grad_of_input(grad, input)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -454,6 +470,11 @@ def silu_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def mish_grad_of_input(grad: Any, input: Any) -> Any:
+    return grad * mish_slope_kernel(input)
+
+
 class MishBackward0(Node):
     """Gradient of mish."""
 
@@ -480,7 +501,7 @@ class MishBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = grad * mish_slope_kernel(input)
+        grad_of_input = mish_grad_of_input(grad, input)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -556,6 +577,11 @@ def mish_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def gelu_grad_of_input(grad: Any, input: Any, approximate: Any) -> Any:
+    return grad * (gelu_slope_kernel(input) if approximate == "none" else gelu_tanh_slope_kernel(input))
+
+
 class GeluBackward0(Node):
     """Gradient of gelu."""
 
@@ -584,7 +610,7 @@ class GeluBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = grad * (gelu_slope_kernel(input) if approximate == "none" else gelu_tanh_slope_kernel(input))
+        grad_of_input = gelu_grad_of_input(grad, input, approximate)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -667,6 +693,11 @@ def gelu_tangent(result: Any, input: Any, approximate: Any, input_tangent: Any) 
     return sum_of_terms(terms, result)
 
 
+@native
+def softplus_grad_of_input(grad: Any, input: Any, beta: Any, threshold: Any) -> Any:
+    return where_kernel(input * beta > threshold, grad, grad * sigmoid_kernel(input * beta))
+
+
 class SoftplusBackward0(Node):
     """Gradient of softplus."""
 
@@ -697,7 +728,7 @@ class SoftplusBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = where_kernel(input * beta > threshold, grad, grad * sigmoid_kernel(input * beta))
+        grad_of_input = softplus_grad_of_input(grad, input, beta, threshold)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -778,6 +809,11 @@ def softplus_tangent(result: Any, input: Any, beta: Any, threshold: Any, input_t
     return sum_of_terms(terms, result)
 
 
+@native
+def softshrink_grad_of_input(grad: Any, input: Any, lambd: Any) -> Any:
+    return tied_to_kernel(keep_where_kernel(abs_kernel(input) > lambd, grad), input)
+
+
 class SoftshrinkBackward0(Node):
     """Gradient of softshrink."""
 
@@ -800,7 +836,7 @@ class SoftshrinkBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = tied_to_kernel(keep_where_kernel(abs_kernel(input) > lambd, grad), input)
+        grad_of_input = softshrink_grad_of_input(grad, input, lambd)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -876,6 +912,11 @@ def softshrink_tangent(result: Any, input: Any, lambd: Any, input_tangent: Any) 
     return sum_of_terms(terms, result)
 
 
+@native
+def hardshrink_grad_of_input(grad: Any, input: Any, lambd: Any) -> Any:
+    return tied_to_kernel(keep_where_kernel(abs_kernel(input) > lambd, grad), input)
+
+
 class HardshrinkBackward0(Node):
     """Gradient of hardshrink."""
 
@@ -898,7 +939,7 @@ class HardshrinkBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = tied_to_kernel(keep_where_kernel(abs_kernel(input) > lambd, grad), input)
+        grad_of_input = hardshrink_grad_of_input(grad, input, lambd)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -974,6 +1015,11 @@ def hardshrink_tangent(result: Any, input: Any, lambd: Any, input_tangent: Any) 
     return sum_of_terms(terms, result)
 
 
+@native
+def hardtanh_grad_of_input(grad: Any, input: Any, min_val: Any, max_val: Any) -> Any:
+    return tied_to_kernel(keep_where_kernel(logical_and_kernel(input > min_val, input < max_val), grad), input)
+
+
 class HardtanhBackward0(Node):
     """Gradient of hardtanh."""
 
@@ -998,9 +1044,7 @@ class HardtanhBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = tied_to_kernel(
-            keep_where_kernel(logical_and_kernel(input > min_val, input < max_val), grad), input
-        )
+        grad_of_input = hardtanh_grad_of_input(grad, input, min_val, max_val)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1084,6 +1128,11 @@ def hardtanh_tangent(result: Any, input: Any, min_val: Any, max_val: Any, input_
     return sum_of_terms(terms, result)
 
 
+@native
+def hardsigmoid_grad_of_input(grad: Any, input: Any) -> Any:
+    return tied_to_kernel(keep_where_kernel(logical_and_kernel(input > -3, input < 3), grad / 6), input)
+
+
 class HardsigmoidBackward0(Node):
     """Gradient of hardsigmoid."""
 
@@ -1104,7 +1153,7 @@ class HardsigmoidBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = tied_to_kernel(keep_where_kernel(logical_and_kernel(input > -3, input < 3), grad / 6), input)
+        grad_of_input = hardsigmoid_grad_of_input(grad, input)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1178,6 +1227,11 @@ def hardsigmoid_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def hardswish_grad_of_input(grad: Any, input: Any) -> Any:
+    return drop_where_kernel(input <= -3, where_kernel(input >= 3, grad, grad * (input / 3 + 0.5)))
+
+
 class HardswishBackward0(Node):
     """Gradient of hardswish."""
 
@@ -1203,7 +1257,7 @@ class HardswishBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = drop_where_kernel(input <= -3, where_kernel(input >= 3, grad, grad * (input / 3 + 0.5)))
+        grad_of_input = hardswish_grad_of_input(grad, input)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1279,6 +1333,11 @@ def hardswish_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def elu_grad_of_input(grad: Any, input: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
+    return elu_grad_kernel(grad, input, alpha, scale, input_scale)
+
+
 class EluBackward0(Node):
     """Gradient of elu."""
 
@@ -1310,7 +1369,7 @@ class EluBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = elu_grad_kernel(grad, input, alpha, scale, input_scale)
+        grad_of_input = elu_grad_of_input(grad, input, alpha, scale, input_scale)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1399,6 +1458,11 @@ def elu_tangent(result: Any, input: Any, alpha: Any, scale: Any, input_scale: An
     return sum_of_terms(terms, result)
 
 
+@native
+def celu_grad_of_input(grad: Any, input: Any, alpha: Any) -> Any:
+    return elu_grad_kernel(grad, input, alpha, 1, 1 / alpha)
+
+
 class CeluBackward0(Node):
     """Gradient of celu."""
 
@@ -1426,7 +1490,7 @@ class CeluBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = elu_grad_kernel(grad, input, alpha, 1, 1 / alpha)
+        grad_of_input = celu_grad_of_input(grad, input, alpha)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1509,6 +1573,11 @@ def celu_tangent(result: Any, input: Any, alpha: Any, input_tangent: Any) -> Any
     return sum_of_terms(terms, result)
 
 
+@native
+def leaky_relu_grad_of_input(grad: Any, input: Any, negative_slope: Any) -> Any:
+    return tied_to_kernel(where_kernel(input > 0, grad, scaled_by_kernel(grad, negative_slope)), input)
+
+
 class LeakyReluBackward0(Node):
     """Gradient of leaky_relu."""
 
@@ -1531,7 +1600,7 @@ class LeakyReluBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = tied_to_kernel(where_kernel(input > 0, grad, scaled_by_kernel(grad, negative_slope)), input)
+        grad_of_input = leaky_relu_grad_of_input(grad, input, negative_slope)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1612,6 +1681,16 @@ def leaky_relu_tangent(result: Any, input: Any, negative_slope: Any, input_tange
     return sum_of_terms(terms, result)
 
 
+@native
+def prelu_kernel_grad_of_input(grad: Any, input: Any, weight: Any) -> Any:
+    return where_kernel(input > 0, grad, weight * grad)
+
+
+@native
+def prelu_kernel_grad_of_weight(grad: Any, input: Any) -> Any:
+    return drop_where_kernel(input > 0, input * grad)
+
+
 class PreluKernelBackward0(Node):
     """Gradient of prelu_kernel."""
 
@@ -1645,7 +1724,7 @@ class PreluKernelBackward0(Node):
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
             weight = weight._array
-            grad_of_input = where_kernel(input > 0, grad, weight * grad)
+            grad_of_input = prelu_kernel_grad_of_input(grad, input, weight)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
@@ -1653,7 +1732,7 @@ class PreluKernelBackward0(Node):
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
-            grad_of_weight = drop_where_kernel(input > 0, input * grad)
+            grad_of_weight = prelu_kernel_grad_of_weight(grad, input)
             if self.broadcast:
                 grad_of_weight = sum_to_like(grad_of_weight, self.weight_shape, self.weight_dtype)
         return (
@@ -1773,6 +1852,11 @@ def prelu_kernel_tangent(result: Any, input: Any, weight: Any, input_tangent: An
     return sum_of_terms(terms, result)
 
 
+@native
+def rrelu_with_noise_grad_of_input(grad: Any, input: Any, noise: Any) -> Any:
+    return tied_to_kernel(grad * noise, input)
+
+
 class RreluWithNoiseBackward0(Node):
     """Gradient of rrelu_with_noise."""
 
@@ -1802,7 +1886,7 @@ class RreluWithNoiseBackward0(Node):
         if noise._counter is not None and noise._counter.value != self.saved_noise_version:
             raise_stale(self, "noise")
         noise = noise._array
-        grad_of_input = tied_to_kernel(grad * noise, input)
+        grad_of_input = rrelu_with_noise_grad_of_input(grad, input, noise)
         if self.broadcast:
             grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         return (grad_of_input,)
@@ -1903,6 +1987,11 @@ def rrelu_with_noise_tangent(result: Any, input: Any, noise: Any, input_tangent:
     return sum_of_terms(terms, result)
 
 
+@native
+def threshold_grad_of_input(grad: Any, input: Any, threshold: Any) -> Any:
+    return tied_to_kernel(drop_where_kernel(input <= threshold, grad), input)
+
+
 class ThresholdBackward0(Node):
     """Gradient of threshold."""
 
@@ -1925,7 +2014,7 @@ class ThresholdBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = tied_to_kernel(drop_where_kernel(input <= threshold, grad), input)
+        grad_of_input = threshold_grad_of_input(grad, input, threshold)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -2104,6 +2193,11 @@ def glu_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> Any:
     return double_pullback(lambda xs: glu(xs[0], dim), (input,), (input_tangent,))
 
 
+@native
+def logit_grad_of_input(grad: Any, input: Any, eps: Any) -> Any:
+    return logit_grad_kernel(grad, input, eps)
+
+
 class LogitBackward0(Node):
     """Gradient of logit."""
 
@@ -2131,7 +2225,7 @@ class LogitBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = logit_grad_kernel(grad, input, eps)
+        grad_of_input = logit_grad_of_input(grad, input, eps)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)

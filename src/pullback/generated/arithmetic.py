@@ -52,6 +52,7 @@ from pullback.kernels.broadcasting import sum_to_like
 from pullback.kernels.rounding import zeros_of as zeros_of_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
+from pullback.native import native
 from pullback.tensor.arguments import as_number_argument, as_tensor_argument, promote_many, shapes_differ
 from pullback.tensor.tensor import Tensor, TensorBase
 from pullback.typing import Scalar
@@ -200,6 +201,11 @@ def add_tangent(result: Any, input: Any, other: Any, alpha: Any, input_tangent: 
     return sum_of_terms(terms, result)
 
 
+@native
+def sub_grad_of_other(grad: Any, alpha: Any) -> Any:
+    return -grad if alpha == 1 else scaled_by_kernel(-grad, alpha)
+
+
 class SubBackward0(Node):
     """Gradient of sub."""
 
@@ -223,7 +229,7 @@ class SubBackward0(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
-            grad_of_other = -grad if alpha == 1 else scaled_by_kernel(-grad, alpha)
+            grad_of_other = sub_grad_of_other(grad, alpha)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -341,6 +347,11 @@ def sub_tangent(result: Any, input: Any, other: Any, alpha: Any, input_tangent: 
     return sum_of_terms(terms, result)
 
 
+@native
+def rsub_grad_of_input(grad: Any, alpha: Any) -> Any:
+    return -grad if alpha == 1 else scaled_by_kernel(-grad, alpha)
+
+
 class RsubNode(Node):
     """Gradient of rsub."""
 
@@ -360,7 +371,7 @@ class RsubNode(Node):
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
-            grad_of_input = -grad if alpha == 1 else scaled_by_kernel(-grad, alpha)
+            grad_of_input = rsub_grad_of_input(grad, alpha)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
@@ -480,6 +491,11 @@ def rsub_tangent(result: Any, input: Any, other: Any, alpha: Any, input_tangent:
     return sum_of_terms(terms, result)
 
 
+@native
+def rsub_tensor_grad_of_input(grad: Any, alpha: Any) -> Any:
+    return -grad if alpha == 1 else scaled_by_kernel(-grad, alpha)
+
+
 class RsubTensorNode(Node):
     """Gradient of rsub_tensor."""
 
@@ -499,7 +515,7 @@ class RsubTensorNode(Node):
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
-            grad_of_input = -grad if alpha == 1 else scaled_by_kernel(-grad, alpha)
+            grad_of_input = rsub_tensor_grad_of_input(grad, alpha)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
@@ -614,6 +630,16 @@ def rsub_tensor_tangent(result: Any, input: Any, other: Any, alpha: Any, input_t
     return sum_of_terms(terms, result)
 
 
+@native
+def mul_grad_of_input(grad: Any, other: Any) -> Any:
+    return grad * other.conjugate()
+
+
+@native
+def mul_grad_of_other(grad: Any, input: Any) -> Any:
+    return grad * input.conjugate()
+
+
 class MulBackward0(Node):
     """Gradient of mul."""
 
@@ -644,7 +670,7 @@ class MulBackward0(Node):
                 if other._counter is not None and other._counter.value != self.saved_other_version:
                     raise_stale(self, "other")
                 other = other._array
-            grad_of_input = grad * other.conjugate()
+            grad_of_input = mul_grad_of_input(grad, other)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
@@ -652,7 +678,7 @@ class MulBackward0(Node):
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
-            grad_of_other = grad * input.conjugate()
+            grad_of_other = mul_grad_of_other(grad, input)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -783,6 +809,16 @@ def mul_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_t
     return sum_of_terms(terms, result)
 
 
+@native
+def div_grad_of_input(grad: Any, other: Any) -> Any:
+    return grad / other.conjugate()
+
+
+@native
+def div_grad_of_other(grad: Any, input: Any, other: Any) -> Any:
+    return -grad * (input / other / other).conjugate()
+
+
 class DivBackward0(Node):
     """Gradient of div."""
 
@@ -818,7 +854,7 @@ class DivBackward0(Node):
                 other = other._array
                 if half:
                     other = widen_half(other)
-            grad_of_input = grad / other.conjugate()
+            grad_of_input = div_grad_of_input(grad, other)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
@@ -837,7 +873,7 @@ class DivBackward0(Node):
                 other = other._array
                 if half:
                     other = widen_half(other)
-            grad_of_other = -grad * (input / other / other).conjugate()
+            grad_of_other = div_grad_of_other(grad, input, other)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
@@ -1510,6 +1546,11 @@ def remainder_scalar_tangent(result: Any, input: Any, other: Any, input_tangent:
     return sum_of_terms(terms, result)
 
 
+@native
+def fmod_grad_of_other(grad: Any, input: Any, other: Any) -> Any:
+    return -grad * div_rounded_kernel(input, other, "trunc")
+
+
 class FmodNode(Node):
     """Gradient of fmod."""
 
@@ -1556,7 +1597,7 @@ class FmodNode(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_other = -grad * div_rounded_kernel(input, other, "trunc")
+            grad_of_other = fmod_grad_of_other(grad, input, other)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
@@ -1789,6 +1830,11 @@ def fmod_scalar_tangent(result: Any, input: Any, other: Any, input_tangent: Any)
     return sum_of_terms(terms, result)
 
 
+@native
+def neg_grad_of_input(grad: Any) -> Any:
+    return -grad
+
+
 class NegBackward0(Node):
     """Gradient of neg."""
 
@@ -1800,7 +1846,7 @@ class NegBackward0(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = -grad
+        grad_of_input = neg_grad_of_input(grad)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1865,6 +1911,11 @@ def neg_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def reciprocal_grad_of_input(grad: Any, result: Any) -> Any:
+    return -grad * (result * result).conjugate()
+
+
 class ReciprocalBackward0(Node):
     """Gradient of reciprocal."""
 
@@ -1890,7 +1941,7 @@ class ReciprocalBackward0(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_input = -grad * (result * result).conjugate()
+        grad_of_input = reciprocal_grad_of_input(grad, result)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1968,6 +2019,16 @@ def reciprocal_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def addcmul_grad_of_tensor1(grad: Any, tensor2: Any, value: Any) -> Any:
+    return grad * (tensor2 if value == 1 else tensor2 * value).conjugate()
+
+
+@native
+def addcmul_grad_of_tensor2(grad: Any, tensor1: Any, value: Any) -> Any:
+    return grad * (tensor1 if value == 1 else tensor1 * value).conjugate()
+
+
 class AddcmulBackward0(Node):
     """Gradient of addcmul."""
 
@@ -2012,7 +2073,7 @@ class AddcmulBackward0(Node):
             tensor2 = tensor2._array
             if half:
                 tensor2 = widen_half(tensor2)
-            grad_of_tensor1 = grad * (tensor2 if value == 1 else tensor2 * value).conjugate()
+            grad_of_tensor1 = addcmul_grad_of_tensor1(grad, tensor2, value)
             if self.broadcast:
                 grad_of_tensor1 = sum_to_like(grad_of_tensor1, self.tensor1_shape, self.tensor1_dtype)
             elif half:
@@ -2024,7 +2085,7 @@ class AddcmulBackward0(Node):
             tensor1 = tensor1._array
             if half:
                 tensor1 = widen_half(tensor1)
-            grad_of_tensor2 = grad * (tensor1 if value == 1 else tensor1 * value).conjugate()
+            grad_of_tensor2 = addcmul_grad_of_tensor2(grad, tensor1, value)
             if self.broadcast:
                 grad_of_tensor2 = sum_to_like(grad_of_tensor2, self.tensor2_shape, self.tensor2_dtype)
             elif half:
@@ -2191,6 +2252,16 @@ def addcmul_tangent(
     return sum_of_terms(terms, result)
 
 
+@native
+def addcdiv_grad_of_tensor1(grad: Any, tensor2: Any, value: Any) -> Any:
+    return grad * (value / tensor2).conjugate()
+
+
+@native
+def addcdiv_grad_of_tensor2(grad: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+    return -grad * (value * tensor1 / (tensor2 * tensor2)).conjugate()
+
+
 class AddcdivBackward0(Node):
     """Gradient of addcdiv."""
 
@@ -2235,7 +2306,7 @@ class AddcdivBackward0(Node):
             tensor2 = tensor2._array
             if half:
                 tensor2 = widen_half(tensor2)
-            grad_of_tensor1 = grad * (value / tensor2).conjugate()
+            grad_of_tensor1 = addcdiv_grad_of_tensor1(grad, tensor2, value)
             if self.broadcast:
                 grad_of_tensor1 = sum_to_like(grad_of_tensor1, self.tensor1_shape, self.tensor1_dtype)
             elif half:
@@ -2253,7 +2324,7 @@ class AddcdivBackward0(Node):
             tensor2 = tensor2._array
             if half:
                 tensor2 = widen_half(tensor2)
-            grad_of_tensor2 = -grad * (value * tensor1 / (tensor2 * tensor2)).conjugate()
+            grad_of_tensor2 = addcdiv_grad_of_tensor2(grad, tensor1, tensor2, value)
             if self.broadcast:
                 grad_of_tensor2 = sum_to_like(grad_of_tensor2, self.tensor2_shape, self.tensor2_dtype)
             elif half:

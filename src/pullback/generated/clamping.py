@@ -44,11 +44,22 @@ from pullback.kernels.comparison import isnan as isnan_kernel
 from pullback.kernels.rounding import zeros_of as zeros_of_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
+from pullback.native import native
 from pullback.tensor.arguments import as_tensor_argument, promote_many, shapes_differ
 from pullback.tensor.tensor import Tensor, TensorBase
 from pullback.typing import Scalar
 
 new = TensorBase.__new__
+
+
+@native
+def where_grad_of_input(grad: Any, condition: Any) -> Any:
+    return where_kernel(condition, grad, 0)
+
+
+@native
+def where_grad_of_other(grad: Any, condition: Any) -> Any:
+    return where_kernel(condition, 0, grad)
 
 
 class WhereBackward0(Node):
@@ -77,7 +88,7 @@ class WhereBackward0(Node):
             if condition._counter is not None and condition._counter.value != self.saved_condition_version:
                 raise_stale(self, "condition")
             condition = condition._array
-            grad_of_input = where_kernel(condition, grad, 0)
+            grad_of_input = where_grad_of_input(grad, condition)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
@@ -85,7 +96,7 @@ class WhereBackward0(Node):
             if condition._counter is not None and condition._counter.value != self.saved_condition_version:
                 raise_stale(self, "condition")
             condition = condition._array
-            grad_of_other = where_kernel(condition, 0, grad)
+            grad_of_other = where_grad_of_other(grad, condition)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -335,6 +346,16 @@ def tied_to_tangent(result: Any, input: Any, other: Any, input_tangent: Any, oth
     return sum_of_terms(terms, result)
 
 
+@native
+def maximum_grad_of_input(grad: Any, input: Any, other: Any) -> Any:
+    return share_of_tie_kernel(grad, input < other, input == other)
+
+
+@native
+def maximum_grad_of_other(grad: Any, input: Any, other: Any) -> Any:
+    return share_of_tie_kernel(grad, input > other, input == other)
+
+
 class MaximumBackward0(Node):
     """Gradient of maximum."""
 
@@ -374,7 +395,7 @@ class MaximumBackward0(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_input = share_of_tie_kernel(grad, input < other, input == other)
+            grad_of_input = maximum_grad_of_input(grad, input, other)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
@@ -392,7 +413,7 @@ class MaximumBackward0(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_other = share_of_tie_kernel(grad, input > other, input == other)
+            grad_of_other = maximum_grad_of_other(grad, input, other)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
@@ -514,6 +535,16 @@ def maximum_tangent(result: Any, input: Any, other: Any, input_tangent: Any, oth
     return sum_of_terms(terms, result)
 
 
+@native
+def minimum_grad_of_input(grad: Any, input: Any, other: Any) -> Any:
+    return share_of_tie_kernel(grad, input > other, input == other)
+
+
+@native
+def minimum_grad_of_other(grad: Any, input: Any, other: Any) -> Any:
+    return share_of_tie_kernel(grad, input < other, input == other)
+
+
 class MinimumBackward0(Node):
     """Gradient of minimum."""
 
@@ -553,7 +584,7 @@ class MinimumBackward0(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_input = share_of_tie_kernel(grad, input > other, input == other)
+            grad_of_input = minimum_grad_of_input(grad, input, other)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
@@ -571,7 +602,7 @@ class MinimumBackward0(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_other = share_of_tie_kernel(grad, input < other, input == other)
+            grad_of_other = minimum_grad_of_other(grad, input, other)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
@@ -693,6 +724,16 @@ def minimum_tangent(result: Any, input: Any, other: Any, input_tangent: Any, oth
     return sum_of_terms(terms, result)
 
 
+@native
+def fmax_grad_of_input(grad: Any, input: Any, other: Any) -> Any:
+    return keep_where_kernel(logical_or_kernel(input >= other, isnan_kernel(other)), grad)
+
+
+@native
+def fmax_grad_of_other(grad: Any, input: Any, other: Any) -> Any:
+    return drop_where_kernel(logical_or_kernel(input >= other, isnan_kernel(other)), grad)
+
+
 class FmaxBackward0(Node):
     """Gradient of fmax."""
 
@@ -725,7 +766,7 @@ class FmaxBackward0(Node):
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
-            grad_of_input = keep_where_kernel(logical_or_kernel(input >= other, isnan_kernel(other)), grad)
+            grad_of_input = fmax_grad_of_input(grad, input, other)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
@@ -737,7 +778,7 @@ class FmaxBackward0(Node):
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
-            grad_of_other = drop_where_kernel(logical_or_kernel(input >= other, isnan_kernel(other)), grad)
+            grad_of_other = fmax_grad_of_other(grad, input, other)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -857,6 +898,16 @@ def fmax_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_
     return sum_of_terms(terms, result)
 
 
+@native
+def fmin_grad_of_input(grad: Any, input: Any, other: Any) -> Any:
+    return keep_where_kernel(logical_or_kernel(input <= other, isnan_kernel(other)), grad)
+
+
+@native
+def fmin_grad_of_other(grad: Any, input: Any, other: Any) -> Any:
+    return drop_where_kernel(logical_or_kernel(input <= other, isnan_kernel(other)), grad)
+
+
 class FminBackward0(Node):
     """Gradient of fmin."""
 
@@ -889,7 +940,7 @@ class FminBackward0(Node):
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
-            grad_of_input = keep_where_kernel(logical_or_kernel(input <= other, isnan_kernel(other)), grad)
+            grad_of_input = fmin_grad_of_input(grad, input, other)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
@@ -901,7 +952,7 @@ class FminBackward0(Node):
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
-            grad_of_other = drop_where_kernel(logical_or_kernel(input <= other, isnan_kernel(other)), grad)
+            grad_of_other = fmin_grad_of_other(grad, input, other)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -1021,6 +1072,11 @@ def fmin_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_
     return sum_of_terms(terms, result)
 
 
+@native
+def clamp_grad_of_input(grad: Any, input: Any, min: Any, max: Any) -> Any:
+    return clamp_grad_kernel(grad, input, min, max)
+
+
 class ClampNode(Node):
     """Gradient of clamp."""
 
@@ -1050,7 +1106,7 @@ class ClampNode(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = clamp_grad_kernel(grad, input, min, max)
+        grad_of_input = clamp_grad_of_input(grad, input, min, max)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1139,6 +1195,21 @@ def clamp_tangent(result: Any, input: Any, min: Any, max: Any, input_tangent: An
     return sum_of_terms(terms, result)
 
 
+@native
+def clamp_tensor_grad_of_input(grad: Any, input: Any, min: Any, max: Any) -> Any:
+    return clamp_grad_kernel(grad, input, min, max)
+
+
+@native
+def clamp_tensor_grad_of_min(grad: Any, input: Any, min: Any, max: Any) -> Any:
+    return clamp_grad_min_kernel(grad, input, min, max)
+
+
+@native
+def clamp_tensor_grad_of_max(grad: Any, input: Any, min: Any, max: Any) -> Any:
+    return clamp_grad_max_kernel(grad, input, min, max)
+
+
 class ClampTensorNode(Node):
     """Gradient of clamp_tensor."""
 
@@ -1191,7 +1262,7 @@ class ClampTensorNode(Node):
                 max = max._array
                 if half:
                     max = widen_half(max)
-            grad_of_input = clamp_grad_kernel(grad, input, min, max)
+            grad_of_input = clamp_tensor_grad_of_input(grad, input, min, max)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
@@ -1217,7 +1288,7 @@ class ClampTensorNode(Node):
                 max = max._array
                 if half:
                     max = widen_half(max)
-            grad_of_min = clamp_grad_min_kernel(grad, input, min, max)
+            grad_of_min = clamp_tensor_grad_of_min(grad, input, min, max)
             if self.broadcast:
                 grad_of_min = sum_to_like(grad_of_min, self.min_shape, self.min_dtype)
             elif half:
@@ -1243,7 +1314,7 @@ class ClampTensorNode(Node):
                 max = max._array
                 if half:
                     max = widen_half(max)
-            grad_of_max = clamp_grad_max_kernel(grad, input, min, max)
+            grad_of_max = clamp_tensor_grad_of_max(grad, input, min, max)
             if self.broadcast:
                 grad_of_max = sum_to_like(grad_of_max, self.max_shape, self.max_dtype)
             elif half:
@@ -1417,6 +1488,11 @@ def clamp_tensor_tangent(
     return sum_of_terms(terms, result)
 
 
+@native
+def clamp_min_grad_of_input(grad: Any, input: Any, min: Any) -> Any:
+    return keep_where_kernel(input >= min, grad)
+
+
 class ClampMinBackward0(Node):
     """Gradient of clamp_min."""
 
@@ -1439,7 +1515,7 @@ class ClampMinBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = keep_where_kernel(input >= min, grad)
+        grad_of_input = clamp_min_grad_of_input(grad, input, min)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1520,6 +1596,16 @@ def clamp_min_tangent(result: Any, input: Any, min: Any, input_tangent: Any) -> 
     return sum_of_terms(terms, result)
 
 
+@native
+def clamp_min_tensor_grad_of_input(grad: Any, input: Any, min: Any) -> Any:
+    return keep_where_kernel(input >= min, grad)
+
+
+@native
+def clamp_min_tensor_grad_of_min(grad: Any, input: Any, min: Any) -> Any:
+    return keep_where_kernel(input < min, grad)
+
+
 class ClampMinTensorNode(Node):
     """Gradient of clamp_min_tensor."""
 
@@ -1552,7 +1638,7 @@ class ClampMinTensorNode(Node):
             if min._counter is not None and min._counter.value != self.saved_min_version:
                 raise_stale(self, "min")
             min = min._array
-            grad_of_input = keep_where_kernel(input >= min, grad)
+            grad_of_input = clamp_min_tensor_grad_of_input(grad, input, min)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
@@ -1564,7 +1650,7 @@ class ClampMinTensorNode(Node):
             if min._counter is not None and min._counter.value != self.saved_min_version:
                 raise_stale(self, "min")
             min = min._array
-            grad_of_min = keep_where_kernel(input < min, grad)
+            grad_of_min = clamp_min_tensor_grad_of_min(grad, input, min)
             if self.broadcast:
                 grad_of_min = sum_to_like(grad_of_min, self.min_shape, self.min_dtype)
         return (
@@ -1692,6 +1778,11 @@ def clamp_min_tensor_tangent(result: Any, input: Any, min: Any, input_tangent: A
     return sum_of_terms(terms, result)
 
 
+@native
+def clamp_max_grad_of_input(grad: Any, input: Any, max: Any) -> Any:
+    return keep_where_kernel(input <= max, grad)
+
+
 class ClampMaxBackward0(Node):
     """Gradient of clamp_max."""
 
@@ -1714,7 +1805,7 @@ class ClampMaxBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = keep_where_kernel(input <= max, grad)
+        grad_of_input = clamp_max_grad_of_input(grad, input, max)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1795,6 +1886,16 @@ def clamp_max_tangent(result: Any, input: Any, max: Any, input_tangent: Any) -> 
     return sum_of_terms(terms, result)
 
 
+@native
+def clamp_max_tensor_grad_of_input(grad: Any, input: Any, max: Any) -> Any:
+    return keep_where_kernel(input <= max, grad)
+
+
+@native
+def clamp_max_tensor_grad_of_max(grad: Any, input: Any, max: Any) -> Any:
+    return keep_where_kernel(input > max, grad)
+
+
 class ClampMaxTensorNode(Node):
     """Gradient of clamp_max_tensor."""
 
@@ -1827,7 +1928,7 @@ class ClampMaxTensorNode(Node):
             if max._counter is not None and max._counter.value != self.saved_max_version:
                 raise_stale(self, "max")
             max = max._array
-            grad_of_input = keep_where_kernel(input <= max, grad)
+            grad_of_input = clamp_max_tensor_grad_of_input(grad, input, max)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
@@ -1839,7 +1940,7 @@ class ClampMaxTensorNode(Node):
             if max._counter is not None and max._counter.value != self.saved_max_version:
                 raise_stale(self, "max")
             max = max._array
-            grad_of_max = keep_where_kernel(input > max, grad)
+            grad_of_max = clamp_max_tensor_grad_of_max(grad, input, max)
             if self.broadcast:
                 grad_of_max = sum_to_like(grad_of_max, self.max_shape, self.max_dtype)
         return (
@@ -1967,6 +2068,21 @@ def clamp_max_tensor_tangent(result: Any, input: Any, max: Any, input_tangent: A
     return sum_of_terms(terms, result)
 
 
+@native
+def lerp_grad_of_input(grad: Any, weight: Any) -> Any:
+    return grad * (1 - weight).conjugate()
+
+
+@native
+def lerp_grad_of_end(grad: Any, weight: Any) -> Any:
+    return grad * weight.conjugate()
+
+
+@native
+def lerp_grad_of_weight(grad: Any, input: Any, end: Any) -> Any:
+    return grad * (end - input).conjugate()
+
+
 class LerpNode(Node):
     """Gradient of lerp."""
 
@@ -2006,7 +2122,7 @@ class LerpNode(Node):
             weight = weight._array
             if half:
                 weight = widen_half(weight)
-            grad_of_input = grad * (1 - weight).conjugate()
+            grad_of_input = lerp_grad_of_input(grad, weight)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
@@ -2018,7 +2134,7 @@ class LerpNode(Node):
             weight = weight._array
             if half:
                 weight = widen_half(weight)
-            grad_of_end = grad * weight.conjugate()
+            grad_of_end = lerp_grad_of_end(grad, weight)
             if self.broadcast:
                 grad_of_end = sum_to_like(grad_of_end, self.end_shape, self.end_dtype)
             elif half:
@@ -2036,7 +2152,7 @@ class LerpNode(Node):
             end = end._array
             if half:
                 end = widen_half(end)
-            grad_of_weight = grad * (end - input).conjugate()
+            grad_of_weight = lerp_grad_of_weight(grad, input, end)
             if self.broadcast:
                 grad_of_weight = sum_to_like(grad_of_weight, self.weight_shape, self.weight_dtype)
             elif half:
@@ -2202,6 +2318,16 @@ def lerp_tangent(
     return sum_of_terms(terms, result)
 
 
+@native
+def lerp_scalar_grad_of_input(grad: Any, weight: Any) -> Any:
+    return grad * conj_number_kernel(1 - weight)
+
+
+@native
+def lerp_scalar_grad_of_end(grad: Any, weight: Any) -> Any:
+    return grad * conj_number_kernel(weight)
+
+
 class LerpScalarNode(Node):
     """Gradient of lerp_scalar."""
 
@@ -2225,13 +2351,13 @@ class LerpScalarNode(Node):
         grad_of_input = None
         grad_of_end = None
         if edges[0] is not None:
-            grad_of_input = grad * conj_number_kernel(1 - weight)
+            grad_of_input = lerp_scalar_grad_of_input(grad, weight)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
                 grad_of_input = grad_of_input.astype(grads[0].dtype)
         if edges[1] is not None:
-            grad_of_end = grad * conj_number_kernel(weight)
+            grad_of_end = lerp_scalar_grad_of_end(grad, weight)
             if self.broadcast:
                 grad_of_end = sum_to_like(grad_of_end, self.end_shape, self.end_dtype)
             elif half:
@@ -2349,6 +2475,11 @@ def lerp_scalar_tangent(result: Any, input: Any, end: Any, weight: Any, input_ta
     return sum_of_terms(terms, result)
 
 
+@native
+def nan_to_num_grad_of_input(grad: Any, input: Any) -> Any:
+    return keep_where_kernel(isfinite_kernel(input), grad)
+
+
 class NanToNumBackward0(Node):
     """Gradient of nan_to_num."""
 
@@ -2369,7 +2500,7 @@ class NanToNumBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = keep_where_kernel(isfinite_kernel(input), grad)
+        grad_of_input = nan_to_num_grad_of_input(grad, input)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:

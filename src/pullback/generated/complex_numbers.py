@@ -30,10 +30,16 @@ from pullback.kernels.complex_numbers import sgn as sgn_kernel
 from pullback.kernels.shape import to_dtype as to_dtype_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
+from pullback.native import native
 from pullback.tensor.arguments import as_tensor_argument, shapes_differ
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
+
+
+@native
+def abs_grad_of_input(grad: Any, input: Any) -> Any:
+    return grad * sgn_kernel(input)
 
 
 class AbsBackward0(Node):
@@ -62,7 +68,7 @@ class AbsBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = grad * sgn_kernel(input)
+        grad_of_input = abs_grad_of_input(grad, input)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)

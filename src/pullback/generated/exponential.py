@@ -36,6 +36,7 @@ from pullback.kernels.exponential import sqrt as sqrt_kernel
 from pullback.kernels.special import exp2 as exp2_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
+from pullback.native import native
 from pullback.tensor.arguments import as_number_argument, as_tensor_argument, shapes_differ
 from pullback.tensor.tensor import Tensor, TensorBase
 
@@ -244,6 +245,11 @@ def pow_tangent(result: Any, input: Any, exponent: Any, input_tangent: Any, expo
     return sum_of_terms(terms, result)
 
 
+@native
+def pow_scalar_grad_of_input(grad: Any, input: Any, exponent: Any) -> Any:
+    return pow_grad_input_kernel(grad, input, exponent)
+
+
 class PowScalarNode(Node):
     """Gradient of pow_scalar."""
 
@@ -281,7 +287,7 @@ class PowScalarNode(Node):
             exponent = exponent._array
             if half:
                 exponent = widen_half(exponent)
-        grad_of_input = pow_grad_input_kernel(grad, input, exponent)
+        grad_of_input = pow_scalar_grad_of_input(grad, input, exponent)
         if self.broadcast:
             grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         elif half:
@@ -392,6 +398,11 @@ def pow_scalar_tangent(result: Any, input: Any, exponent: Any, input_tangent: An
     return sum_of_terms(terms, result)
 
 
+@native
+def pow_base_grad_of_exponent(grad: Any, exponent: Any, input: Any, result: Any) -> Any:
+    return pow_base_grad_kernel(grad, exponent, input, result)
+
+
 class PowBaseNode(Node):
     """Gradient of pow_base."""
 
@@ -437,7 +448,7 @@ class PowBaseNode(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_exponent = pow_base_grad_kernel(grad, exponent, input, result)
+        grad_of_exponent = pow_base_grad_of_exponent(grad, exponent, input, result)
         if self.broadcast:
             grad_of_exponent = sum_to_like(grad_of_exponent, self.exponent_shape, self.exponent_dtype)
         elif half:
@@ -547,6 +558,11 @@ def pow_base_tangent(result: Any, exponent: Any, input: Any, exponent_tangent: A
     return sum_of_terms(terms, result)
 
 
+@native
+def sqrt_grad_of_input(grad: Any, result: Any) -> Any:
+    return grad / (2 * result.conjugate())
+
+
 class SqrtBackward0(Node):
     """Gradient of sqrt."""
 
@@ -572,7 +588,7 @@ class SqrtBackward0(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_input = grad / (2 * result.conjugate())
+        grad_of_input = sqrt_grad_of_input(grad, result)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -650,6 +666,11 @@ def sqrt_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def rsqrt_grad_of_input(grad: Any, result: Any) -> Any:
+    return grad * pow_scalar_kernel(result, 3).conjugate() / -2
+
+
 class RsqrtBackward0(Node):
     """Gradient of rsqrt."""
 
@@ -675,7 +696,7 @@ class RsqrtBackward0(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_input = grad * pow_scalar_kernel(result, 3).conjugate() / -2
+        grad_of_input = rsqrt_grad_of_input(grad, result)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -753,6 +774,11 @@ def rsqrt_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def exp_grad_of_input(grad: Any, result: Any) -> Any:
+    return grad * result.conjugate()
+
+
 class ExpBackward0(Node):
     """Gradient of exp."""
 
@@ -773,7 +799,7 @@ class ExpBackward0(Node):
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
         result = result._array
-        grad_of_input = grad * result.conjugate()
+        grad_of_input = exp_grad_of_input(grad, result)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -849,6 +875,11 @@ def exp_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def exp2_grad_of_input(grad: Any, result: Any) -> Any:
+    return grad * result.conjugate() * 0.6931471805599453
+
+
 class Exp2Backward0(Node):
     """Gradient of exp2."""
 
@@ -874,7 +905,7 @@ class Exp2Backward0(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_input = grad * result.conjugate() * 0.6931471805599453
+        grad_of_input = exp2_grad_of_input(grad, result)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -952,6 +983,11 @@ def exp2_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def expm1_grad_of_input(grad: Any, result: Any) -> Any:
+    return grad * (result.conjugate() + 1)
+
+
 class Expm1Backward0(Node):
     """Gradient of expm1."""
 
@@ -977,7 +1013,7 @@ class Expm1Backward0(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_input = grad * (result.conjugate() + 1)
+        grad_of_input = expm1_grad_of_input(grad, result)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1055,6 +1091,11 @@ def expm1_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def log_grad_of_input(grad: Any, input: Any) -> Any:
+    return grad / input.conjugate()
+
+
 class LogBackward0(Node):
     """Gradient of log."""
 
@@ -1076,7 +1117,7 @@ class LogBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = grad / input.conjugate()
+        grad_of_input = log_grad_of_input(grad, input)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1152,6 +1193,11 @@ def log_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def log2_grad_of_input(grad: Any, input: Any) -> Any:
+    return grad / (input.conjugate() * 0.6931471805599453)
+
+
 class Log2Backward0(Node):
     """Gradient of log2."""
 
@@ -1178,7 +1224,7 @@ class Log2Backward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = grad / (input.conjugate() * 0.6931471805599453)
+        grad_of_input = log2_grad_of_input(grad, input)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1256,6 +1302,11 @@ def log2_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def log10_grad_of_input(grad: Any, input: Any) -> Any:
+    return grad / (input.conjugate() * 2.302585092994046)
+
+
 class Log10Backward0(Node):
     """Gradient of log10."""
 
@@ -1282,7 +1333,7 @@ class Log10Backward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = grad / (input.conjugate() * 2.302585092994046)
+        grad_of_input = log10_grad_of_input(grad, input)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1360,6 +1411,11 @@ def log10_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def log1p_grad_of_input(grad: Any, input: Any) -> Any:
+    return grad / (input + 1).conjugate()
+
+
 class Log1pNode(Node):
     """Gradient of log1p."""
 
@@ -1386,7 +1442,7 @@ class Log1pNode(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = grad / (input + 1).conjugate()
+        grad_of_input = log1p_grad_of_input(grad, input)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1467,6 +1523,16 @@ def log1p_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def logaddexp_grad_of_input(grad: Any, input: Any, other: Any) -> Any:
+    return grad / (1 + exp_kernel(other - input)).conjugate()
+
+
+@native
+def logaddexp_grad_of_other(grad: Any, input: Any, other: Any) -> Any:
+    return grad / (1 + exp_kernel(input - other)).conjugate()
+
+
 class LogaddexpBackward0(Node):
     """Gradient of logaddexp."""
 
@@ -1507,7 +1573,7 @@ class LogaddexpBackward0(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_input = grad / (1 + exp_kernel(other - input)).conjugate()
+            grad_of_input = logaddexp_grad_of_input(grad, input, other)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
@@ -1525,7 +1591,7 @@ class LogaddexpBackward0(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_other = grad / (1 + exp_kernel(input - other)).conjugate()
+            grad_of_other = logaddexp_grad_of_other(grad, input, other)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:

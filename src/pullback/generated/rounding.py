@@ -44,6 +44,7 @@ from pullback.kernels.rounding import zeros_of as zeros_of_kernel
 from pullback.kernels.special import exp2 as exp2_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
+from pullback.native import native
 from pullback.tensor.arguments import as_number_argument, as_tensor_argument, shapes_differ
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
@@ -605,6 +606,11 @@ def signbit(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+@native
+def copysign_grad_of_input(grad: Any, input: Any, result: Any) -> Any:
+    return copysign_grad_kernel(grad, input, result)
+
+
 class CopysignBackward0(Node):
     """Gradient of copysign."""
 
@@ -644,7 +650,7 @@ class CopysignBackward0(Node):
             result = result._array
             if half:
                 result = widen_half(result)
-            grad_of_input = copysign_grad_kernel(grad, input, result)
+            grad_of_input = copysign_grad_of_input(grad, input, result)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
@@ -776,6 +782,11 @@ def copysign_tangent(result: Any, input: Any, other: Any, input_tangent: Any, ot
     return sum_of_terms(terms, result)
 
 
+@native
+def copysign_scalar_grad_of_input(grad: Any, input: Any, result: Any) -> Any:
+    return copysign_grad_kernel(grad, input, result)
+
+
 class CopysignScalarNode(Node):
     """Gradient of copysign_scalar."""
 
@@ -812,7 +823,7 @@ class CopysignScalarNode(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_input = copysign_grad_kernel(grad, input, result)
+        grad_of_input = copysign_scalar_grad_of_input(grad, input, result)
         if self.broadcast:
             grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         elif half:
@@ -917,6 +928,11 @@ def copysign_scalar_tangent(result: Any, input: Any, other: Any, input_tangent: 
     return sum_of_terms(terms, result)
 
 
+@native
+def nextafter_grad_of_input(grad: Any, input: Any, other: Any) -> Any:
+    return drop_where_kernel(input == other, grad)
+
+
 class NextafterBackward0(Node):
     """Gradient of nextafter."""
 
@@ -949,7 +965,7 @@ class NextafterBackward0(Node):
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
-            grad_of_input = drop_where_kernel(input == other, grad)
+            grad_of_input = nextafter_grad_of_input(grad, input, other)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
@@ -1168,6 +1184,11 @@ def frexp_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return (input_tangent / F.exp2_of(exponent, input_tangent), None)
 
 
+@native
+def ldexp_grad_of_other(grad: Any, result: Any) -> Any:
+    return grad * (result * 0.6931471805599453).conjugate()
+
+
 class LdexpBackward0(Node):
     """Gradient of ldexp."""
 
@@ -1213,7 +1234,7 @@ class LdexpBackward0(Node):
             result = result._array
             if half:
                 result = widen_half(result)
-            grad_of_other = grad * (result * 0.6931471805599453).conjugate()
+            grad_of_other = ldexp_grad_of_other(grad, result)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:

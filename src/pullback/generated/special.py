@@ -73,10 +73,16 @@ from pullback.kernels.special_polynomials import shifted_chebyshev_polynomial_v 
 from pullback.kernels.special_polynomials import shifted_chebyshev_polynomial_w as shifted_chebyshev_polynomial_w_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
+from pullback.native import native
 from pullback.tensor.arguments import as_tensor_argument, shapes_differ
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
+
+
+@native
+def erf_grad_of_input(grad: Any, input: Any) -> Any:
+    return grad * exp_kernel(-input * input) * 1.1283791670955126
 
 
 class ErfBackward0(Node):
@@ -105,7 +111,7 @@ class ErfBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = grad * exp_kernel(-input * input) * 1.1283791670955126
+        grad_of_input = erf_grad_of_input(grad, input)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -183,6 +189,11 @@ def erf_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def erfc_grad_of_input(grad: Any, input: Any) -> Any:
+    return grad * exp_kernel(-input * input) * -1.1283791670955126
+
+
 class ErfcBackward0(Node):
     """Gradient of erfc."""
 
@@ -209,7 +220,7 @@ class ErfcBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = grad * exp_kernel(-input * input) * -1.1283791670955126
+        grad_of_input = erfc_grad_of_input(grad, input)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -287,6 +298,11 @@ def erfc_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def erfcx_grad_of_input(grad: Any, input: Any, result: Any) -> Any:
+    return grad * (2 * input * result - 1.1283791670955126)
+
+
 class ErfcxNode(Node):
     """Gradient of erfcx."""
 
@@ -321,7 +337,7 @@ class ErfcxNode(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_input = grad * (2 * input * result - 1.1283791670955126)
+        grad_of_input = erfcx_grad_of_input(grad, input, result)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -398,6 +414,11 @@ def erfcx_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def erfinv_grad_of_input(grad: Any, result: Any) -> Any:
+    return grad * exp_kernel(result * result) * 0.886226925452758
+
+
 class ErfinvBackward0(Node):
     """Gradient of erfinv."""
 
@@ -423,7 +444,7 @@ class ErfinvBackward0(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_input = grad * exp_kernel(result * result) * 0.886226925452758
+        grad_of_input = erfinv_grad_of_input(grad, result)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -501,6 +522,11 @@ def erfinv_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def ndtr_grad_of_input(grad: Any, input: Any) -> Any:
+    return grad * exp_kernel(input * input / -2) * 0.3989422804014327
+
+
 class NdtrBackward0(Node):
     """Gradient of ndtr."""
 
@@ -527,7 +553,7 @@ class NdtrBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = grad * exp_kernel(input * input / -2) * 0.3989422804014327
+        grad_of_input = ndtr_grad_of_input(grad, input)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -696,6 +722,11 @@ def log_ndtr_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def ndtri_grad_of_input(grad: Any, result: Any) -> Any:
+    return grad * exp_kernel(result * result / 2) * 2.5066282746310002
+
+
 class NdtriNode(Node):
     """Gradient of ndtri."""
 
@@ -721,7 +752,7 @@ class NdtriNode(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_input = grad * exp_kernel(result * result / 2) * 2.5066282746310002
+        grad_of_input = ndtri_grad_of_input(grad, result)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -794,6 +825,11 @@ def ndtri_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def entr_grad_of_input(grad: Any, input: Any) -> Any:
+    return grad * (-log_kernel(input) - 1)
+
+
 class EntrNode(Node):
     """Gradient of entr."""
 
@@ -820,7 +856,7 @@ class EntrNode(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = grad * (-log_kernel(input) - 1)
+        grad_of_input = entr_grad_of_input(grad, input)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -893,6 +929,16 @@ def entr_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def xlogy_grad_of_input(grad: Any, input: Any, other: Any) -> Any:
+    return drop_where_kernel(logical_and_kernel(input == 0, other <= 0), grad * log_kernel(other))
+
+
+@native
+def xlogy_grad_of_other(grad: Any, input: Any, other: Any) -> Any:
+    return grad * input / other
+
+
 class XlogyBackward0(Node):
     """Gradient of xlogy."""
 
@@ -933,7 +979,7 @@ class XlogyBackward0(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_input = drop_where_kernel(logical_and_kernel(input == 0, other <= 0), grad * log_kernel(other))
+            grad_of_input = xlogy_grad_of_input(grad, input, other)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
@@ -951,7 +997,7 @@ class XlogyBackward0(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_other = grad * input / other
+            grad_of_other = xlogy_grad_of_other(grad, input, other)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
@@ -1078,6 +1124,16 @@ def xlogy_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other
     return sum_of_terms(terms, result)
 
 
+@native
+def xlog1py_grad_of_input(grad: Any, input: Any, other: Any) -> Any:
+    return drop_where_kernel(logical_and_kernel(input == 0, other <= -1), grad * log1p_kernel(other))
+
+
+@native
+def xlog1py_grad_of_other(grad: Any, input: Any, other: Any) -> Any:
+    return grad * input / (other + 1)
+
+
 class Xlog1pyNode(Node):
     """Gradient of xlog1py."""
 
@@ -1118,7 +1174,7 @@ class Xlog1pyNode(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_input = drop_where_kernel(logical_and_kernel(input == 0, other <= -1), grad * log1p_kernel(other))
+            grad_of_input = xlog1py_grad_of_input(grad, input, other)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
@@ -1136,7 +1192,7 @@ class Xlog1pyNode(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_other = grad * input / (other + 1)
+            grad_of_other = xlog1py_grad_of_other(grad, input, other)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:

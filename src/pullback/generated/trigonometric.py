@@ -39,10 +39,16 @@ from pullback.kernels.trigonometric import tan as tan_kernel
 from pullback.kernels.trigonometric import tanh as tanh_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
+from pullback.native import native
 from pullback.tensor.arguments import as_tensor_argument, shapes_differ
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
+
+
+@native
+def sin_grad_of_input(grad: Any, input: Any) -> Any:
+    return grad * cos_kernel(input).conjugate()
 
 
 class SinBackward0(Node):
@@ -71,7 +77,7 @@ class SinBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = grad * cos_kernel(input).conjugate()
+        grad_of_input = sin_grad_of_input(grad, input)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -149,6 +155,11 @@ def sin_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def cos_grad_of_input(grad: Any, input: Any) -> Any:
+    return grad * (-sin_kernel(input)).conjugate()
+
+
 class CosBackward0(Node):
     """Gradient of cos."""
 
@@ -175,7 +186,7 @@ class CosBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = grad * (-sin_kernel(input)).conjugate()
+        grad_of_input = cos_grad_of_input(grad, input)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -253,6 +264,11 @@ def cos_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def tan_grad_of_input(grad: Any, result: Any) -> Any:
+    return grad * (1 + result * result).conjugate()
+
+
 class TanBackward0(Node):
     """Gradient of tan."""
 
@@ -278,7 +294,7 @@ class TanBackward0(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_input = grad * (1 + result * result).conjugate()
+        grad_of_input = tan_grad_of_input(grad, result)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -356,6 +372,11 @@ def tan_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def asin_grad_of_input(grad: Any, input: Any) -> Any:
+    return grad * rsqrt_kernel(1 - input * input).conjugate()
+
+
 class AsinBackward0(Node):
     """Gradient of asin."""
 
@@ -382,7 +403,7 @@ class AsinBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = grad * rsqrt_kernel(1 - input * input).conjugate()
+        grad_of_input = asin_grad_of_input(grad, input)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -460,6 +481,11 @@ def asin_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def acos_grad_of_input(grad: Any, input: Any) -> Any:
+    return grad * (-rsqrt_kernel(1 - input * input)).conjugate()
+
+
 class AcosBackward0(Node):
     """Gradient of acos."""
 
@@ -486,7 +512,7 @@ class AcosBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = grad * (-rsqrt_kernel(1 - input * input)).conjugate()
+        grad_of_input = acos_grad_of_input(grad, input)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -564,6 +590,11 @@ def acos_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def atan_grad_of_input(grad: Any, input: Any) -> Any:
+    return grad / (input * input + 1).conjugate()
+
+
 class AtanBackward0(Node):
     """Gradient of atan."""
 
@@ -590,7 +621,7 @@ class AtanBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = grad / (input * input + 1).conjugate()
+        grad_of_input = atan_grad_of_input(grad, input)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -876,6 +907,11 @@ def cosh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def tanh_grad_of_input(grad: Any, result: Any) -> Any:
+    return grad * (1 - result * result).conjugate()
+
+
 class TanhBackward0(Node):
     """Gradient of tanh."""
 
@@ -901,7 +937,7 @@ class TanhBackward0(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_input = grad * (1 - result * result).conjugate()
+        grad_of_input = tanh_grad_of_input(grad, result)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -979,6 +1015,11 @@ def tanh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def asinh_grad_of_input(grad: Any, input: Any) -> Any:
+    return grad * rsqrt_kernel(input * input + 1).conjugate()
+
+
 class AsinhBackward0(Node):
     """Gradient of asinh."""
 
@@ -1005,7 +1046,7 @@ class AsinhBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = grad * rsqrt_kernel(input * input + 1).conjugate()
+        grad_of_input = asinh_grad_of_input(grad, input)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1083,6 +1124,11 @@ def asinh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def acosh_grad_of_input(grad: Any, input: Any) -> Any:
+    return grad * acosh_slope_kernel(input).conjugate()
+
+
 class AcoshBackward0(Node):
     """Gradient of acosh."""
 
@@ -1109,7 +1155,7 @@ class AcoshBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = grad * acosh_slope_kernel(input).conjugate()
+        grad_of_input = acosh_grad_of_input(grad, input)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1187,6 +1233,11 @@ def acosh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def atanh_grad_of_input(grad: Any, input: Any) -> Any:
+    return grad / (1 - input * input).conjugate()
+
+
 class AtanhBackward0(Node):
     """Gradient of atanh."""
 
@@ -1213,7 +1264,7 @@ class AtanhBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = grad / (1 - input * input).conjugate()
+        grad_of_input = atanh_grad_of_input(grad, input)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1466,6 +1517,16 @@ def atan2_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other
     return sum_of_terms(terms, result)
 
 
+@native
+def hypot_grad_of_input(grad: Any, input: Any, result: Any) -> Any:
+    return grad * (input / result)
+
+
+@native
+def hypot_grad_of_other(grad: Any, other: Any, result: Any) -> Any:
+    return grad * (other / result)
+
+
 class HypotBackward0(Node):
     """Gradient of hypot."""
 
@@ -1508,7 +1569,7 @@ class HypotBackward0(Node):
             result = result._array
             if half:
                 result = widen_half(result)
-            grad_of_input = grad * (input / result)
+            grad_of_input = hypot_grad_of_input(grad, input, result)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
@@ -1526,7 +1587,7 @@ class HypotBackward0(Node):
             result = result._array
             if half:
                 result = widen_half(result)
-            grad_of_other = grad * (other / result)
+            grad_of_other = hypot_grad_of_other(grad, other, result)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
@@ -1828,6 +1889,11 @@ def rad2deg_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def sinc_grad_of_input(grad: Any, input: Any) -> Any:
+    return sinc_grad_kernel(grad, input)
+
+
 class SincBackward0(Node):
     """Gradient of sinc."""
 
@@ -1853,7 +1919,7 @@ class SincBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = sinc_grad_kernel(grad, input)
+        grad_of_input = sinc_grad_of_input(grad, input)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)

@@ -10,6 +10,7 @@ from pullback.backend.dtype import scalar_type_name
 from pullback.kernels.clamping import _select, drop_where
 from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
 from pullback.kernels.special import erf
+from pullback.native import native
 from pullback.typing import Array, Dim, Scalar
 
 _SQRT_HALF = math.sqrt(0.5)
@@ -19,6 +20,7 @@ _CUBIC = 0.044715
 _LARGE = 8192
 
 
+@native
 def relu(input: Array) -> Array:
     """Positive elements as they are, zero for the rest."""
     if input.dtype.kind in "bc":
@@ -28,11 +30,13 @@ def relu(input: Array) -> Array:
     return np.maximum(input, 0)
 
 
+@native
 def relu_grad(grad: Array, result: Array) -> Array:
     """The gradient of relu: zero where the result is not positive."""
     return drop_where(result <= 0, grad)
 
 
+@native
 def sigmoid(input: Array) -> Array:
     """Compute 1 / (1 + exp(-input))."""
     if input.dtype.itemsize == 2:
@@ -40,6 +44,7 @@ def sigmoid(input: Array) -> Array:
     return 1 / (1 + np.exp(-input))
 
 
+@native
 @_in_float32
 def logsigmoid(input: Array) -> Array:
     """Compute log(sigmoid(input)) without overflow."""
@@ -47,6 +52,7 @@ def logsigmoid(input: Array) -> Array:
     return np.minimum(input, 0) - np.log1p(np.exp(-np.abs(input)))
 
 
+@native
 @_in_float32
 def silu(input: Array) -> Array:
     """Compute input * sigmoid(input)."""
@@ -54,6 +60,7 @@ def silu(input: Array) -> Array:
     return input / (1 + np.exp(-input))
 
 
+@native
 @_in_float32
 def mish(input: Array) -> Array:
     """Compute input * tanh(softplus(input))."""
@@ -61,6 +68,7 @@ def mish(input: Array) -> Array:
     return input * np.tanh(np.log1p(np.exp(input)))
 
 
+@native
 @_in_float32
 def gelu(input: Array, *, approximate: str = "none") -> Array:
     """Multiply by the normal distribution function, exact or in its "tanh" approximation."""
@@ -72,6 +80,7 @@ def gelu(input: Array, *, approximate: str = "none") -> Array:
     raise RuntimeError(f"approximate argument must be either none or tanh, got '{approximate}'.")
 
 
+@native
 @_in_float32
 def softplus(input: Array, beta: Scalar = 1, threshold: Scalar = 20) -> Array:
     """Compute log(1 + exp(beta * input)) / beta; the input itself where that product exceeds `threshold`."""
@@ -80,6 +89,7 @@ def softplus(input: Array, beta: Scalar = 1, threshold: Scalar = 20) -> Array:
     return _select(scaled > threshold, input, np.log1p(np.exp(scaled)) / beta)
 
 
+@native
 def softshrink(input: Array, lambd: Scalar = 0.5) -> Array:
     """Move towards zero by `lambd`, not beyond."""
     _refuse_kinds(input, "biuc", "softshrink_check")
@@ -93,12 +103,14 @@ def softshrink(input: Array, lambd: Scalar = 0.5) -> Array:
     return _select(np.abs(input) <= step, input * 0, moved)
 
 
+@native
 def hardshrink(input: Array, lambd: Scalar = 0.5) -> Array:
     """Zero where the magnitude does not exceed `lambd`."""
     _refuse_kinds(input, "biuc", "hardshrink_cpu")
     return _select(np.abs(input) <= input.dtype.type(lambd), input.dtype.type(0), input)
 
 
+@native
 def hardtanh(input: Array, min_val: Scalar = -1.0, max_val: Scalar = 1.0) -> Array:
     """Clamp to [min_val, max_val]."""
     _refuse_kinds(input, "bc", "hardtanh")
@@ -107,6 +119,7 @@ def hardtanh(input: Array, min_val: Scalar = -1.0, max_val: Scalar = 1.0) -> Arr
     return np.minimum(np.maximum(input, input.dtype.type(min_val)), input.dtype.type(max_val))
 
 
+@native
 @_in_float32
 def hardsigmoid(input: Array) -> Array:
     """Compute clamp(input + 3, 0, 6) / 6."""
@@ -114,6 +127,7 @@ def hardsigmoid(input: Array) -> Array:
     return np.minimum(np.maximum(input + 3, 0), 6) / 6
 
 
+@native
 @_in_float32
 def hardswish(input: Array) -> Array:
     """Compute input * clamp(input + 3, 0, 6) / 6."""
@@ -121,6 +135,7 @@ def hardswish(input: Array) -> Array:
     return input * np.minimum(np.maximum(input + 3, 0), 6) / 6
 
 
+@native
 @_in_float32
 def elu(input: Array, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scalar = 1) -> Array:
     """Positive elements times `scale`; below zero `scale * alpha * (exp(input_scale * input) - 1)`."""
@@ -128,6 +143,7 @@ def elu(input: Array, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scala
     return _select(input <= 0, np.expm1(input * input_scale) * (alpha * scale), input * scale)
 
 
+@native
 def celu(input: Array, alpha: Scalar = 1.0) -> Array:
     """Positive elements as they are; below zero `alpha * (exp(input / alpha) - 1)`."""
     if alpha == 0:
@@ -135,6 +151,7 @@ def celu(input: Array, alpha: Scalar = 1.0) -> Array:
     return elu(input, alpha, 1, 1 / alpha)
 
 
+@native
 @_in_float32
 def leaky_relu(input: Array, negative_slope: Scalar = 0.01) -> Array:
     """Positive elements as they are, the rest times `negative_slope`."""
@@ -144,18 +161,21 @@ def leaky_relu(input: Array, negative_slope: Scalar = 0.01) -> Array:
     return _select(input > 0, input, input * negative_slope)
 
 
+@native
 def prelu_kernel(input: Array, weight: Array) -> Array:
     """Positive elements as they are, the rest times `weight`."""
     _refuse_kinds(input, "biuc", "prelu_cpu")
     return _select(input > 0, input, weight * input)
 
 
+@native
 def rrelu_with_noise(input: Array, noise: Array) -> Array:
     """Multiply by the slopes drawn for the elements, which are 1 for positive ones."""
     _refuse_kinds(input, "biuc", "leaky_relu_cpu")
     return input * noise
 
 
+@native
 def threshold(input: Array, threshold: Scalar, value: Scalar) -> Array:
     """Elements above `threshold` as they are, `value` for the rest."""
     _refuse_kinds(input, "bc", "threshold_cpu")

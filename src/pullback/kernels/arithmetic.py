@@ -6,14 +6,17 @@ import numpy as np
 
 from pullback.kernels.creation import checked_number
 from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
+from pullback.native import native
 from pullback.typing import Array, Scalar
 
 
+@native
 def add(input: Array, other: Array | Scalar, *, alpha: Scalar = 1) -> Array:
     """Add `other`, scaled by `alpha`, to `input`."""
     return input + other if alpha == 1 else input + _scaled(other, alpha, input)
 
 
+@native
 def sub(input: Array, other: Array | Scalar, *, alpha: Scalar = 1) -> Array:
     """Subtract `other`, scaled by `alpha`, from `input`."""
     try:
@@ -22,6 +25,7 @@ def sub(input: Array, other: Array | Scalar, *, alpha: Scalar = 1) -> Array:
         raise _bool_subtraction() from None
 
 
+@native
 def rsub(input: Array, other: Array | Scalar, *, alpha: Scalar = 1) -> Array:
     """Subtract `input`, scaled by `alpha`, from the number `other`."""
     try:
@@ -30,16 +34,19 @@ def rsub(input: Array, other: Array | Scalar, *, alpha: Scalar = 1) -> Array:
         raise _bool_subtraction() from None
 
 
+@native
 def rsub_tensor(input: Array, other: Array, *, alpha: Scalar = 1) -> Array:
     """Subtract `input`, scaled by `alpha`, from the tensor `other`."""
     return rsub(input, other, alpha=alpha)
 
 
+@native
 def mul(input: Array, other: Array | Scalar) -> Array:
     """Multiply element by element."""
     return input * other
 
 
+@native
 def div(input: Array, other: Array | Scalar) -> Array:
     """Divide element by element."""
     return input / other
@@ -89,12 +96,14 @@ def fmod_scalar(input: Array, other: Array | Scalar) -> Array:
     return fmod(input, other)
 
 
+@native
 def scaled_by(input: Array, value: Scalar) -> Array:
     """Multiply by the conjugate of a number, keeping the dtype: the gradient of an argument scaled by it."""
     factor = value.conjugate()
     return input * (factor if input.dtype.itemsize != 2 else input.dtype.type(factor))
 
 
+@native
 def neg(input: Array) -> Array:
     """Change the sign."""
     try:
@@ -106,11 +115,13 @@ def neg(input: Array) -> Array:
         ) from None
 
 
+@native
 def reciprocal(input: Array) -> Array:
     """Compute 1 / input."""
     return 1 / input
 
 
+@native
 @_in_float32
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Array:
     """Add `value * tensor1 * tensor2` to `input`."""
@@ -119,6 +130,7 @@ def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) 
     return input + (product if value == 1 else product * checked_number(value, input.dtype))
 
 
+@native
 @_in_float32
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Array:
     """Add `value * tensor1 / tensor2` to `input`."""

@@ -7,6 +7,7 @@ import numpy as np
 from pullback.backend.dtype import number_as
 from pullback.kernels.creation import checked_number
 from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
+from pullback.native import native
 from pullback.typing import Array, Scalar
 
 _BITS = {np.dtype(np.float32): np.dtype(np.int32), np.dtype(np.float64): np.dtype(np.int64)}
@@ -20,6 +21,7 @@ def tied_to(input: Array, other: Array) -> Array:
     return input
 
 
+@native
 def where(condition: Array, input: Array | Scalar, other: Array | Scalar) -> Array:
     """Elements of `input` where `condition` is true, of `other` elsewhere."""
     if condition.dtype != bool:
@@ -47,48 +49,55 @@ def _select(condition: Array, input: Array | Scalar, other: Array | Scalar) -> A
     return mixed.view(like.dtype)  # type: ignore[union-attr]
 
 
+@native
 def drop_where(condition: Array, grad: Array) -> Array:
     """Zero where `condition` is true, `grad` elsewhere."""
     if condition.shape != grad.shape or grad.ndim == 0:
         return np.where(condition, 0, grad)
     bits = _BITS.get(grad.dtype) if grad.size > _SMALL else None
     if bits is None:
-        kept = grad.copy()
+        kept = grad.copy("K")
         np.putmask(kept, condition, 0)
         return kept
     mask = np.subtract(condition.view(np.int8), 1)  # -1 has all bits
     return np.bitwise_and(grad.view(bits), mask).view(grad.dtype)
 
 
+@native
 def keep_where(condition: Array, grad: Array) -> Array:
     """`grad` where `condition` is true, zero elsewhere."""
     return drop_where(~condition, grad)
 
 
+@native
 def maximum(input: Array, other: Array) -> Array:
     """The greater of two elements; nan if one is."""
     _refuse_kinds(input, "c", "maximum")
     return np.maximum(input, other)
 
 
+@native
 def minimum(input: Array, other: Array) -> Array:
     """The smaller of two elements; nan if one is."""
     _refuse_kinds(input, "c", "minimum")
     return np.minimum(input, other)
 
 
+@native
 def fmax(input: Array, other: Array) -> Array:
     """The greater of two elements; a nan gives way to a number."""
     _refuse_kinds(input, "c", "fmax")
     return np.fmax(input, other)
 
 
+@native
 def fmin(input: Array, other: Array) -> Array:
     """The smaller of two elements; a nan gives way to a number."""
     _refuse_kinds(input, "c", "fmin")
     return np.fmin(input, other)
 
 
+@native
 def clamp(input: Array, min: Scalar | None = None, max: Scalar | None = None) -> Array:
     """Elements between two numbers; `max` where `min` is greater."""
     _refuse_kinds(input, "bc", "clamp")
@@ -100,6 +109,7 @@ def clamp(input: Array, min: Scalar | None = None, max: Scalar | None = None) ->
     return raised if high is None else np.minimum(raised, high)
 
 
+@native
 def clamp_tensor(input: Array, min: Array | None = None, max: Array | None = None) -> Array:
     """Elements between two bounds of their own; `max` where `min` is greater."""
     _refuse_kinds(input, "c", "clamp")
@@ -107,26 +117,31 @@ def clamp_tensor(input: Array, min: Array | None = None, max: Array | None = Non
     return raised if max is None else np.minimum(raised, max)
 
 
+@native
 def clamp_min(input: Array, min: Scalar) -> Array:
     """Elements not below a number."""
     return clamp(input, min)
 
 
+@native
 def clamp_min_tensor(input: Array, min: Array) -> Array:
     """Elements not below bounds of their own."""
     return clamp_tensor(input, min)
 
 
+@native
 def clamp_max(input: Array, max: Scalar) -> Array:
     """Elements not above a number."""
     return clamp(input, None, max)
 
 
+@native
 def clamp_max_tensor(input: Array, max: Array) -> Array:
     """Elements not above bounds of their own."""
     return clamp_tensor(input, None, max)
 
 
+@native
 @_in_float32
 def lerp(input: Array, end: Array, weight: Array) -> Array:
     """Interpolate linearly from `input` to `end`."""
@@ -135,6 +150,7 @@ def lerp(input: Array, end: Array, weight: Array) -> Array:
     return np.where(np.abs(weight) < 0.5, input + weight * step, end - step * (1 - weight))
 
 
+@native
 @_in_float32
 def lerp_scalar(input: Array, end: Array, weight: Scalar) -> Array:
     """As lerp, by a number."""

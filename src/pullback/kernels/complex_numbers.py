@@ -8,9 +8,11 @@ from pullback.backend.array_module import parts
 from pullback.backend.dtype import complex_of, scalar_type_name
 from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.kernels.rounding import sign
+from pullback.native import native
 from pullback.typing import Array
 
 
+@native
 def abs(input: Array) -> Array:
     """The magnitude; real for a complex number."""
     _refuse_kinds(input, "b", "abs_cpu")
@@ -25,6 +27,7 @@ def angle(input: Array) -> Array:
     return np.where(np.isnan(input), input, zero_or_pi)
 
 
+@native
 def sgn(input: Array) -> Array:
     """The complex number of the same angle and magnitude 1, and 0 for 0; the sign of a real number."""
     if input.dtype.kind not in "cW":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
+from pullback.native import native
 from pullback.typing import Array, Scalar
 
 
@@ -16,6 +17,7 @@ def pow(input: Array, exponent: Array) -> Array:
     return np.power(input, exponent)
 
 
+@native
 def pow_scalar(input: Array, exponent: Array | Scalar) -> Array:
     """Raise to a power given by a number."""
     kind = input.dtype.kind
@@ -44,27 +46,32 @@ def pow_base(exponent: Array, input: Array | Scalar) -> Array:
     return np.power(input, exponent)
 
 
+@native
 def sqrt(input: Array) -> Array:
     """The square root."""
     return np.sqrt(input)
 
 
+@native
 @_in_float32
 def rsqrt(input: Array) -> Array:
     """Compute 1 / sqrt(input)."""
     return 1 / np.sqrt(input)
 
 
+@native
 def exp(input: Array) -> Array:
     """The exponential function."""
     return np.exp(input)
 
 
+@native
 def expm1(input: Array) -> Array:
     """Compute exp(input) - 1, accurate near zero."""
     return np.expm1(input)
 
 
+@native
 def log(input: Array) -> Array:
     """The natural logarithm."""
     return np.log(input)
@@ -80,6 +87,7 @@ def log10(input: Array) -> Array:
     return np.log10(input)
 
 
+@native
 def log1p(input: Array) -> Array:
     """Compute log(1 + input), accurate near zero."""
     return np.log1p(input)

@@ -5,27 +5,32 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.kernels.dtype_support import _refuse_kinds
+from pullback.native import native
 from pullback.typing import Array, Scalar
 
 
+@native
 def floor(input: Array) -> Array:
     """Round down."""
     _refuse_rounding(input, "floor")
     return _copy(input) if input.dtype.kind in "iu" else np.floor(input)
 
 
+@native
 def ceil(input: Array) -> Array:
     """Round up."""
     _refuse_rounding(input, "ceil")
     return _copy(input) if input.dtype.kind in "iu" else np.ceil(input)
 
 
+@native
 def trunc(input: Array) -> Array:
     """Round towards zero."""
     _refuse_rounding(input, "trunc")
     return _copy(input) if input.dtype.kind in "iu" else np.trunc(input)
 
 
+@native
 def round(input: Array) -> Array:
     """Round to the nearest integer, halves to the even one."""
     _refuse_rounding(input, "round")
@@ -41,12 +46,14 @@ def round_decimals(input: Array, decimals: int) -> Array:
     return np.rint(input * power) / power if decimals >= 0 else np.rint(input / power) * power
 
 
+@native
 def frac(input: Array) -> Array:
     """The part behind the point, with the sign of `input`."""
     _refuse_kinds(input, "biuc", "frac_cpu")
     return input - np.trunc(input)
 
 
+@native
 def sign(input: Array) -> Array:
     """-1, 0 or 1; nan is 0."""
     if input.dtype.kind == "b":
@@ -64,12 +71,14 @@ def signbit(input: Array) -> Array:
     return input < 0 if input.dtype.kind in "biu" else np.signbit(input)
 
 
+@native
 def copysign(input: Array, other: Array) -> Array:
     """The magnitude of `input` with the sign of `other`."""
     _refuse_kinds(input, "c", "copysign_cpu")
     return np.copysign(input, other)
 
 
+@native
 def copysign_scalar(input: Array, other: Array | Scalar) -> Array:
     """The magnitude of `input` with the sign of a number."""
     return copysign(input, other)

@@ -20,11 +20,13 @@ from pullback.kernels.special_evaluation import (
     _rational,
     _sin_pi,
 )
+from pullback.native import native
 from pullback.typing import Array
 
 _SQRT_HALF = math.sqrt(0.5)
 
 
+@native
 def erf(input: Array) -> Array:
     """Compute the error function."""
     return _natively(_erf_float32, input) if input.dtype == np.float32 else _elementwise(_erf, input)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
+from pullback.native import native
 from pullback.typing import Array
 
 
+@native
 def sin(input: Array) -> Array:
     """The sine."""
     return np.sin(input)
 
 
+@native
 def cos(input: Array) -> Array:
     """The cosine."""
     return np.cos(input)
@@ -48,6 +51,7 @@ def cosh(input: Array) -> Array:
     return np.cosh(input)
 
 
+@native
 def tanh(input: Array) -> Array:
     """The hyperbolic tangent."""
     return np.tanh(input)
@@ -80,6 +84,7 @@ def hypot(input: Array, other: Array) -> Array:
     return np.hypot(input, other)
 
 
+@native
 @_in_float32
 def deg2rad(input: Array) -> Array:
     """Degrees as radians."""
@@ -87,6 +92,7 @@ def deg2rad(input: Array) -> Array:
     return input * (np.pi / 180)
 
 
+@native
 @_in_float32
 def rad2deg(input: Array) -> Array:
     """Radians as degrees."""

@@ -237,31 +237,26 @@ INLINE double fast_log1p(double x)
     return x > -1.0 ? (x < (double)INFINITY ? value : x) : x == -1.0 ? -(double)INFINITY : (double)NAN;
 }
 
-/* erf: an odd polynomial near zero; 1 - erfc(|x|) elsewhere, where float32 has a polynomial of log(erfc). */
+/* erf(y) = -(exp(y P(y)) - 1) for y >= 0: one polynomial, and small results keep their digits. */
 INLINE float fast_erff(float x)
 {
-    float y = fabsf(x), z = x * x;
-    float near = 8.042412082e-05f;
-    near = near * z - 8.061621338e-04f;
-    near = near * z + 5.193564110e-03f;
-    near = near * z - 2.685625665e-02f;
-    near = near * z + 1.128363609e-01f;
-    near = near * z - 3.761262894e-01f;
-    near = near * z + 1.283791661e-01f;
-    float u = (y > 4.0f ? 4.0f : y) - 2.0f;
-    float far = 1.643063683e-06f;
-    far = far * u - 1.987484029e-05f;
-    far = far * u + 1.353148837e-04f;
-    far = far * u - 7.332682144e-04f;
-    far = far * u + 3.570875851e-03f;
-    far = far * u - 1.646476984e-02f;
-    far = far * u - 9.237508774e-01f;
-    far = far * u - 4.418160915e+00f;
-    far = far * u - 5.364941120e+00f;
-    return y < 0.93f ? near * x + x : copysignf(1.0f - fast_expf(far), x);
+    float magnitude = fabsf(x), y = magnitude > 3.92f ? 3.92f : magnitude;
+    float p = 9.255572877e-06f;
+    p = p * y - 1.176371588e-04f;
+    p = p * y + 6.328308955e-04f;
+    p = p * y - 1.667034230e-03f;
+    p = p * y + 1.604205900e-04f;
+    p = p * y + 1.915304177e-02f;
+    p = p * y - 1.027778238e-01f;
+    p = p * y - 6.366193891e-01f;
+    p = p * y - 1.283791661e-01f;
+    float logarithm = p * y - y, shifted = logarithm * 1.44269504f + SHIFTF, n = shifted - SHIFTF;
+    float r = (logarithm - n * LOG2_HIGHF) - n * LOG2_LOWF;
+    float power = float_of_bits((bits_of_float(shifted) - bits_of_float(SHIFTF) + 127) << 23);
+    return copysignf((exp_remainderf(r) * (r * r) + r) * power + (power - 1.0f), x);
 }
 
-/* float64: erfc(y) = exp(-y^2) Q(t), t = (y - 3) / (y + 3) */
+/* float64: an odd polynomial near zero; 1 - erfc(y), erfc(y) = exp(-y^2) Q(t), t = (y - 3) / (y + 3), elsewhere. */
 INLINE double fast_erf(double x)
 {
     double y = fabs(x), z = x * x;
@@ -370,6 +365,12 @@ INLINE double maximum(double a, double b) { return a < b ? b : b != b ? b : a; }
 INLINE float minimumf(float a, float b) { return a > b ? b : b != b ? b : a; }
 INLINE double minimum(double a, double b) { return a > b ? b : b != b ? b : a; }
 
+/* The same, but a number is taken where the other is NaN. */
+INLINE float number_maximumf(float a, float b) { return a >= b ? a : b != b ? a : b; }
+INLINE double number_maximum(double a, double b) { return a >= b ? a : b != b ? a : b; }
+INLINE float number_minimumf(float a, float b) { return a <= b ? a : b != b ? a : b; }
+INLINE double number_minimum(double a, double b) { return a <= b ? a : b != b ? a : b; }
+
 /* By the type of the argument. */
 #define exp_of(x) _Generic((x), float: fast_expf, default: fast_exp)(x)
 #define expm1_of(x) _Generic((x), float: fast_expm1f, default: fast_expm1)(x)
@@ -381,8 +382,17 @@ INLINE double minimum(double a, double b) { return a > b ? b : b != b ? b : a; }
 #define sin_of(x) _Generic((x), float: fast_sinf, default: fast_sin)(x)
 #define cos_of(x) _Generic((x), float: fast_cosf, default: fast_cos)(x)
 #define sqrt_of(x) _Generic((x), float: sqrtf, default: sqrt)(x)
+#define floor_of(x) _Generic((x), float: floorf, default: floor)(x)
+#define ceil_of(x) _Generic((x), float: ceilf, default: ceil)(x)
+#define trunc_of(x) _Generic((x), float: truncf, default: trunc)(x)
+#define rint_of(x) _Generic((x), float: rintf, default: rint)(x)
 #define abs_of(x) _Generic((x), float: fabsf, default: fabs)(x)
 #define maximum_of(a, b) _Generic((a), float: maximumf, default: maximum)(a, b)
 #define minimum_of(a, b) _Generic((a), float: minimumf, default: minimum)(a, b)
+#define fmax_of(a, b) _Generic((a), float: number_maximumf, default: number_maximum)(a, b)
+#define fmin_of(a, b) _Generic((a), float: number_minimumf, default: number_minimum)(a, b)
+#define copysign_of(a, b) _Generic((a), float: copysignf, default: copysign)(a, b)
+#define libm_sin_of(x) _Generic((x), float: sinf, default: sin)(x)
+#define libm_cos_of(x) _Generic((x), float: cosf, default: cos)(x)
 
 #endif

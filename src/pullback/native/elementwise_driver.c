@@ -1,0 +1,616 @@
+/* The driver of elementwise kernels. See Note [Elementwise calls].
+ *
+ * Note [Elementwise calls]
+ * A loop sees contiguous memory only. Operands of one shape, row-major, are handed to it as they are. Otherwise the
+ * result, laid out as NumPy would (the operands' order of dimensions), is cut into pieces of at most PIECE elements:
+ * parts of one row where rows are long, several whole rows where they are short. For each piece, operands that are not
+ * contiguous there are gathered into a buffer that stays in the first cache; what is the same in every piece (a number,
+ * a 0-dim array, a row that is repeated) is gathered once. Pieces are what threads share.
+ */
+#include "elementwise_driver.h"
+
+#include <numpy/arrayscalars.h>
+#include <string.h>
+
+#define MOST_DIMS 16
+#define PIECE 1024
+/* Rows shorter than this are gathered several at a time. */
+#define SHORT_ROW 256
+/* Up to this many elements no walk is made. */
+#define SMALL 64
+
+typedef struct {
+    const char *data;
+    npy_intp strides[MOST_DIMS]; /* 0 where it is broadcast */
+    int size;                    /* of an element, in bytes */
+} Source;
+
+typedef struct {
+    const Elementwise *kernel;
+    Arguments given;
+    PyObject *operands[MOST_PARAMETERS]; /* by operand; NULL for a number or None */
+    double constants[MOST_PARAMETERS];   /* the numbers among the operands, stored in the float type */
+    int count;                           /* of operands */
+    int type;                            /* NPY_FLOAT, NPY_DOUBLE; -1 while unknown */
+    PyArrayObject *lead;                 /* an array of the most dimensions; NULL if there is none */
+} Call;
+
+typedef struct {
+    ElementwiseLoop loop;
+    const double *numbers;
+    Source sources[MOST_PARAMETERS];
+    int count;
+    char *result;
+    int result_size;
+    int ndim;
+    npy_intp shape[MOST_DIMS];
+    npy_intp total, row, piece, pieces_per_row; /* pieces_per_row is 0 where a piece has several rows */
+} Walk;
+
+typedef union {
+    double align;
+    char bytes[PIECE * sizeof(double)];
+} Buffer;
+
+static int intern_names(const Elementwise *kernel)
+{
+    for (int i = 0; i < kernel->count; i++) {
+        kernel->names[i] = PyUnicode_InternFromString(kernel->parameters[i].name);
+        if (!kernel->names[i]) {
+            kernel->names[0] = NULL;
+            PyErr_Clear();
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* An operand that is one number: its value in the common type is stored when that type is known. */
+static int take_constant(Call *call, double value)
+{
+    call->operands[call->count] = NULL;
+    call->constants[call->count++] = value;
+    return 1;
+}
+
+static int take_array(Call *call, PyObject *object)
+{
+    PyArrayObject *array = (PyArrayObject *)object;
+    int type = type_of(object);
+    if (UNLIKELY(call->type != type)) {
+        if (call->type >= 0 || (type != NPY_FLOAT && type != NPY_DOUBLE))
+            return 0;
+        call->type = type;
+    }
+    if (!PyArray_ISBEHAVED_RO(array))
+        return 0;
+    if (!call->lead || PyArray_NDIM(array) > PyArray_NDIM(call->lead))
+        call->lead = array;
+    call->operands[call->count++] = object;
+    return 1;
+}
+
+/* NumPy's own scalars, as which gradients of 0-dim arrays may come, are typed as arrays are. */
+static int take_scalar(Call *call, PyObject *object)
+{
+    int type = PyArray_IsScalar(object, Float) ? NPY_FLOAT : NPY_DOUBLE;
+    if (call->type >= 0 && call->type != type)
+        return 0;
+    call->type = type;
+    double value = type == NPY_FLOAT ? PyArrayScalar_VAL(object, Float) : PyArrayScalar_VAL(object, Double);
+    return take_constant(call, value);
+}
+
+static int take_mask(Call *call, PyObject *object)
+{
+    if (!PyArray_CheckExact(object) || type_of(object) != NPY_BOOL)
+        return 0;
+    PyArrayObject *array = (PyArrayObject *)object;
+    if (!call->lead || PyArray_NDIM(array) > PyArray_NDIM(call->lead))
+        call->lead = array;
+    call->operands[call->count++] = object;
+    return 1;
+}
+
+static int take_operand(Call *call, ParameterKind kind, int index, PyObject *object)
+{
+    double value;
+    if (LIKELY(PyArray_CheckExact(object)))
+        return take_array(call, object);
+    if (kind == ARRAY_OR_NUMBER && read_number(object, &value))
+        return take_constant(call, value);
+    if (Py_TYPE(object) == &PyFloatArrType_Type || Py_TYPE(object) == &PyDoubleArrType_Type)
+        return take_scalar(call, object);
+    if (kind == OPTIONAL_ARRAY && object == Py_None) {
+        call->given.absent |= 1u << index;
+        return take_constant(call, 0.0);
+    }
+    return 0;
+}
+
+static int take_text(Call *call, int index, PyObject *object)
+{
+    if (!PyUnicode_Check(object))
+        return 0;
+    call->given.texts[index] = PyUnicode_AsUTF8(object);
+    if (!call->given.texts[index])
+        PyErr_Clear();
+    return call->given.texts[index] != NULL;
+}
+
+static int take_default(Call *call, const Parameter *parameter, int index)
+{
+    if (!parameter->has_default)
+        return 0;
+    switch (parameter->kind) {
+    case NUMBER:
+        call->given.numbers[index] = parameter->number;
+        return 1;
+    case ARRAY_OR_NUMBER:
+        return take_constant(call, parameter->number);
+    case TEXT:
+        call->given.texts[index] = parameter->text;
+        return 1;
+    case OPTIONAL_NUMBER:
+        call->given.absent |= 1u << index;
+        return 1;
+    case OPTIONAL_ARRAY:
+        call->given.absent |= 1u << index;
+        return take_constant(call, 0.0);
+    default:
+        return 0;
+    }
+}
+
+static int take_argument(Call *call, const Parameter *parameter, int index, PyObject *object)
+{
+    if (!object)
+        return take_default(call, parameter, index);
+    switch (parameter->kind) {
+    case MASK:
+        return take_mask(call, object);
+    case OPTIONAL_NUMBER:
+        if (object == Py_None) {
+            call->given.absent |= 1u << index;
+            return 1;
+        } /* fall through */
+    case NUMBER:
+        return read_number(object, &call->given.numbers[index]);
+    case TEXT:
+        return take_text(call, index, object);
+    default:
+        return take_operand(call, parameter->kind, index, object);
+    }
+}
+
+/* Read all arguments; 0 where one is not what the loops can take. */
+static int take_arguments(Call *call, PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    const Elementwise *kernel = call->kernel;
+    PyObject *slots[MOST_PARAMETERS];
+    if (keywords || positional != kernel->count) {
+        if ((!kernel->names[0] && !intern_names(kernel)) ||
+            !place_arguments(arguments, positional, keywords, kernel->names, kernel->count, slots))
+            return 0;
+        arguments = slots;
+    }
+    for (int i = 0; i < kernel->count; i++)
+        if (!take_argument(call, &kernel->parameters[i], i, arguments[i]))
+            return 0;
+    return call->type >= 0;
+}
+
+static void store(char *target, double value, int type)
+{
+    if (type == NPY_FLOAT)
+        *(float *)(void *)target = (float)value;
+    else
+        *(double *)(void *)target = value;
+}
+
+/* Fill a buffer with one element; buffers are aligned. */
+static void repeat(char *restrict buffer, const char *restrict element, int size, npy_intp count)
+{
+    if (size == 4) {
+        float value = *(const float *)(const void *)element, *restrict target = (float *)(void *)buffer;
+        for (npy_intp i = 0; i < count; i++)
+            target[i] = value;
+    } else if (size == 8) {
+        double value = *(const double *)(const void *)element, *restrict target = (double *)(void *)buffer;
+        for (npy_intp i = 0; i < count; i++)
+            target[i] = value;
+    } else {
+        memset(buffer, *element, (size_t)count);
+    }
+}
+
+static void gather_row(char *restrict buffer, const char *data, npy_intp stride, int size, npy_intp count)
+{
+    if (stride == size) {
+        memcpy(buffer, data, (size_t)(count * size));
+    } else if (stride == 0) {
+        repeat(buffer, data, size, count);
+    } else if (size == 4) {
+        float *restrict target = (float *)(void *)buffer;
+        for (npy_intp i = 0; i < count; i++)
+            target[i] = *(const float *)(const void *)(data + i * stride);
+    } else if (size == 8) {
+        double *restrict target = (double *)(void *)buffer;
+        for (npy_intp i = 0; i < count; i++)
+            target[i] = *(const double *)(const void *)(data + i * stride);
+    } else {
+        for (npy_intp i = 0; i < count; i++)
+            buffer[i] = data[i * stride];
+    }
+}
+
+/* The first element of a row of the walk. */
+static const char *row_start(const Walk *walk, const Source *source, npy_intp row)
+{
+    npy_intp offset = 0;
+    for (int i = walk->ndim - 2; i >= 0 && row; i--) {
+        offset += (row % walk->shape[i]) * source->strides[i];
+        row /= walk->shape[i];
+    }
+    return source->data + offset;
+}
+
+/* Whether the elements lie one after the other in the order of the walk. */
+static int is_flat(const Walk *walk, const Source *source)
+{
+    npy_intp expected = source->size;
+    for (int i = walk->ndim - 1; i >= 0; i--) {
+        if (source->strides[i] != expected)
+            return 0;
+        expected *= walk->shape[i];
+    }
+    return 1;
+}
+
+/* Whether every row is the same memory. */
+static int repeats_rows(const Walk *walk, const Source *source)
+{
+    for (int i = 0; i < walk->ndim - 1; i++)
+        if (source->strides[i])
+            return 0;
+    return 1;
+}
+
+static void gather_rows(const Walk *walk, const Source *source, npy_intp first, npy_intp count, char *buffer)
+{
+    npy_intp stride = source->strides[walk->ndim - 1], bytes = walk->row * source->size;
+    for (npy_intp row = 0; row < count; row++)
+        gather_row(buffer + row * bytes, row_start(walk, source, first + row), stride, source->size, walk->row);
+}
+
+/* Run the loop over whole vectors, and over the rest in vectors that are filled up with zeros. */
+static void run_loop(const Walk *walk, char *result, void *const *operands, npy_intp count)
+{
+    npy_intp whole = (npy_intp)WHOLE((size_t)count), rest = count - whole;
+    if (whole)
+        walk->loop(result, operands, walk->numbers, (size_t)whole);
+    if (!rest)
+        return;
+    double filled[MOST_PARAMETERS][LANES], last[LANES];
+    void *ends[MOST_PARAMETERS];
+    for (int k = 0; k < walk->count; k++) {
+        int size = walk->sources[k].size;
+        memset(filled[k], 0, (size_t)(LANES * size));
+        memcpy(filled[k], (char *)operands[k] + whole * size, (size_t)(rest * size));
+        ends[k] = filled[k];
+    }
+    walk->loop(last, ends, walk->numbers, LANES);
+    memcpy(result + whole * walk->result_size, last, (size_t)(rest * walk->result_size));
+}
+
+typedef enum { FLAT, ONCE, EACH_PIECE } Road;
+
+static void do_pieces(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const Walk *walk = context;
+    Buffer buffers[MOST_PARAMETERS];
+    Road roads[MOST_PARAMETERS];
+    void *operands[MOST_PARAMETERS];
+    npy_intp most = walk->piece < walk->total ? walk->piece : walk->total;
+    for (int k = 0; k < walk->count; k++) {
+        const Source *source = &walk->sources[k];
+        roads[k] = EACH_PIECE;
+        if (is_flat(walk, source)) {
+            roads[k] = FLAT;
+        } else if (repeats_rows(walk, source)) {
+            if (source->strides[walk->ndim - 1] == 0) {
+                repeat(buffers[k].bytes, source->data, source->size, most);
+                roads[k] = ONCE;
+            } else if (!walk->pieces_per_row) {
+                gather_rows(walk, source, 0, most / walk->row, buffers[k].bytes);
+                roads[k] = ONCE;
+            }
+        }
+    }
+    for (ptrdiff_t piece = begin; piece < end; piece++) {
+        npy_intp row, skipped = 0, start, count;
+        if (walk->pieces_per_row) {
+            row = piece / walk->pieces_per_row;
+            skipped = (piece % walk->pieces_per_row) * walk->piece;
+            start = row * walk->row + skipped;
+            count = walk->row - skipped < walk->piece ? walk->row - skipped : walk->piece;
+        } else {
+            start = piece * walk->piece;
+            row = start / walk->row;
+            count = walk->total - start < walk->piece ? walk->total - start : walk->piece;
+        }
+        for (int k = 0; k < walk->count; k++) {
+            const Source *source = &walk->sources[k];
+            operands[k] = buffers[k].bytes;
+            if (roads[k] == FLAT) {
+                operands[k] = (char *)source->data + start * source->size;
+            } else if (roads[k] == EACH_PIECE) {
+                npy_intp stride = source->strides[walk->ndim - 1];
+                if (!walk->pieces_per_row)
+                    gather_rows(walk, source, row, count / walk->row, buffers[k].bytes);
+                else if (stride == source->size)
+                    operands[k] = (char *)row_start(walk, source, row) + skipped * stride;
+                else
+                    gather_row(buffers[k].bytes, row_start(walk, source, row) + skipped * stride, stride, source->size,
+                               count);
+            }
+        }
+        run_loop(walk, walk->result + start * walk->result_size, operands, count);
+    }
+}
+
+/* All operands are contiguous and of one shape. Ranges are counted in vectors, so that none is cut. */
+static void do_range(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const Walk *walk = context;
+    void *operands[MOST_PARAMETERS];
+    begin *= LANES;
+    end = end * LANES < walk->total ? end * LANES : walk->total;
+    for (int k = 0; k < walk->count; k++)
+        operands[k] = (char *)walk->sources[k].data + begin * walk->sources[k].size;
+    run_loop(walk, walk->result + begin * walk->result_size, operands, end - begin);
+}
+
+static void run_walk(Walk *walk, ptrdiff_t share)
+{
+    int flat = 1;
+    for (int k = 0; flat && k < walk->count; k++)
+        flat = is_flat(walk, &walk->sources[k]);
+    ptrdiff_t items = (walk->total + LANES - 1) / LANES, smallest = share / LANES;
+    if (!flat) {
+        walk->row = walk->shape[walk->ndim - 1];
+        if (walk->row >= SHORT_ROW) {
+            walk->piece = PIECE;
+            walk->pieces_per_row = (walk->row + PIECE - 1) / PIECE;
+            items = walk->total / walk->row * walk->pieces_per_row;
+        } else {
+            walk->piece = PIECE / walk->row * walk->row;
+            walk->pieces_per_row = 0;
+            items = (walk->total + walk->piece - 1) / walk->piece;
+        }
+        smallest = share / PIECE;
+    }
+    BlockFunction body = flat ? do_range : do_pieces;
+    if (walk->total < UNLOCK_ABOVE) {
+        body(walk, 0, items);
+        return;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    run_blocks(items, smallest, body, walk);
+    Py_END_ALLOW_THREADS
+}
+
+/* Broadcast shapes together; 0 where they do not fit, which is for the reference to say. */
+static int broadcast(Call *call, npy_intp *shape)
+{
+    int ndim = PyArray_NDIM(call->lead);
+    for (int i = 0; i < ndim; i++)
+        shape[i] = 1;
+    for (int k = 0; k < call->count; k++) {
+        PyArrayObject *array = (PyArrayObject *)call->operands[k];
+        if (!array)
+            continue;
+        int skipped = ndim - PyArray_NDIM(array);
+        for (int i = skipped; i < ndim; i++) {
+            npy_intp size = PyArray_DIM(array, i - skipped);
+            if (size == shape[i] || size == 1)
+                continue;
+            if (shape[i] != 1)
+                return 0;
+            shape[i] = size;
+        }
+    }
+    return 1;
+}
+
+static void find_sources(const Call *call, int ndim, const npy_intp *shape, Walk *walk)
+{
+    for (int k = 0; k < call->count; k++) {
+        Source *source = &walk->sources[k];
+        PyArrayObject *array = (PyArrayObject *)call->operands[k];
+        source->size = array ? (int)PyArray_ITEMSIZE(array) : call->type == NPY_FLOAT ? 4 : 8;
+        source->data = array ? PyArray_BYTES(array) : (const char *)&call->constants[k];
+        int skipped = ndim - (array ? PyArray_NDIM(array) : 0);
+        for (int i = 0; i < ndim; i++) {
+            int broadcast = i < skipped || (PyArray_DIM(array, i - skipped) == 1 && shape[i] != 1);
+            source->strides[i] = broadcast || shape[i] == 1 ? 0 : PyArray_STRIDE(array, i - skipped);
+        }
+    }
+}
+
+/* Whether all operands that can tell have the smaller steps along `first`, and one can: 1; none can: -1; else 0. */
+static int lies_inside(const Walk *walk, int first, int second)
+{
+    int answer = -1;
+    for (int k = 0; k < walk->count; k++) {
+        npy_intp a = walk->sources[k].strides[first], b = walk->sources[k].strides[second];
+        if (!a || !b)
+            continue;
+        if ((b < 0 ? -b : b) <= (a < 0 ? -a : a))
+            return 0;
+        answer = 1;
+    }
+    return answer;
+}
+
+/* The dimensions from outside in, as NumPy orders them: by the operands' strides, and as they are where those tie.
+ * From the last one on, each is moved inwards past those in which it has the smaller steps. */
+static void order_dimensions(const Walk *walk, int ndim, int *order)
+{
+    for (int i = ndim - 1; i >= 0; i--) {
+        int place = i;
+        for (int j = i + 1; j < ndim; j++) {
+            int inside = lies_inside(walk, i, order[j]);
+            if (inside == 0)
+                break;
+            if (inside > 0)
+                place = j;
+        }
+        memmove(&order[i], &order[i + 1], (size_t)(place - i) * sizeof *order);
+        order[place] = i;
+    }
+}
+
+/* Put the dimensions in order, joining neighbours that all sources step through as one. */
+static void join_dimensions(Walk *walk, int ndim, const npy_intp *shape, const int *order)
+{
+    npy_intp strides[MOST_PARAMETERS][MOST_DIMS];
+    for (int k = 0; k < walk->count; k++)
+        memcpy(strides[k], walk->sources[k].strides, sizeof strides[k]);
+    int kept = 0;
+    for (int i = 0; i < ndim; i++) {
+        npy_intp size = shape[order[i]];
+        if (size == 1)
+            continue;
+        int joined = kept > 0;
+        for (int k = 0; joined && k < walk->count; k++)
+            joined = walk->sources[k].strides[kept - 1] == strides[k][order[i]] * size;
+        kept += !joined;
+        walk->shape[kept - 1] = joined ? walk->shape[kept - 1] * size : size;
+        for (int k = 0; k < walk->count; k++)
+            walk->sources[k].strides[kept - 1] = strides[k][order[i]];
+    }
+    if (!kept) {
+        kept = 1;
+        walk->shape[0] = 1;
+        for (int k = 0; k < walk->count; k++)
+            walk->sources[k].strides[0] = walk->sources[k].size;
+    }
+    walk->ndim = kept;
+}
+
+static PyObject *new_ordered(int ndim, const npy_intp *shape, const int *order, int type, npy_intp size)
+{
+    npy_intp strides[MOST_DIMS];
+    for (int i = ndim - 1; i >= 0; i--) {
+        strides[order[i]] = size;
+        size *= shape[order[i]] ? shape[order[i]] : 1;
+    }
+    return PyArray_NewFromDescr(&PyArray_Type, PyArray_DescrFromType(type), ndim, shape, strides, NULL, 0, NULL);
+}
+
+/* Operands of several shapes or orders. */
+static PyObject *run_broadcast(Call *call, const Variant *variant)
+{
+    int ndim = PyArray_NDIM(call->lead), order[MOST_DIMS];
+    npy_intp shape[MOST_DIMS];
+    if (ndim > MOST_DIMS || !broadcast(call, shape))
+        return DECLINE;
+    Walk walk = {.numbers = call->given.numbers, .count = call->count};
+    find_sources(call, ndim, shape, &walk);
+    order_dimensions(&walk, ndim, order);
+    walk.loop = call->type == NPY_FLOAT ? variant->of_float : variant->of_double;
+    walk.result_size = call->type == NPY_FLOAT ? 4 : 8;
+    PyObject *result = new_ordered(ndim, shape, order, call->type, walk.result_size);
+    if (!result)
+        return NULL;
+    walk.result = PyArray_BYTES((PyArrayObject *)result);
+    walk.total = PyArray_SIZE((PyArrayObject *)result);
+    if (walk.total) {
+        join_dimensions(&walk, ndim, shape, order);
+        run_walk(&walk, variant->share);
+    }
+    return result;
+}
+
+/* Copy a few elements; a call of memcpy would take as long as the rest of a small kernel. */
+INLINE void copy_few(void *restrict target, const void *restrict source, size_t bytes)
+{
+    char *restrict to = target;
+    const char *restrict from = source;
+    for (; bytes >= 8; bytes -= 8, to += 8, from += 8)
+        memcpy(to, from, 8);
+    if (bytes >= 4) {
+        memcpy(to, from, 4);
+        bytes -= 4, to += 4, from += 4;
+    }
+    while (bytes--)
+        *to++ = *from++;
+}
+
+/* The common case, few elements in operands of one shape or of one element: no walk is made, and the loop runs over
+ * copies filled up to whole vectors. NULL where it is not so. */
+static PyObject *run_small(Call *call, const Variant *variant, npy_intp total)
+{
+    double buffers[MOST_PARAMETERS][SMALL], last[SMALL];
+    void *operands[MOST_PARAMETERS];
+    size_t count = (size_t)total, filled = WHOLE(count + LANES - 1);
+    int size = call->type == NPY_FLOAT ? 4 : 8;
+    for (int k = 0; k < call->count; k++) {
+        PyArrayObject *array = (PyArrayObject *)call->operands[k];
+        operands[k] = buffers[k];
+        if (!array) {
+            repeat((char *)buffers[k], (const char *)&call->constants[k], size, (npy_intp)filled);
+        } else if (array == call->lead || same_shape((PyObject *)array, (PyObject *)call->lead)) {
+            if (!PyArray_IS_C_CONTIGUOUS(array))
+                return NULL;
+            if (filled == count) {
+                operands[k] = PyArray_DATA(array);
+                continue;
+            }
+            size_t item = (size_t)PyArray_ITEMSIZE(array);
+            memset((char *)buffers[k] + (filled - LANES) * item, 0, LANES * item);
+            copy_few(buffers[k], PyArray_DATA(array), count * item);
+        } else if (PyArray_SIZE(array) == 1) { /* of no more dimensions than the lead */
+            repeat((char *)buffers[k], PyArray_BYTES(array), (int)PyArray_ITEMSIZE(array), (npy_intp)filled);
+        } else {
+            return NULL;
+        }
+    }
+    PyObject *result = call->lead ? new_array(PyArray_NDIM(call->lead), PyArray_DIMS(call->lead), call->type)
+                                  : new_array(0, NULL, call->type);
+    if (result && count) {
+        ElementwiseLoop loop = call->type == NPY_FLOAT ? variant->of_float : variant->of_double;
+        void *data = PyArray_DATA((PyArrayObject *)result);
+        loop(filled == count ? data : last, operands, call->given.numbers, filled);
+        if (filled != count)
+            copy_few(data, last, count * (size_t)size);
+    }
+    return result;
+}
+
+PyObject *run_elementwise(const Elementwise *kernel, PyObject *const *arguments, Py_ssize_t positional,
+                          PyObject *keywords)
+{
+    Call call;
+    call.kernel = kernel;
+    call.given.absent = 0;
+    call.count = 0;
+    call.type = -1;
+    call.lead = NULL;
+    if (!take_arguments(&call, arguments, positional, keywords))
+        return DECLINE;
+    int chosen = kernel->choose ? kernel->choose(&call.given) : 0;
+    if (chosen < 0)
+        return DECLINE;
+    for (int k = 0; k < call.count; k++)
+        if (!call.operands[k])
+            store((char *)&call.constants[k], call.constants[k], call.type);
+    npy_intp total = call.lead ? PyArray_SIZE(call.lead) : 1; /* NumPy's scalars alone make a 0-dim array */
+    if (total <= SMALL) {
+        PyObject *result = run_small(&call, &kernel->variants[chosen], total);
+        if (result || PyErr_Occurred())
+            return result;
+    }
+    return run_broadcast(&call, &kernel->variants[chosen]);
+}

@@ -1,0 +1,77 @@
+/* Calls of elementwise kernels: how one is described, and the driver that brings operands to its loop.
+ *
+ * elementwise.c, which tools/codegen writes, describes each kernel by a table of its parameters and by loops over plain
+ * memory, one per variant and float type. Everything else is here, once: arguments, broadcasting, strides, threads.
+ */
+#ifndef PULLBACK_ELEMENTWISE_DRIVER_H
+#define PULLBACK_ELEMENTWISE_DRIVER_H
+
+#include "kernel.h"
+
+#define MOST_PARAMETERS 8
+
+/* The float32 numbers in the longest vector. Loops over multiples of it have no end that is computed number by number,
+ * where the compiler rounds differently: an element's value does not depend on its place. The code is half as long. */
+#define LANES 16
+#define WHOLE(count) ((count) & ~(size_t)(LANES - 1))
+
+/* Computes `count` neighbouring elements, a multiple of LANES. All operands are contiguous there: the driver gathers
+ * those that are not, and fills up the last lanes. */
+typedef void LoopFunction(void *result, void *const *operands, const double *numbers, size_t count);
+typedef LoopFunction *ElementwiseLoop;
+
+/* The arguments of one call, by the number of the parameter. */
+typedef struct {
+    double numbers[MOST_PARAMETERS];
+    const char *texts[MOST_PARAMETERS];
+    unsigned absent; /* a bit for each parameter that is None */
+} Arguments;
+
+typedef enum {
+    ARRAY,           /* an array of the common float type */
+    OPTIONAL_ARRAY,  /* the same, or None */
+    ARRAY_OR_NUMBER, /* the same, or a Python number */
+    MASK,            /* an array of bools */
+    NUMBER,          /* a Python number */
+    OPTIONAL_NUMBER, /* the same, or None */
+    TEXT,            /* a string */
+} ParameterKind;
+
+typedef struct {
+    const char *name;
+    ParameterKind kind;
+    int has_default;
+    double number; /* the default of a number; that of a string is `text`, of anything optional None */
+    const char *text;
+} Parameter;
+
+typedef struct {
+    ElementwiseLoop of_float, of_double;
+    ptrdiff_t share; /* how many elements are worth a thread */
+} Variant;
+
+typedef struct {
+    const Parameter *parameters;
+    int count;
+    const Variant *variants;
+    int (*choose)(const Arguments *given); /* which variant; -1 for none; NULL if there is one only */
+    PyObject **names;                      /* room for the interned names of the parameters */
+} Elementwise;
+
+PyObject *run_elementwise(const Elementwise *kernel, PyObject *const *arguments, Py_ssize_t positional,
+                          PyObject *keywords);
+
+/* The description and the entry of the kernel whose parameters and variants stand above. */
+#define DESCRIBE(kernel, choice)                                                                                      \
+    static PyObject *names_of_##kernel[MOST_PARAMETERS];                                                              \
+    static const Elementwise description_of_##kernel = {                                                              \
+        parameters_of_##kernel, sizeof parameters_of_##kernel / sizeof *parameters_of_##kernel,                       \
+        variants_of_##kernel,   choice,                                                                               \
+        names_of_##kernel,                                                                                            \
+    };                                                                                                                \
+    static PyObject *call_##kernel(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)             \
+    {                                                                                                                 \
+        return run_elementwise(&description_of_##kernel, arguments, positional, keywords);                            \
+    }
+
+#endif

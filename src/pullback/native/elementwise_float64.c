@@ -1,0 +1,7 @@
+/* The loops of the elementwise kernels for float64. */
+#include "elementwise_driver.h"
+#include "functions.h"
+
+#define REAL double
+#define NAME(loop) loop##_float64
+#include "elementwise_loops.h"

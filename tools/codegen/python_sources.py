@@ -1,0 +1,68 @@
+"""Kernels and formulas as syntax: what a name means in the module where it is written."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass
+class Module:
+    """The functions, constants and imports of one file."""
+
+    path: Path
+    functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
+    constants: dict[str, ast.expr] = field(default_factory=dict)
+    imports: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+
+class PythonSources:
+    """All kernels and formulas; `F.name` is a kernel if there is one, else a formula, as on the array path."""
+
+    def __init__(self, source: Path) -> None:
+        self.modules: dict[str, Module] = {}
+        for folder in ("kernels", "formulas"):
+            for path in sorted((source / folder).glob("*.py")):
+                self.modules[f"pullback.{folder}.{path.stem}"] = _read_module(path)
+        self._public: dict[str, tuple[str, ast.FunctionDef]] = {}
+        for name, module in self.modules.items():
+            for function in module.functions.values():
+                if not function.name.startswith("_"):
+                    self._public.setdefault(function.name, (name, function))
+
+    def public(self, name: str) -> tuple[str, ast.FunctionDef] | None:
+        """The kernel or formula that `F.name` means, with its module."""
+        return self._public.get(name)
+
+    def resolve(self, module: str, name: str) -> tuple[str, ast.FunctionDef] | None:
+        """The function that `name` means in `module`, with the module that it is written in."""
+        known = self.modules[module]
+        if name in known.functions:
+            return module, known.functions[name]
+        target, original = known.imports.get(name, ("", ""))
+        if target in self.modules and original in self.modules[target].functions:
+            return target, self.modules[target].functions[original]
+        return None
+
+    def marked(self) -> list[tuple[str, ast.FunctionDef]]:
+        """The kernels marked `@native`, with their modules."""
+        return [
+            (name, function)
+            for name, module in self.modules.items()
+            for function in module.functions.values()
+            if any(isinstance(mark, ast.Name) and mark.id == "native" for mark in function.decorator_list)
+        ]
+
+
+def _read_module(path: Path) -> Module:
+    module = Module(path)
+    for statement in ast.parse(path.read_text(), str(path)).body:
+        if isinstance(statement, ast.FunctionDef):
+            module.functions[statement.name] = statement
+        elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            module.constants[statement.targets[0].id] = statement.value
+        elif isinstance(statement, ast.ImportFrom) and statement.module:
+            for alias in statement.names:
+                module.imports[alias.asname or alias.name] = (statement.module, alias.name)
+    return module
