@@ -8,16 +8,17 @@ tensor([1.7918])
 from __future__ import annotations
 
 import pullback.functions as _functions
+from pullback.tensor.arguments import with_keywords as _with_keywords
 
-airy_ai = _functions.airy_ai
+airy_ai = _with_keywords(_functions.airy_ai, x="input")
 bessel_j0 = _functions.bessel_j0
 bessel_j1 = _functions.bessel_j1
 bessel_y0 = _functions.bessel_y0
 bessel_y1 = _functions.bessel_y1
-chebyshev_polynomial_t = _functions.chebyshev_polynomial_t
-chebyshev_polynomial_u = _functions.chebyshev_polynomial_u
-chebyshev_polynomial_v = _functions.chebyshev_polynomial_v
-chebyshev_polynomial_w = _functions.chebyshev_polynomial_w
+chebyshev_polynomial_t = _with_keywords(_functions.chebyshev_polynomial_t, x="input")
+chebyshev_polynomial_u = _with_keywords(_functions.chebyshev_polynomial_u, x="input")
+chebyshev_polynomial_v = _with_keywords(_functions.chebyshev_polynomial_v, x="input")
+chebyshev_polynomial_w = _with_keywords(_functions.chebyshev_polynomial_w, x="input")
 digamma = _functions.digamma
 entr = _functions.entr
 erf = _functions.erf
@@ -30,14 +31,14 @@ expm1 = _functions.expm1
 gammainc = _functions.igamma
 gammaincc = _functions.igammac
 gammaln = _functions.lgamma
-hermite_polynomial_h = _functions.hermite_polynomial_h
-hermite_polynomial_he = _functions.hermite_polynomial_he
+hermite_polynomial_h = _with_keywords(_functions.hermite_polynomial_h, x="input")
+hermite_polynomial_he = _with_keywords(_functions.hermite_polynomial_he, x="input")
 i0 = _functions.i0
 i0e = _functions.i0e
 i1 = _functions.i1
 i1e = _functions.i1e
-laguerre_polynomial_l = _functions.laguerre_polynomial_l
-legendre_polynomial_p = _functions.legendre_polynomial_p
+laguerre_polynomial_l = _with_keywords(_functions.laguerre_polynomial_l, x="input")
+legendre_polynomial_p = _with_keywords(_functions.legendre_polynomial_p, x="input")
 log1p = _functions.log1p
 log_ndtr = _functions.log_ndtr
 log_softmax = _functions.log_softmax
@@ -53,15 +54,15 @@ ndtri = _functions.ndtri
 polygamma = _functions.polygamma
 psi = _functions.digamma
 round = _functions.round
-scaled_modified_bessel_k0 = _functions.scaled_modified_bessel_k0
-scaled_modified_bessel_k1 = _functions.scaled_modified_bessel_k1
-shifted_chebyshev_polynomial_t = _functions.shifted_chebyshev_polynomial_t
-shifted_chebyshev_polynomial_u = _functions.shifted_chebyshev_polynomial_u
-shifted_chebyshev_polynomial_v = _functions.shifted_chebyshev_polynomial_v
-shifted_chebyshev_polynomial_w = _functions.shifted_chebyshev_polynomial_w
+scaled_modified_bessel_k0 = _with_keywords(_functions.scaled_modified_bessel_k0, x="input")
+scaled_modified_bessel_k1 = _with_keywords(_functions.scaled_modified_bessel_k1, x="input")
+shifted_chebyshev_polynomial_t = _with_keywords(_functions.shifted_chebyshev_polynomial_t, x="input")
+shifted_chebyshev_polynomial_u = _with_keywords(_functions.shifted_chebyshev_polynomial_u, x="input")
+shifted_chebyshev_polynomial_v = _with_keywords(_functions.shifted_chebyshev_polynomial_v, x="input")
+shifted_chebyshev_polynomial_w = _with_keywords(_functions.shifted_chebyshev_polynomial_w, x="input")
 sinc = _functions.sinc
 softmax = _functions.softmax
-spherical_bessel_j0 = _functions.spherical_bessel_j0
+spherical_bessel_j0 = _with_keywords(_functions.spherical_bessel_j0, x="input")
 xlog1py = _functions.xlog1py
 xlogy = _functions.xlogy
 zeta = _functions.zeta

@@ -10,7 +10,14 @@ from pullback.tensor.tensor import Tensor, TensorBase
 
 
 def max(
-    input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None, axis: Any = None
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    other: Any = None,
+    out: Any = None,
+    axis: Any = None,
+    keepdims: Any = None,
 ) -> Any:
     """The largest element; along `dim` with its index; of two tensors element by element.
 
@@ -18,6 +25,7 @@ def max(
     >>> pullback.max(pullback.tensor([1., 3., 2.]), 0).indices
     tensor(1)
     """
+    keepdim = keepdim if keepdims is None else keepdims
     dim, other = _overload("max", dim, other, axis)
     if other is not None:
         return G.maximum(input, other, out=out)
@@ -27,9 +35,17 @@ def max(
 
 
 def min(
-    input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None, axis: Any = None
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    other: Any = None,
+    out: Any = None,
+    axis: Any = None,
+    keepdims: Any = None,
 ) -> Any:
     """The smallest element; along `dim` with its index; of two tensors element by element."""
+    keepdim = keepdim if keepdims is None else keepdims
     dim, other = _overload("min", dim, other, axis)
     if other is not None:
         return G.minimum(input, other, out=out)
@@ -49,6 +65,10 @@ def _overload(name: str, dim: Any, other: Any, axis: Any) -> tuple[Any, Any]:
     return dim, other
 
 
-def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False, out: Any = None) -> Any:
+def aminmax(
+    input: Tensor, *, dim: Any = None, keepdim: bool = False, out: Any = None, axis: Any = None, keepdims: Any = None
+) -> Any:
     """The smallest and the largest element."""
+    dim = dim if axis is None else axis
+    keepdim = keepdim if keepdims is None else keepdims
     return named_results("aminmax", G.aminmax, input, dim=dim, keepdim=keepdim, out=out)

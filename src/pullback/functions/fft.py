@@ -16,44 +16,62 @@ _FORWARD = {None: "none", "backward": "none", "ortho": "sqrt", "forward": "count
 _INVERSE = {None: "count", "backward": "count", "ortho": "sqrt", "forward": "none"}
 
 
-def fft_fft(input: Tensor, n: Any = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
+def fft_fft(
+    input: Tensor, n: Any = None, dim: int = -1, norm: str | None = None, *, out: Any = None, axis: Any = None
+) -> Tensor:
     """The transform along one dimension.
 
     >>> import pullback
     >>> pullback.fft.fft(pullback.tensor([1., 0., 0.]))
     tensor([1.+0.j, 1.+0.j, 1.+0.j])
     """
+    dim = dim if axis is None else axis
     return _finish("fft_fft", out, _transform(input, n, dim, norm, forward=True))
 
 
-def fft_ifft(input: Tensor, n: Any = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
+def fft_ifft(
+    input: Tensor, n: Any = None, dim: int = -1, norm: str | None = None, *, out: Any = None, axis: Any = None
+) -> Tensor:
     """The inverse transform along one dimension."""
+    dim = dim if axis is None else axis
     return _finish("fft_ifft", out, _transform(input, n, dim, norm, forward=False))
 
 
-def fft_rfft(input: Tensor, n: Any = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
+def fft_rfft(
+    input: Tensor, n: Any = None, dim: int = -1, norm: str | None = None, *, out: Any = None, axis: Any = None
+) -> Tensor:
     """The transform of real numbers, without its conjugate half.
 
     >>> import pullback
     >>> pullback.fft.rfft(pullback.ones(4)).shape
     pullback.Size([3])
     """
+    dim = dim if axis is None else axis
     return _finish("fft_rfft", out, _to_half("rfft", input, n, dim, _scale(_FORWARD, norm)))
 
 
-def fft_ihfft(input: Tensor, n: Any = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
+def fft_ihfft(
+    input: Tensor, n: Any = None, dim: int = -1, norm: str | None = None, *, out: Any = None, axis: Any = None
+) -> Tensor:
     """The inverse of `hfft`."""
+    dim = dim if axis is None else axis
     half = _to_half("ihfft", input, n, dim, _scale(_INVERSE, norm))
     return _finish("fft_ihfft", out, G.conj(half))
 
 
-def fft_irfft(input: Tensor, n: Any = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
+def fft_irfft(
+    input: Tensor, n: Any = None, dim: int = -1, norm: str | None = None, *, out: Any = None, axis: Any = None
+) -> Tensor:
     """The inverse of `rfft`; `n` is the size of the result."""
+    dim = dim if axis is None else axis
     return _finish("fft_irfft", out, _from_half(input, n, dim, _scale(_INVERSE, norm), conjugate=False))
 
 
-def fft_hfft(input: Tensor, n: Any = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
+def fft_hfft(
+    input: Tensor, n: Any = None, dim: int = -1, norm: str | None = None, *, out: Any = None, axis: Any = None
+) -> Tensor:
     """The transform of half of a signal that is its own conjugate mirrored, which is real."""
+    dim = dim if axis is None else axis
     return _finish("fft_hfft", out, _from_half(input, n, dim, _scale(_FORWARD, norm), conjugate=True))
 
 
@@ -85,27 +103,39 @@ def _from_half(input: Tensor, n: Any, dim: int, scale: str, *, conjugate: bool) 
     return G.fft_c2r(G.conj(tensor) if conjugate else tensor, (at,), scale, size)
 
 
-def fft_fftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Tensor:
+def fft_fftn(
+    input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None, axis: Any = None
+) -> Tensor:
     """The transform over several dimensions."""
+    dim = dim if axis is None else axis
     dims, sizes = _several(input, s, dim)
     tensor = _resized(_complex(input), dims, sizes)
     return _finish("fft_fftn", out, G.fft_c2c(tensor, dims, _scale(_FORWARD, norm), True))
 
 
-def fft_ifftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Tensor:
+def fft_ifftn(
+    input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None, axis: Any = None
+) -> Tensor:
     """The inverse transform over several dimensions."""
+    dim = dim if axis is None else axis
     dims, sizes = _several(input, s, dim)
     tensor = _resized(_complex(input), dims, sizes)
     return _finish("fft_ifftn", out, G.fft_c2c(tensor, dims, _scale(_INVERSE, norm), False))
 
 
-def fft_rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Tensor:
+def fft_rfftn(
+    input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None, axis: Any = None
+) -> Tensor:
     """The transform of real numbers over several dimensions, the last without its conjugate half."""
+    dim = dim if axis is None else axis
     return _finish("fft_rfftn", out, _several_to_half("rfftn", input, s, dim, _scale(_FORWARD, norm)))
 
 
-def fft_ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Tensor:
+def fft_ihfftn(
+    input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None, axis: Any = None
+) -> Tensor:
     """The inverse of `hfftn`."""
+    dim = dim if axis is None else axis
     _require_real("ihfftn", input)
     dims, sizes = _several(input, s, dim)
     if not dims:
@@ -117,14 +147,20 @@ def fft_ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None =
     return _finish("fft_ihfftn", out, result)
 
 
-def fft_irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Tensor:
+def fft_irfftn(
+    input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None, axis: Any = None
+) -> Tensor:
     """The inverse of `rfftn`; the last of `s` is the size of the result."""
+    dim = dim if axis is None else axis
     scale = _scale(_INVERSE, norm)
     return _finish("fft_irfftn", out, _several_from_half("irfftn", input, s, dim, scale, conjugate=False))
 
 
-def fft_hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Tensor:
+def fft_hfftn(
+    input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None, axis: Any = None
+) -> Tensor:
     """The transform over several dimensions of a signal that is its own conjugate mirrored."""
+    dim = dim if axis is None else axis
     scale = _scale(_FORWARD, norm)
     return _finish("fft_hfftn", out, _several_from_half("hfftn", input, s, dim, scale, conjugate=True))
 
@@ -150,53 +186,69 @@ def _several_from_half(name: str, input: Tensor, s: Any, dim: Any, scale: str, *
     return G.fft_c2r(G.conj(tensor) if conjugate else tensor, dims, scale, whole)
 
 
-def fft_fft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Tensor:
+def fft_fft2(
+    input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None, axis: Any = None
+) -> Tensor:
     """The transform over two dimensions."""
+    dim = dim if axis is None else axis
     return fft_fftn(input, s, dim, norm, out=out)
 
 
-def fft_ifft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Tensor:
+def fft_ifft2(
+    input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None, axis: Any = None
+) -> Tensor:
     """The inverse transform over two dimensions."""
+    dim = dim if axis is None else axis
     return fft_ifftn(input, s, dim, norm, out=out)
 
 
-def fft_rfft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Tensor:
+def fft_rfft2(
+    input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None, axis: Any = None
+) -> Tensor:
     """The transform of real numbers over two dimensions, the last without its conjugate half."""
+    dim = dim if axis is None else axis
     return fft_rfftn(input, s, dim, norm, out=out)
 
 
 def fft_irfft2(
-    input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None
+    input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None, axis: Any = None
 ) -> Tensor:
     """The inverse of `rfft2`."""
+    dim = dim if axis is None else axis
     return fft_irfftn(input, s, dim, norm, out=out)
 
 
-def fft_hfft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Tensor:
+def fft_hfft2(
+    input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None, axis: Any = None
+) -> Tensor:
     """The transform over two dimensions of a signal that is its own conjugate mirrored."""
+    dim = dim if axis is None else axis
     return fft_hfftn(input, s, dim, norm, out=out)
 
 
 def fft_ihfft2(
-    input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None
+    input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None, axis: Any = None
 ) -> Tensor:
     """The inverse of `hfft2`."""
+    dim = dim if axis is None else axis
     return fft_ihfftn(input, s, dim, norm, out=out)
 
 
-def fft_fftshift(input: Tensor, dim: Any = None) -> Tensor:
+def fft_fftshift(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
     """The zero frequency moved to the middle.
 
     >>> import pullback
     >>> pullback.fft.fftshift(pullback.arange(4))
     tensor([2, 3, 0, 1])
     """
+    dim = dim if axis is None else axis
     dims = _shifted_dims(input, dim)
     return G.roll(input, tuple([input._array.shape[d] // 2 for d in dims]), dims)
 
 
-def fft_ifftshift(input: Tensor, dim: Any = None) -> Tensor:
+def fft_ifftshift(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
     """The inverse of `fftshift`."""
+    dim = dim if axis is None else axis
     dims = _shifted_dims(input, dim)
     return G.roll(input, tuple([(input._array.shape[d] + 1) // 2 for d in dims]), dims)
 

@@ -9,8 +9,18 @@ import pullback.generated as G
 from pullback.tensor.tensor import Tensor, wrap_dim
 
 
-def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:
+def diff(
+    input: Tensor,
+    n: int = 1,
+    dim: int = -1,
+    prepend: Any = None,
+    append: Any = None,
+    *,
+    out: Any = None,
+    axis: Any = None,
+) -> Any:
     """The differences of neighbours along `dim`, taken `n` times."""
+    dim = dim if axis is None else axis
     if input.ndim == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
@@ -28,8 +38,9 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: 
     return result if out is None else G.clone(result, out=out)
 
 
-def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1, axis: Any = None) -> Any:
     """The integral along `dim` by the trapezoidal rule, at points `x` or `dx` apart."""
+    dim = dim if axis is None else axis
     _require_dim(y)
     given: Any = y
     size = given.shape[dim]
@@ -48,8 +59,9 @@ def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any
 trapz = trapezoid
 
 
-def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1, axis: Any = None) -> Any:
     """The running integral along `dim` by the trapezoidal rule."""
+    dim = dim if axis is None else axis
     _require_dim(y)
     given: Any = y
     if x is not None:
@@ -84,7 +96,9 @@ def _pieces(name: str, y: Any, x: Any, dim: int) -> tuple[Any, Any, Any]:
     return left, right, after - before
 
 
-def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+def gradient(
+    input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1, axis: Any = None
+) -> tuple[Tensor, ...]:
     """The slopes of values on a grid, by central differences; at the edges of order `edge_order`.
 
     `spacing` is a distance, one per dimension, or the coordinates along each dimension as tensors.
@@ -93,6 +107,7 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     >>> pullback.gradient(pullback.tensor([0., 1., 4.]))
     (tensor([1., 2., 3.]),)
     """
+    dim = dim if axis is None else axis
     given: Any = input
     if given._array.dtype.name == "uint8":
         raise RuntimeError("torch.gradient does not support uint8 input.")

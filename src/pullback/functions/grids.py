@@ -204,33 +204,40 @@ def _atleast_3d(tensor: Tensor) -> Tensor:
     return G.unsqueeze(tensor, 2) if ndim == 2 else tensor
 
 
-def hsplit(input: Tensor, indices_or_sections: Any) -> Any:
+def _named(*given: Any) -> Any:
+    """The one that was given of the names that PyTorch has for an argument."""
+    return next(value for value in given if value is not None)
+
+
+def hsplit(input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None) -> Any:
     """Views side by side: split along columns, vectors along their length."""
     if input._array.ndim < 1:
         raise RuntimeError(
             "torch.hsplit requires a tensor with at least 1 dimension, but got a tensor with 0 dimensions!"
         )
-    return _even_split("hsplit", input, indices_or_sections, 0 if input._array.ndim == 1 else 1)
+    return _even_split(
+        "hsplit", input, _named(indices_or_sections, indices, sections), 0 if input._array.ndim == 1 else 1
+    )
 
 
-def vsplit(input: Tensor, indices_or_sections: Any) -> Any:
+def vsplit(input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None) -> Any:
     """Views below each other."""
     if input._array.ndim < 2:
         raise RuntimeError(
             f"torch.vsplit requires a tensor with at least 2 dimension, but got a tensor with {input._array.ndim} "
             "dimensions!"
         )
-    return _even_split("vsplit", input, indices_or_sections, 0)
+    return _even_split("vsplit", input, _named(indices_or_sections, indices, sections), 0)
 
 
-def dsplit(input: Tensor, indices_or_sections: Any) -> Any:
+def dsplit(input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None) -> Any:
     """Views behind each other, along the third dimension."""
     if input._array.ndim < 3:
         raise RuntimeError(
             f"torch.dsplit requires a tensor with at least 3 dimension, but got a tensor with {input._array.ndim} "
             "dimensions!"
         )
-    return _even_split("dsplit", input, indices_or_sections, 2)
+    return _even_split("dsplit", input, _named(indices_or_sections, indices, sections), 2)
 
 
 def _even_split(name: str, input: Tensor, parts: Any, dim: int) -> Any:

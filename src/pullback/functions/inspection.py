@@ -77,8 +77,19 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
 
 @interceptable
-def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0, out: Any = None) -> Any:
+def hash_tensor(
+    input: Tensor,
+    dim: Any = (),
+    *,
+    keepdim: bool = False,
+    mode: int = 0,
+    out: Any = None,
+    axis: Any = None,
+    keepdims: Any = None,
+) -> Any:
     """The exclusive or of the elements' bits over dimensions."""
+    dim = dim if axis is None else axis
+    keepdim = keepdim if keepdims is None else keepdims
     if mode != 0:
         raise RuntimeError(f"hash_tensor: Unknown mode {mode}: 0 is the exclusive or of the bits")
     if input._array.size == 0 and dim in ((), None):

@@ -62,8 +62,9 @@ def concat(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> 
 concatenate = concat
 
 
-def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
+def stack(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> Tensor:
     """The tensors, all of one shape, along a new dimension."""
+    dim = dim if axis is None else axis
     if isinstance(tensors, (tuple, list)) and not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     tensors = as_tensor_list("stack", "tensors", 1, tensors)
@@ -85,13 +86,15 @@ def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, s
     return G.split(tensor, as_int(sections), dim)
 
 
-def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0, *, axis: Any = None) -> Any:
     """Views of the given sizes along a dimension."""
+    dim = dim if axis is None else axis
     return G.split_with_sizes(input, tuple([as_int(n) for n in split_sizes]), dim)
 
 
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
+def chunk(input: Tensor, chunks: int, dim: int = 0, *, axis: Any = None) -> Any:
     """At most `chunks` views of one size along a dimension; the last may be smaller."""
+    dim = dim if axis is None else axis
     if input._array.ndim == 0:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
@@ -103,16 +106,26 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
     return G.split(input, size, dim)
 
 
-def unbind(input: Tensor, dim: int = 0) -> Any:
+def unbind(input: Tensor, dim: int = 0, *, axis: Any = None) -> Any:
     """A view of each slice along a dimension."""
+    dim = dim if axis is None else axis
     return G.unbind(input, dim)
 
 
 def tensor_split(
-    input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
+    input: Tensor,
+    indices_or_sections: Any = None,
+    dim: int = 0,
+    *,
+    indices: Any = None,
+    sections: Any = None,
+    tensor_indices_or_sections: Any = None,
+    axis: Any = None,
 ) -> Any:
     """Views between the given positions along a dimension, or a number of views of nearly one size."""
-    given = next(g for g in (indices_or_sections, indices, sections) if g is not None)
+    dim = dim if axis is None else axis
+    named = (indices_or_sections, indices, sections, tensor_indices_or_sections)
+    given = next(g for g in named if g is not None)
     if input._array.ndim == 0:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     at = wrap_dim(dim, input._array.ndim)

@@ -14,16 +14,34 @@ from pullback.tensor.tensor import Tensor, wrap_dim
 
 
 def linalg_vector_norm(
-    x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
+    x: Tensor,
+    ord: Any = 2,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+    axis: Any = None,
+    keepdims: Any = None,
 ) -> Tensor:
     """The norm of all elements, or of the vectors along `dim`."""
+    dim = dim if axis is None else axis
+    keepdim = keepdim if keepdims is None else keepdims
     if isinstance(ord, str):
         raise TypeError("linalg_vector_norm(): argument 'ord' (position 2) must be Number, not str")
     return G.linalg_vector_norm(x, ord, dim, keepdim, dtype=dtype, out=out)
 
 
 def linalg_matrix_norm(
-    A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Any = None
+    A: Tensor,
+    ord: Any = "fro",
+    dim: Any = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+    axis: Any = None,
+    keepdims: Any = None,
 ) -> Tensor:
     """The norm of the matrices in two dimensions: "fro", "nuc", 1, -1, 2, -2, inf or -inf.
 
@@ -31,6 +49,8 @@ def linalg_matrix_norm(
     >>> pullback.linalg.matrix_norm(pullback.tensor([[3., 0.], [0., 4.]]), "nuc")
     tensor(7.)
     """
+    dim = dim if axis is None else axis
+    keepdim = keepdim if keepdims is None else keepdims
     _require_matrix("linalg.matrix_norm", A._array)
     _require_floating("linalg.matrix_norm", A._array)
     order = _matrix_order(ord)
@@ -100,7 +120,15 @@ def _from_singular_values(A: Tensor, order: Any, first: int, second: int, keepdi
 
 
 def linalg_norm(
-    A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None
+    A: Tensor,
+    ord: Any = None,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    axis: Any = None,
+    keepdims: Any = None,
 ) -> Tensor:
     """The norm of a vector or of a matrix, as `ord` and the number of dimensions say.
 
@@ -108,6 +136,8 @@ def linalg_norm(
     >>> pullback.linalg.norm(pullback.tensor([3., 4.]))
     tensor(5.)
     """
+    dim = dim if axis is None else axis
+    keepdim = keepdim if keepdims is None else keepdims
     dims = (dim,) if isinstance(dim, int) else None if dim is None else tuple(dim)
     if dims is not None and len(dims) not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")

@@ -231,13 +231,14 @@ def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     return result if out is None else write_out("kron", out, result)
 
 
-def cross(input: Tensor, other: Tensor, dim: Any = None, *, out: Any = None) -> Tensor:
+def cross(input: Tensor, other: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None) -> Tensor:
     """The cross product along `dim`, or along the first dimension of size 3.
 
     >>> import pullback
     >>> pullback.cross(pullback.tensor([1., 0., 0.]), pullback.tensor([0., 1., 0.]))
     tensor([0., 0., 1.])
     """
+    dim = dim if axis is None else axis
     if dim is None:
         sizes = list(input._array.shape)
         if 3 not in sizes:
@@ -246,8 +247,9 @@ def cross(input: Tensor, other: Tensor, dim: Any = None, *, out: Any = None) -> 
     return linalg_cross(input, other, dim=dim, out=out)
 
 
-def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
+def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Any = None, axis: Any = None) -> Tensor:
     """The cross product along `dim`; the other dimensions broadcast."""
+    dim = dim if axis is None else axis
     ndim = input._array.ndim
     if ndim == other._array.ndim and -ndim <= dim < ndim:
         sizes = input._array.shape[dim], other._array.shape[dim]
@@ -261,13 +263,14 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Any = None
     return G.linalg_cross(input, other, dim=dim, out=out)
 
 
-def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
+def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None, axis: Any = None) -> Tensor:
     """The dot products of vectors along `dim`, the first conjugated.
 
     >>> import pullback
     >>> pullback.linalg.vecdot(pullback.ones(2, 3), pullback.ones(3))
     tensor([3., 3.])
     """
+    dim = dim if axis is None else axis
     _require_floating("linalg.vecdot", x._array)
     if x._array.dtype != y._array.dtype:
         raise RuntimeError(

@@ -37,21 +37,30 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     return G.norm_dim(first - x2 + eps, p, last, keepdim)
 
 
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08, *, axis: Any = None) -> Tensor:
     """The cosines of the angles between two lists of vectors, each norm kept above `eps`."""
+    dim = dim if axis is None else axis
     first, second = _broadcast(x1, x2)
     first_size = _kept_above(G.linalg_vector_norm(first, 2, dim, True), eps)
     second_size = _kept_above(G.linalg_vector_norm(second, 2, dim, True), eps)
     return P.sum((first / first_size) * (second / second_size), dim)
 
 
-def frobenius_norm(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
+def frobenius_norm(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
+) -> Tensor:
     """The square root of the sum of squares."""
+    dim = dim if axis is None else axis
+    keepdim = keepdim if keepdims is None else keepdims
     return G.norm_dim(input, 2, dim, keepdim, out=out)
 
 
-def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
+def nuclear_norm(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
+) -> Tensor:
     """The sum of singular values."""
+    dim = dim if axis is None else axis
+    keepdim = keepdim if keepdims is None else keepdims
     return norm(input, "nuc", dim, keepdim, out)
 
 

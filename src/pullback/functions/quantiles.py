@@ -14,7 +14,15 @@ _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 def quantile(
-    input: Tensor, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear", out: Any = None
+    input: Tensor,
+    q: Any,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+    out: Any = None,
+    axis: Any = None,
+    keepdims: Any = None,
 ) -> Any:
     """The elements at the fractions `q` of the sorted tensor, or of `dim`; NaN where there is a NaN.
 
@@ -22,13 +30,25 @@ def quantile(
     >>> pullback.quantile(pullback.tensor([0., 1., 2., 3.]), 0.5)
     tensor(1.5000)
     """
+    dim = dim if axis is None else axis
+    keepdim = keepdim if keepdims is None else keepdims
     return _quantile("quantile", input, q, dim, keepdim, interpolation, out, ignore_nan=False)
 
 
 def nanquantile(
-    input: Tensor, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear", out: Any = None
+    input: Tensor,
+    q: Any,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+    out: Any = None,
+    axis: Any = None,
+    keepdims: Any = None,
 ) -> Any:
     """The quantiles of the elements that are numbers."""
+    dim = dim if axis is None else axis
+    keepdim = keepdim if keepdims is None else keepdims
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, out, ignore_nan=True)
 
 

@@ -92,9 +92,10 @@ def tile(input: Tensor, *dims: Any, **named: Any) -> Tensor:
 
 
 def repeat_interleave(
-    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None, axis: Any = None
 ) -> Tensor:
     """Each element, or each slice along a dimension, repeated."""
+    dim = dim if axis is None else axis
     if repeats is None:
         return _interleaved_positions(input)
     if dim is None:

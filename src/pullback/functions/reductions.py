@@ -70,15 +70,37 @@ def prod(
     return G.prod(input, dim, keepdim, dtype=dtype, out=out)
 
 
-def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+def nansum(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+    axis: Any = None,
+    keepdims: Any = None,
+) -> Tensor:
     """The sum that counts NaN as zero."""
+    dim = dim if axis is None else axis
+    keepdim = keepdim if keepdims is None else keepdims
     if dtype is not None:
         _require_differentiable(input, dtype)
     return G.nansum(input, dim, keepdim, dtype=dtype, out=out)
 
 
-def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+def nanmean(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+    axis: Any = None,
+    keepdims: Any = None,
+) -> Tensor:
     """The mean of the elements that are numbers."""
+    dim = dim if axis is None else axis
+    keepdim = keepdim if keepdims is None else keepdims
     if not (input.is_floating_point() or input.is_complex()):  # attached at run time
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype}")
     if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):

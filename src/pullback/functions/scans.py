@@ -6,29 +6,38 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.functions.reductions import _require_differentiable
+from pullback.tensor.arguments import the_dim
 from pullback.tensor.return_types import named_results
 from pullback.tensor.tensor import Tensor
 
 
-def cumsum(input: Tensor, dim: Any, *, dtype: Any = None, out: Any = None) -> Any:
+def cumsum(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = None, axis: Any = None) -> Any:
     """The sums of all elements up to each along `dim`."""
+    if dim is None:
+        dim = the_dim("cumsum", axis)
     if dtype is not None:
         _require_differentiable(input, dtype)
     return G.cumsum(input, dim, dtype=dtype, out=out)
 
 
-def cumprod(input: Tensor, dim: Any, *, dtype: Any = None, out: Any = None) -> Any:
+def cumprod(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = None, axis: Any = None) -> Any:
     """The products of all elements up to each along `dim`."""
+    if dim is None:
+        dim = the_dim("cumprod", axis)
     if dtype is not None:
         _require_differentiable(input, dtype)
     return G.cumprod(input, dim, dtype=dtype, out=out)
 
 
-def cummax(input: Tensor, dim: int, *, out: Any = None) -> Any:
+def cummax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None) -> Any:
     """The largest element up to each along `dim`, and its index."""
+    if dim is None:
+        dim = the_dim("cummax", axis)
     return named_results("cummax", G.cummax, input, dim, out=out)
 
 
-def cummin(input: Tensor, dim: int, *, out: Any = None) -> Any:
+def cummin(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None) -> Any:
     """The smallest element up to each along `dim`, and its index."""
+    if dim is None:
+        dim = the_dim("cummin", axis)
     return named_results("cummin", G.cummin, input, dim, out=out)

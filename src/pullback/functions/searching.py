@@ -83,8 +83,11 @@ def _chosen(results: Any, inverse: bool, counts: bool) -> Any:
     return kept[0] if len(kept) == 1 else tuple(kept)
 
 
-def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, out: Any = None) -> Tensor:
+def take_along_dim(
+    input: Tensor, indices: Tensor, dim: int | None = None, *, out: Any = None, axis: Any = None
+) -> Tensor:
     """The elements at positions along a dimension; the other dimensions are broadcast."""
+    dim = dim if axis is None else axis
     if indices._array.dtype.kind != "i" or indices._array.itemsize != 8:
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}")
     if dim is None:
@@ -114,9 +117,12 @@ def _without(tensor: Tensor, dim: int) -> Tensor:
 
 @interceptable
 def isin(
-    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None
-) -> Tensor:
+    elements: Any = None, test_elements: Any = None, *, assume_unique: bool = False, invert: bool = False,
+    out: Any = None, element: Any = None, test_element: Any = None,
+) -> Tensor:  # fmt: skip
     """Whether each element is among the test elements."""
+    elements = element if elements is None else elements
+    test_elements = test_element if test_elements is None else test_elements
     values = [t._array if isinstance(t, TensorBase) else t for t in (elements, test_elements)]
     made = new_tensor(kernels.isin(values[0], values[1], assume_unique, invert))
     return made if out is None else write_out("isin", out, made)

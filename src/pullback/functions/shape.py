@@ -16,7 +16,7 @@ from pullback.kernels.broadcasting import is_expandable_to
 from pullback.kernels.shape import infer_shape, view_dtype
 from pullback.modes.interception import interceptable
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_dtype, as_int
+from pullback.tensor.arguments import as_dtype, as_int, the_dim
 from pullback.tensor.tensor import Tensor, wrap_dim
 
 
@@ -148,8 +148,9 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
     return G.expand(input, sizes((size,)))
 
 
-def squeeze(input: Tensor, dim: Any = None, *more: Any) -> Tensor:
+def squeeze(input: Tensor, dim: Any = None, *more: Any, axis: Any = None) -> Tensor:
     """A view without dimensions of size 1: all of them, or those named."""
+    dim = dim if axis is None else axis
     if dim is None:
         return G.squeeze(input)
     if isinstance(dim, (tuple, list)):
@@ -165,8 +166,10 @@ def _distinct_dims(dims: Any, ndim: int) -> tuple[int, ...]:
     return wrapped
 
 
-def unsqueeze(input: Tensor, dim: int) -> Tensor:
+def unsqueeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
     """A view with a dimension of size 1 inserted."""
+    if dim is None:
+        dim = the_dim("unsqueeze", axis)
     return G.unsqueeze(input, wrap_new_dim(dim, input._array.ndim))
 
 

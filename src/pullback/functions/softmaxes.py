@@ -10,21 +10,26 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.functions.conversion import to
+from pullback.tensor.arguments import the_dim
 from pullback.tensor.tensor import Tensor
 
 
-def softmax(input: Tensor, dim: Any, dtype: Any = None, *, out: Any = None) -> Tensor:
+def softmax(input: Tensor, dim: Any = None, dtype: Any = None, *, out: Any = None, axis: Any = None) -> Tensor:
     """Exponentials along `dim`, divided by their sum.
 
     >>> import pullback
     >>> pullback.softmax(pullback.zeros(4), 0)
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
+    if dim is None:
+        dim = the_dim("softmax", axis)
     return G.softmax(input if dtype is None else to(input, dtype), dim, out=out)
 
 
-def log_softmax(input: Tensor, dim: Any, dtype: Any = None, *, out: Any = None) -> Tensor:
+def log_softmax(input: Tensor, dim: Any = None, dtype: Any = None, *, out: Any = None, axis: Any = None) -> Tensor:
     """The logarithm of softmax along `dim`."""
+    if dim is None:
+        dim = the_dim("log_softmax", axis)
     return G.log_softmax(input if dtype is None else to(input, dtype), dim, out=out)
 
 
@@ -53,6 +58,11 @@ def _chosen_dim(name: str, input: Tensor, dim: Any, stacklevel: int) -> Any:
     return 0 if input.ndim in (0, 1, 3) else 1
 
 
-def logsumexp(input: Tensor, dim: Any, keepdim: bool = False, *, out: Any = None) -> Tensor:
+def logsumexp(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
+) -> Tensor:
     """The logarithm of the sum of exponentials over `dim`."""
+    if dim is None:
+        dim = the_dim("logsumexp", axis)
+    keepdim = keepdim if keepdims is None else keepdims
     return G.logsumexp(input, dim, keepdim, out=out)

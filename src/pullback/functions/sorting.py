@@ -9,20 +9,32 @@ from pullback.tensor.return_types import named_results
 from pullback.tensor.tensor import Tensor
 
 
-def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None, out: Any = None) -> Any:
+def sort(
+    input: Tensor,
+    dim: int = -1,
+    descending: bool = False,
+    *,
+    stable: bool | None = None,
+    out: Any = None,
+    axis: Any = None,
+) -> Any:
     """The elements in order along `dim`, and the indices they had.
 
     >>> import pullback
     >>> pullback.sort(pullback.tensor([3., 1., 2.])).values
     tensor([1., 2., 3.])
     """
+    dim = dim if axis is None else axis
     if stable is None:
         return named_results("sort", G.sort, input, dim, descending, out=out)
     return named_results("sort", G.sort_stable, input, stable, dim, descending, out=out)
 
 
-def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
+def argsort(
+    input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False, axis: Any = None
+) -> Tensor:
     """The indices that sort along `dim`."""
+    dim = dim if axis is None else axis
     return G.argsort(input, dim, descending)
 
 
@@ -32,30 +44,63 @@ def msort(input: Tensor, *, out: Any = None) -> Tensor:
     return values if out is None else G.clone(values, out=out)
 
 
-def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, out: Any = None) -> Any:
+def topk(
+    input: Tensor,
+    k: int,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,
+    *,
+    out: Any = None,
+    axis: Any = None,
+) -> Any:
     """The `k` largest (or smallest) elements along `dim`, and their indices."""
+    dim = dim if axis is None else axis
     return named_results("topk", G.topk, input, k, dim, largest, sorted, out=out)
 
 
-def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
+def kthvalue(
+    input: Tensor,
+    k: int,
+    dim: int = -1,
+    keepdim: bool = False,
+    *,
+    out: Any = None,
+    axis: Any = None,
+    keepdims: Any = None,
+) -> Any:
     """The `k`-th smallest element along `dim`, counted from 1, and its index."""
+    dim = dim if axis is None else axis
+    keepdim = keepdim if keepdims is None else keepdims
     return named_results("kthvalue", G.kthvalue, input, k, dim, keepdim, out=out)
 
 
-def median(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
+def median(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
+) -> Any:
     """The lower of the middle elements; along `dim` with its index."""
+    dim = dim if axis is None else axis
+    keepdim = keepdim if keepdims is None else keepdims
     if dim is None:
         return G.median_all(input)
     return named_results("median", G.median_dim, input, dim, keepdim, out=out)
 
 
-def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
+def nanmedian(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
+) -> Any:
     """The lower of the middle elements that are numbers; along `dim` with its index."""
+    dim = dim if axis is None else axis
+    keepdim = keepdim if keepdims is None else keepdims
     if dim is None:
         return G.nanmedian_all(input)
     return named_results("nanmedian", G.nanmedian_dim, input, dim, keepdim, out=out)
 
 
-def mode(input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
+def mode(
+    input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
+) -> Any:
     """The most frequent element along `dim`, and an index of it."""
+    dim = dim if axis is None else axis
+    keepdim = keepdim if keepdims is None else keepdims
     return named_results("mode", G.mode, input, dim, keepdim, out=out)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -33,6 +34,25 @@ def as_tensor_argument(function: str, name: str, position: int, value: Any) -> T
     if function in _NUMBER_FIRST and isinstance(value, (bool, int, float, complex)):
         return new_tensor(as_array(number_as(value, number_dtype(value))))
     raise not_a_tensor(function, name, position, value)
+
+
+def the_dim(function: str, axis: Any) -> Any:
+    """The dimension that a function must be given, when it was not under PyTorch's name but may have been under NumPy's."""
+    if axis is None:
+        raise TypeError(f'{function}() missing 1 required positional arguments: "dim"')
+    return axis
+
+
+def with_keywords(function: Callable[..., Any], **names: str) -> Any:
+    """The function, which takes arguments under other names too: `with_keywords(f, input="A")` takes `input=` for `A=`."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            kwargs = {names.get(name, name): value for name, value in kwargs.items()}
+        return function(*args, **kwargs)
+
+    return called
 
 
 def number_beside(value: Any, other: Any) -> Any:

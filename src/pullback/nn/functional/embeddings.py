@@ -35,7 +35,7 @@ def embedding(
 
 
 @interceptable
-def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     """Rows of zeros with a one at the index that each element holds.
 
     >>> import pullback
@@ -43,16 +43,16 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     tensor([[0, 1, 0],
             [1, 0, 0]])
     """
-    if tensor._array.dtype.name != "int64":
+    if input._array.dtype.name != "int64":
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if not tensor._array.size and num_classes <= 0:
-        raise RuntimeError("Can not infer total number of classes from empty tensor.")
-    low, high = index_range(tensor._array)
+    if not input._array.size and num_classes <= 0:
+        raise RuntimeError("Can not infer total number of classes from empty input.")
+    low, high = index_range(input._array)
     if low < 0:
         raise RuntimeError("Class values must be non-negative.")
     if num_classes != -1 and num_classes <= high:
         raise RuntimeError("Class values must be smaller than num_classes.")
-    return new_tensor(one_hot_rows(tensor._array, high + 1 if num_classes == -1 else num_classes))
+    return new_tensor(one_hot_rows(input._array, high + 1 if num_classes == -1 else num_classes))
 
 
 def embedding_bag(
