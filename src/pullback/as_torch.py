@@ -24,6 +24,7 @@ from pullback.missing_names import (
     is_provided_for,
     torch_modules,
 )
+from pullback.spawned_processes import prepare_spawned_processes
 from pullback.torch_version import TorchVersion
 
 __all__ = ["MissingModuleError", "install_as_torch"]
@@ -182,4 +183,5 @@ def install_as_torch() -> None:
         if name == "pullback" or name.startswith("pullback."):
             add_missing_names(module)
     namespace["__name__"] = "torch"  # programs ask for it
+    prepare_spawned_processes()
     importlib.import_module("torch")

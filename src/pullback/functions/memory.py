@@ -11,14 +11,17 @@ import pullback.generated as G
 from pullback.backend.array_module import (
     as_strided,
     contiguous_strides,
+    copy_array,
     data_address,
     element_strides,
     empty,
     flat_storage,
+    storage_of,
     storage_offset,
 )
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.mirror import mirror_of
+from pullback.backend.shared_memory import can_share, mapping_of, moved, shared_copy
 from pullback.functions.shape import sizes
 from pullback.functions.storages import TypedStorage, UntypedStorage, _storage_class
 from pullback.graph.history import bump_version, check_in_place
@@ -64,13 +67,37 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
 def is_shared(input: Tensor) -> bool:
     """Whether other processes see the memory."""
-    return getattr(input, "_shared", False)
+    return mapping_of(input._memory()) is not None
 
 
 def share_memory_(input: Tensor) -> Tensor:
-    """Mark the memory as shared; forked processes see it as it is."""
-    input._shared = True  # type: ignore[attr-defined]  # an open attribute, as users set them
+    """Move the memory, also that of the base and the views, to where other processes see it. See Note [Shared memory]."""
+    memory = input._memory()
+    owner = storage_of(memory)
+    if mapping_of(memory) is not None or not can_share():
+        return input
+    if not (owner.flags.c_contiguous or owner.flags.f_contiguous):
+        owner = memory = copy_array(memory)
+    storage = shared_copy(owner)
+    base = input._base
+    for tensor in {id(t): t for t in (input, input if base is None else base, *_known_views(input))}.values():
+        if tensor is input or storage_of(tensor._memory()) is owner:
+            tensor._array = moved(memory if tensor is input else tensor._memory(), owner, storage)
+            if (mirror := tensor._extra.mirror if tensor._extra is not None else None) is not None:
+                _set_mirror(tensor, mirror.conj, mirror.neg)
     return input
+
+
+def _known_views(input: Tensor) -> list[Tensor]:
+    counter = input._counter
+    return [] if counter is None else counter.live_views()
+
+
+def _set_mirror(input: Tensor, conj: bool, neg: bool) -> None:
+    """Show the memory that `input` now has conjugated or negated."""
+    mirror = mirror_of(input._array, conj=conj, neg=neg)
+    input._require_extra().mirror = mirror
+    input._array = input._array if mirror is None else mirror.shown
 
 
 def is_pinned(input: Tensor, device: Any = None) -> bool:
@@ -168,11 +195,9 @@ def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any =
         memory = source._memory()
     else:
         memory = _part_of_storage(input, source, as_int(storage_offset), size, stride)
-    extra = input._extra
-    if extra is not None and extra.mirror is not None:
-        extra.mirror = mirror_of(memory, conj=extra.mirror.conj, neg=extra.mirror.neg)
-        memory = memory if extra.mirror is None else extra.mirror.shown
     input._array = memory
+    if (mirror := input._extra.mirror if input._extra is not None else None) is not None:
+        _set_mirror(input, mirror.conj, mirror.neg)
     bump_version(input)
     return input
 

@@ -26,6 +26,7 @@ from pullback.backend.dtype import (
 from pullback.backend.dtype import bool_ as bool_dtype
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.naming import display_namespace
+from pullback.backend.shared_memory import mapping_of
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
@@ -132,7 +133,7 @@ class UntypedStorage:
 
     def is_shared(self) -> bool:
         """Whether other processes see the memory."""
-        return False
+        return mapping_of(self._data) is not None
 
     def pin_memory(self, device: Any = None) -> Any:
         """Itself: without a GPU nothing needs pinning."""
