@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.functions.grids import broadcast_shapes
 from pullback.functions.plain_writes import fills_plainly
 from pullback.graph.history import bump_version
 from pullback.graph.in_place import in_place, write_out
@@ -100,14 +101,28 @@ def index_fill_(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with `values` written, or added, at the positions that `indices` give."""
     part, positions, dims = _positions_of(input, indices)
+    _check_values(part, positions, values)
     return G.index_put(part, positions, dims, values, accumulate)
 
 
 def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """In-place version of index_put."""
     part, positions, dims = _positions_of(input, indices)
+    _check_values(part, positions, values)
     G.index_put_(part, positions, dims, values, accumulate)
     return input
+
+
+def _check_values(part: Tensor, positions: list[Tensor], values: Tensor) -> None:
+    """Refuse values of more dimensions than the positions have; an assignment would ignore those of size 1."""
+    shape = broadcast_shapes(*[p._array.shape for p in positions])
+    room = part._array.ndim - len(positions) + len(shape)
+    if values._array.ndim > room:
+        rest = list(part._array.shape)[len(positions) :]
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values._array.shape)} cannot be broadcast to indexing result of "
+            f"shape {[*shape, *rest]}"
+        )
 
 
 def _positions_of(input: Tensor, indices: Any) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:

@@ -34,8 +34,6 @@ def index_put_into(target: Array, indices: Arrays, dims: Shape, values: Array, a
         )
     where = full_index(target.shape, indices, dims)
     try:
-        if values.ndim > target.ndim + max(0, indices[0].ndim - len(indices)):
-            raise ValueError("more dimensions than there are to be written to")
         if accumulate and target.flags.c_contiguous:
             add_at(target, where, values)
             return
