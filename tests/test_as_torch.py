@@ -130,6 +130,25 @@ def test_a_missing_name_is_answered_for_without_importing_its_module() -> None:
     assert run_as_torch(program) == "fine"
 
 
+def test_a_missing_decorator_does_not_keep_a_module_from_being_imported(tmp_path: Path) -> None:
+    (tmp_path / "library.py").write_text(
+        "from torch.onnx.symbolic_helper import parse_args\n@parse_args('v', 'f')\ndef symbolic(): ...\n"
+        "IS_THERE = bool(parse_args.registry.size())\n",
+        encoding="utf-8",
+    )
+    program = (
+        "import pullback\npullback.install_as_torch()\nimport library\nprint(library.IS_THERE)\n"
+        "try:\n    library.symbolic()\nexcept NotImplementedError as error:\n    print(str(error)[:56])"
+    )
+    assert run(program, tmp_path).splitlines() == ["False", "torch.onnx.symbolic_helper.parse_args()() is not availab"]
+
+
+def test_a_module_of_what_is_a_package_in_pytorch_only_can_be_imported() -> None:
+    assert run_as_torch(
+        "from torch.jit.annotations import BroadcastingList2\nprint(BroadcastingList2[int])"
+    ).startswith("<torch.jit.annotations.BroadcastingList2")
+
+
 def test_a_missing_submodule_is_an_attribute_of_its_package() -> None:
     program = "import torch, torch.distributed\nprint(isinstance(1, torch.distributed.fsdp.FSDPModule))"
     assert run_as_torch(program) == "False"

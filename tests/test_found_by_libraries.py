@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import pullback
@@ -52,3 +54,45 @@ def test_arguments_of_to_can_be_parsed() -> None:
 def test_trees_tell_the_type_of_a_node() -> None:
     assert _pytree._get_node_type([1]) is list
     assert _pytree._get_node_type(1) not in _pytree.SUPPORTED_NODES
+
+
+def test_a_library_of_operators_is_defined_piece_by_piece() -> None:
+    library = pullback.library.Library("found_by_libraries", "DEF")
+    library.define("scaled(Tensor x, float factor) -> Tensor")
+    with pytest.raises(NotImplementedError, match="no implementation for the CPU"):
+        pullback.ops.found_by_libraries.scaled(pullback.ones(1), 2.0)
+    library.impl("scaled", lambda x, factor: x * factor, "CPU")
+    assert pullback.ops.found_by_libraries.scaled(pullback.ones(1), 2.0).tolist() == [2.0]
+    library._destroy()
+
+
+def test_pytorchs_own_operators_are_found_by_their_names() -> None:
+    mm = pullback.ops.aten.mm
+    assert mm.default is mm
+    assert mm(pullback.ones(1, 2), pullback.ones(2, 1)).tolist() == [[2.0]]
+    with pytest.raises(AttributeError, match="has no attribute 'no_such_operator'"):
+        _ = pullback.ops.aten.no_such_operator
+
+
+def test_compiled_operators_are_refused_as_a_file_that_cannot_be_loaded() -> None:
+    with pytest.raises(OSError, match="cannot be loaded"):
+        pullback.ops.load_library("library.so")
+
+
+def test_hub_loads_models_of_a_local_folder(tmp_path: Path) -> None:
+    (tmp_path / "hubconf.py").write_text("def model(size=1):\n    'A model.'\n    return size\n", encoding="utf-8")
+    folder = str(tmp_path)
+    assert pullback.hub.list(folder) == ["model"]
+    assert pullback.hub.help(folder, "model") == "A model."
+    assert pullback.hub.load(folder, "model", size=3, source="local") == 3
+
+
+def test_hub_fetches_a_file_once_and_checks_it(tmp_path: Path) -> None:
+    pullback.save({"w": pullback.ones(2)}, tmp_path / "weights.pt")
+    address = (tmp_path / "weights.pt").as_uri()
+    folder = tmp_path / "kept"
+    assert pullback.hub.load_state_dict_from_url(address, str(folder))["w"].tolist() == [1.0, 1.0]
+    assert (folder / "weights.pt").exists()
+    with pytest.raises(RuntimeError, match="invalid hash value"):
+        pullback.hub.download_url_to_file(address, str(folder / "other.pt"), hash_prefix="00000000")
+    assert [path.name for path in folder.iterdir()] == ["weights.pt"]

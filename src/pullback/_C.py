@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any
 
 from pullback.backend.device import device
@@ -48,6 +49,53 @@ class _nn:
         flags = [value for value in args if isinstance(value, bool)]
         waits_not = kwargs.get("non_blocking", flags[0] if flags else False)
         return None if place is None else device(place), wanted, waits_not, kwargs.get("memory_format")
+
+
+DispatchKey = Enum(
+    "DispatchKey",
+    "Undefined CPU CUDA XPU MPS Meta BackendSelect Python FuncTorchBatched ADInplaceOrView AutogradOther AutogradCPU "
+    "AutogradCUDA AutogradXPU AutogradMeta AutocastCPU AutocastCUDA AutocastXPU Autograd CompositeImplicitAutograd "
+    "CompositeExplicitAutograd Functionalize",
+)
+DispatchKey.__doc__ = """The names under which PyTorch keeps implementations of one operator."""
+
+
+class DispatchKeySet:
+    """A set of dispatch keys. Nothing is dispatched by them here."""
+
+    def __init__(self, *keys: Any) -> None:
+        self._keys = frozenset(keys)
+
+    def has(self, key: Any) -> bool:
+        """Whether the key is in the set."""
+        return key in self._keys
+
+    def add(self, key: Any) -> DispatchKeySet:
+        """The set with one more key."""
+        return DispatchKeySet(*self._keys, key)
+
+    def remove(self, key: Any) -> DispatchKeySet:
+        """The set without the key."""
+        return DispatchKeySet(*(self._keys - {key}))
+
+    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(*self._keys, *other._keys)
+
+    def __and__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(*(self._keys & other._keys))
+
+
+class _ExcludeDispatchKeyGuard:
+    """Accepted: there is no implementation to leave out."""
+
+    def __init__(self, keys: DispatchKeySet) -> None:
+        self.keys = keys
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *error: object) -> None:
+        return None
 
 
 _TensorBase = Tensor

@@ -5,7 +5,8 @@ A program that asks for a name that pullback lacks either needs it or probes for
 `torch.x.name` need it: they get a `MissingName`, which raises when it is called or looked into, so that a library whose
 optional parts want more than there is can be imported. `hasattr`, `getattr` with a default, and a `try` around this one
 import provide for its absence: they are told the truth. Which of the two it is stands in the instruction that the asking
-frame is at. Names that PyTorch lacks as well raise at once, as there; `torch_missing_names.txt`, which
+frame is at. A module that is just being imported does not use what it calls: a decorator or a registration there gives
+the next `MissingName`. Names that PyTorch lacks as well raise at once, as there; `torch_missing_names.txt`, which
 `python -m tools.missing_names` writes, knows which names those modules have that pullback has too.
 """
 
@@ -43,12 +44,20 @@ class MissingName:
         return missing_name_error(self.__name__)
 
     def __call__(self, *args: object, **kwargs: object) -> object:
+        if _is_importing(sys._getframe(1)):
+            return MissingName(f"{self.__name__}()")
         raise self._refuse()
 
     def __getattr__(self, name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(name)
+        if _is_importing(sys._getframe(1)):
+            return MissingName(f"{self.__name__}.{name}")
         raise self._refuse()
+
+    def __bool__(self) -> bool:
+        """Nothing is there."""
+        return False
 
     def __getitem__(self, item: object) -> MissingName:
         """An annotation may subscript it."""
@@ -71,6 +80,15 @@ class MissingName:
 
     def __repr__(self) -> str:
         return f"<{self.__name__}, which pullback lacks>"
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    """Whether a module that is still being imported has led to this frame."""
+    while frame is not None:
+        if frame.f_code.co_name == "<module>" and getattr(frame.f_globals.get("__spec__"), "_initializing", False):
+            return True
+        frame = frame.f_back
+    return False
 
 
 class StubModule(ModuleType):
@@ -105,6 +123,8 @@ def add_missing_names(module: ModuleType) -> None:
     if (missing is None and not submodules) or getattr(lookup, "answers_for_missing", False):
         return
     missing = missing or {}
+    if submodules and not hasattr(module, "__path__"):
+        module.__path__ = []  # a package in PyTorch: its modules are to be looked for
 
     def look_up(name: str) -> object:
         if lookup is not None:

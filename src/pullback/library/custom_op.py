@@ -17,6 +17,7 @@ __all__ = [
 ]  # fmt: skip
 
 _operators: dict[str, CustomOpDef] = {}
+"""The custom operators by their names with namespaces."""
 
 
 class CustomOpDef:
@@ -211,6 +212,11 @@ def _find(op: Any) -> CustomOpDef:
     return found
 
 
+def find_custom_op(name: str) -> CustomOpDef | None:
+    """The operator of this name with its namespace, if `custom_op` made one."""
+    return _operators.get(name)
+
+
 def register_autograd(op: Any, backward: Callable[..., Any], /, *, setup_context: Any = None, lib: Any = None) -> None:
     """Give an operator, named or given, a backward."""
     _find(op).register_autograd(backward, setup_context=setup_context)
@@ -262,26 +268,3 @@ def opcheck(
         sum(o.sum() for o in outputs).backward()
     results["test_autograd_registration"] = "SUCCESS"
     return results
-
-
-class _Namespace:
-    """The operators of one namespace."""
-
-    def __init__(self, name: str) -> None:
-        self._namespace = name
-
-    def __getattr__(self, name: str) -> Any:
-        operator = _operators.get(f"{self._namespace}::{name}")
-        if operator is None:
-            raise AttributeError(f"'_OpNamespace' '{self._namespace}' object has no attribute '{name}'")
-        return operator
-
-
-class _Ops:
-    """The namespaces."""
-
-    def __getattr__(self, name: str) -> _Namespace:
-        return _Namespace(name)
-
-
-ops = _Ops()
