@@ -132,7 +132,7 @@ def _choose(choice: random.Random, world: World, first: int, second: int) -> tup
     if kind == "other":
         name = choice.choice(list(WITH_OTHER))
         return f"{name} {first} {second}", lambda w: w.attempt(
-            lambda: WITH_OTHER[name](w.tensors[first], w.tensors[second])
+            lambda: WITH_OTHER[name](w.tensors[first], _apart(w.tensors[first], w.tensors[second]))
         )
     quiet = kind == "no_grad"  # a leaf must not change its shape while a graph leads to it
     table = choice.choice([VIEWS, IN_PLACE]) if quiet else {"view": VIEWS, "fresh": FRESH, "in_place": IN_PLACE}[kind]
@@ -143,6 +143,11 @@ def _choose(choice: random.Random, world: World, first: int, second: int) -> tup
             world.attempt(lambda: table[name](world.tensors[first]))
 
     return f"{kind} {name} {first}", act
+
+
+def _apart(tensor: Any, other: Any) -> Any:
+    """The other tensor; a copy of a part of this one, which PyTorch would read while it writes."""
+    return other if other is tensor or other.data_ptr() != tensor.data_ptr() else other.clone()
 
 
 def _choose_hook(choice: random.Random, first: int) -> tuple[str, Callable[[World], None]]:

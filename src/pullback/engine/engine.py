@@ -245,7 +245,7 @@ class Engine:
             return True
         extra = node.extra
         if extra is not None and extra.pre_hooks:
-            self._pre_hooks(task, extra.pre_hooks, buffer)
+            self._pre_hooks(task, extra.pre_hooks, buffer, _shown_outputs(node, grads))
         return True
 
     def _tensor_hooks(self, task: GraphTask, node: Node, buffer: InputBuffer) -> None:
@@ -272,9 +272,9 @@ class Engine:
             buffer.grads[index] = after if task.create_graph else as_value(after)
         buffer.owned[index] = False
 
-    def _pre_hooks(self, task: GraphTask, hooks: HookDict, buffer: InputBuffer) -> None:
-        replaced = _in_mode(task, None, call_node_hooks, hooks, _as_tensors(task, buffer.grads))
-        buffer.grads = _as_values(task, replaced)
+    def _pre_hooks(self, task: GraphTask, hooks: HookDict, buffer: InputBuffer, shown: int = 1) -> None:
+        replaced = _in_mode(task, None, call_node_hooks, hooks, _as_tensors(task, buffer.grads[:shown]))
+        buffer.grads[:shown] = _as_values(task, replaced)
         buffer.owned = [False] * len(buffer.grads)
 
     def _accumulate(self, task: GraphTask, node: AccumulateGrad, buffer: InputBuffer) -> None:
@@ -318,7 +318,7 @@ class Engine:
             if task.exec_info is not None:
                 results = task.without_unneeded(node, results)
             wrapped = tuple(_as_tensors(task, results))
-            outputs = tuple(_as_tensors(task, grads))
+            outputs = tuple(_as_tensors(task, grads[: _shown_outputs(node, grads)]))
             results = _as_values(task, _in_mode(task, node, call_node_hooks, extra.post_hooks, wrapped, outputs))
             fresh: tuple[bool, ...] = ()
         else:
@@ -409,6 +409,17 @@ def _in_mode(task: GraphTask, node: Node | None, function: Callable[..., Any], *
     finally:
         switches.current_node = former_node
         set_grad_mode(former)
+
+
+def _shown_outputs(node: Node, grads: Sequence[Any]) -> int:
+    """How many outputs a node's hooks are shown: the last ones that are whole numbers have no gradient to show."""
+    metadata = node.output_metadata
+    count = len(grads)
+    if metadata is None or node.needs_tensors:
+        return count
+    while count > 1 and count <= len(metadata) and metadata[count - 1].numpy_dtype.kind in "biu":
+        count -= 1
+    return count
 
 
 def _as_tensors(task: GraphTask, values: Sequence[Any]) -> list[Any]:

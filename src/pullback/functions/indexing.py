@@ -349,11 +349,14 @@ def _as_value(input: Tensor, value: Any) -> Tensor:
 
 
 def _without_leading_ones(value: Tensor, ndim: int) -> Tensor:
-    """A value with more dimensions than the part it is written to loses leading ones of size 1."""
-    extra = value._array.ndim - ndim
-    if extra > 0 and all(n == 1 for n in value._array.shape[:extra]):
-        return G.reshape(value, value._array.shape[extra:])
-    return value
+    """A value with more dimensions than the part it is written to loses the leading ones of size 1."""
+    if value._array.ndim <= ndim:
+        return value
+    return G.view(value, value._array.shape[_leading_ones(value._array.shape) :])
+
+
+def _leading_ones(shape: tuple[int, ...]) -> int:
+    return next((position for position, size in enumerate(shape) if size != 1), len(shape))
 
 
 def _write_unrecorded(input: Tensor, index: Any, values: Any) -> None:
@@ -374,9 +377,8 @@ def _write_unrecorded(input: Tensor, index: Any, values: Any) -> None:
     if dims:
         index_put_into(target, [p._array for p in positions], dims, values, False)
     else:
-        extra = values.ndim - target.ndim
-        if extra > 0 and all(n == 1 for n in values.shape[:extra]):
-            values = values.reshape(values.shape[extra:])
+        if values.ndim > target.ndim:
+            values = values.reshape(values.shape[_leading_ones(values.shape) :])
         if values.ndim and values.shape != target.shape:
             values = expand(values, target.shape)
         target[...] = cast_array(values, array.dtype)

@@ -317,6 +317,10 @@ def copy_(input: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         if isinstance(src, (bool, int, float, complex)):
             return G.refill_(input, src)
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+    if src is input and has_internal_overlap(input._array):
+        check_in_place(input, records=input._requires_grad and (not process.changed or switches.records))
+        bump_version(input)
+        return input
     _check_expandable(src, input)
     target = input._array
     if writes_plainly(input, src) and not has_internal_overlap(target):

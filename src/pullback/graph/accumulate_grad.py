@@ -21,8 +21,16 @@ from pullback.graph.node import FIRST, Node
 from pullback.modes.switches import process
 from pullback.tensor.sparse_tensor import SparseTensor, new_sparse_tensor
 from pullback.tensor.tensor import Tensor, new_tensor
+from pullback.tensor.version_counter import VersionCounter
 
 _creation_lock = threading.Lock()
+
+
+def _moved_leaf(variable: Tensor) -> RuntimeError:
+    return RuntimeError(
+        f"leaf variable has been moved into the graph interior: the tensor of shape {list(variable._array.shape)} was a "
+        "leaf when the graph was recorded, and an in-place operation gave it a history since. Work on a clone() of it."
+    )
 
 
 class AccumulateGrad(Node):
@@ -48,6 +56,8 @@ class AccumulateGrad(Node):
         variable = self.variable
         if not variable._requires_grad:
             return
+        if variable._edge is not None:
+            raise _moved_leaf(variable)
         with self.lock:
             current = variable._grad
             if current is None and not isinstance(grad, SparseArray):
@@ -61,7 +71,9 @@ class AccumulateGrad(Node):
             else:
                 current._array += grad
                 counter = current._counter
-                if counter is not None:
+                if counter is None:
+                    current._counter = VersionCounter(1)
+                else:
                     counter.value += 1
                 if mirrors:
                     after_write(current._array, current._extra.mirror if current._extra is not None else None)
@@ -95,6 +107,8 @@ class AccumulateGrad(Node):
         variable = self.variable
         if not variable._requires_grad:
             return
+        if variable._edge is not None:
+            raise _moved_leaf(variable)
         with self.lock:
             current = variable._grad
             if current is None:

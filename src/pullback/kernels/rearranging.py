@@ -6,13 +6,19 @@ import math
 
 import numpy as np
 
+from pullback.backend.array_module import copy_array
 from pullback.kernels.shape import diagonal
 from pullback.typing import Array, Shape
 
 
 def flip(input: Array, dims: Shape) -> Array:
     """A copy with the order along the dimensions reversed."""
-    return np.array(np.flip(input, dims), order="K", copy=True)
+    flipped = np.flip(input, dims)
+    if 0 in input.strides:
+        made = copy_array(input)  # in the memory order that PyTorch gives a copy of what is expanded
+        made[...] = flipped
+        return made
+    return np.array(flipped, order="K", copy=True)
 
 
 def roll(input: Array, shifts: Shape, dims: Shape) -> Array:
