@@ -115,3 +115,22 @@ def test_wrong_arguments_are_refused_as_without_the_loops() -> None:
         pullback.zeros(20, dtype=pullback.int64).normal_()
     with pytest.raises(RuntimeError, match="less than"):
         pullback.randint(5, 5, (3,))
+
+
+@pytest.mark.parametrize("dtype", FLOATS[:2], ids=str)
+def test_rejection(dtype: Any) -> None:
+    values = np.random.default_rng(3).random(3000).astype(dtype)
+
+    assert_same_stream(
+        [
+            lambda g: draw.poisson(values * 9, g),
+            lambda g: draw.poisson(values * 300, g),
+            lambda g: draw.poisson(values[:0], g),
+            lambda g: draw.standard_gamma(values * 4, g),
+            lambda g: draw.standard_gamma(values[:7], g),
+            lambda g: draw.dirichlet(values.reshape(300, 10) + dtype.type(0.01), g),
+            lambda g: draw.binomial(np.floor(values * 500), values[::-1].copy(), g),
+            lambda g: draw.binomial(np.floor(values * 9), values[::-1].copy(), g),
+            lambda g: draw.normal((3,), dtype, generator=g),
+        ]
+    )

@@ -16,6 +16,7 @@ extern const KernelEntry matrix_product_kernels[];
 extern const KernelEntry optimizer_step_kernels[];
 extern const KernelEntry random_kernels[];
 extern const KernelEntry recurrent_kernels[];
+extern const KernelEntry rejection_kernels[];
 
 static const KernelEntry *const tables[] = {
     convolution_kernels,
@@ -28,6 +29,7 @@ static const KernelEntry *const tables[] = {
     optimizer_step_kernels,
     random_kernels,
     recurrent_kernels,
+    rejection_kernels,
     NULL,
 };
 

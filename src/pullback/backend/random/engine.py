@@ -77,3 +77,23 @@ def fill_integers(engine: Array | None, target: Array, first: int, width: int) -
 def fill_permutation(engine: Array | None, target: Array) -> bool:
     """Fill an int64 array with a permutation of its positions."""
     return False
+
+
+@native
+def fill_poisson(engine: Array | None, rates: Array, samples: Array) -> bool:
+    """Fill float64 `samples` from the Poisson distributions of the float64 `rates`."""
+    return False
+
+
+@native
+def fill_gamma(
+    engine: Array | None, alpha: Array, exponent: Array, d: Array, samples: Array, kept: float | None
+) -> float | bool | None:
+    """Fill float64 `samples` from gamma distributions; return the normal number to keep or None, and False if not drawn."""
+    return False
+
+
+@native
+def fill_binomial(engine: Array | None, counts: Array, probs: Array, samples: Array) -> bool:
+    """Fill float64 `samples` from binomial distributions, whose arguments are both float32 or both float64."""
+    return False

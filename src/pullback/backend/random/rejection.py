@@ -1,7 +1,8 @@
 """Distributions that draw again until a sample is accepted: Poisson, gamma, Dirichlet and binomial.
 
-How many numbers an element takes depends on the numbers, so these loop over the elements in Python (about 1 to 2
-microseconds each): the price of drawing what PyTorch draws.
+How many numbers an element takes depends on the numbers, so elements follow each other in a loop: a compiled one
+(`engine.fill_poisson` and so on, native/rejection.c), or where nothing is compiled, one in Python that takes 1 to 2
+microseconds for each. That is the price of drawing what PyTorch draws.
 """
 
 from __future__ import annotations
@@ -9,17 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeAlias
 
 import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
 from pullback.backend.random.checks import is_floating, require_floating, unsupported
+from pullback.backend.random.engine import fill_binomial, fill_gamma, fill_poisson
 from pullback.backend.random.generator import Generator, chosen
 from pullback.backend.random.libm import narrow
 from pullback.typing import Array
-
-Number: TypeAlias = np.float32 | np.float64
 
 _AHEAD = 1024  # numbers read ahead
 _THIRD, _SQUEEZE = float(np.float32(1 / 3)), float(np.float32(0.0331))  # float32 constants in PyTorch
@@ -76,9 +75,16 @@ def poisson(input: Array, generator: Generator | None = None) -> Array:
     require_floating(input.size, input.dtype, "poisson_cpu")
     if not (input >= 0).all():
         raise RuntimeError(f"invalid Poisson rate, expected rate to be non-negative, but the least is {input.min()}")
-    with _stream(generator) as stream:
-        samples = [_poisson(rate, stream.uniform) for rate in input.astype(np.float64).ravel().tolist()]
-    return narrow(np.array(samples, np.float64).reshape(input.shape), input.dtype)
+    rates = np.ascontiguousarray(input, np.float64).ravel()
+    samples = np.empty(rates.shape)
+    source = chosen(generator)
+    with source.lock:
+        if fill_poisson(source.memory, rates, samples):
+            source.was_read = source.was_read or input.size > 0
+        else:
+            with _stream(source) as stream:
+                samples[:] = [_poisson(rate, stream.uniform) for rate in rates.tolist()]
+    return narrow(samples.reshape(input.shape), input.dtype)
 
 
 def _poisson(rate: float, uniform: Callable[[], float]) -> float:
@@ -121,18 +127,27 @@ def standard_gamma(input: Array, generator: Generator | None = None) -> Array:
     """Draw from the gamma distribution with the shapes `input` and scale 1."""
     if input.size and input.dtype.name not in ("float32", "float64"):
         raise unsupported("gamma_cpu", input.dtype)
-    with _stream(generator) as stream:
-        samples = _gamma_each(input.ravel(), stream)
+    samples = _gamma_each(input.ravel(), chosen(generator))
     return np.asarray(np.maximum(samples.astype(input.dtype), np.finfo(input.dtype).tiny)).reshape(input.shape)
 
 
-def _gamma_each(alpha: Array, stream: _Stream) -> Array:
+def _gamma_each(alpha: Array, source: Generator) -> Array:
     """Samples in float64, from shapes whose own arithmetic is done in their dtype."""
     boosted = alpha < 1
     exponent = np.divide(1, alpha, out=np.ones_like(alpha), where=boosted & (alpha != 0))
     d = np.where(boosted, alpha + alpha.dtype.type(1), alpha) - alpha.dtype.type(_THIRD)
-    parameters = zip(alpha.tolist(), exponent.tolist(), d.tolist(), strict=True)
-    return np.array([_gamma(*each, stream) for each in parameters], np.float64)
+    shapes, powers, reduced = (values.astype(np.float64) for values in (alpha, exponent, d))
+    samples = np.empty(alpha.shape)
+    with source.lock:
+        left = fill_gamma(source.memory, shapes, powers, reduced, samples, source.next_normal)
+        if left is not False:
+            source.next_normal = left
+            source.was_read = source.was_read or alpha.size > 0
+            return samples
+        with _stream(source) as stream:
+            parameters = zip(shapes.tolist(), powers.tolist(), reduced.tolist(), strict=True)
+            samples[:] = [_gamma(shape, power, d, stream) for shape, power, d in parameters]
+    return samples
 
 
 def _gamma(alpha: float, exponent: float, d: float, stream: _Stream) -> float:
@@ -168,8 +183,7 @@ def dirichlet(input: Array, generator: Generator | None = None) -> Array:
     """Draw from the Dirichlet distribution whose concentrations lie along the last dimension."""
     if input.size and input.dtype.name not in ("float32", "float64"):
         raise unsupported("dirichlet", input.dtype)
-    with _stream(generator) as stream:
-        gamma = _gamma_each(input.astype(np.float64).ravel(), stream)
+    gamma = _gamma_each(input.astype(np.float64).ravel(), chosen(generator))
     gamma = np.maximum(gamma, np.finfo(np.float64).tiny).reshape(input.shape or (1,))
     shares = (gamma / _sum_of_rows(gamma)).astype(input.dtype).reshape(input.shape)
     below_one = np.nextafter(input.dtype.type(1), input.dtype.type(0))
@@ -233,31 +247,45 @@ def binomial(count: Array, prob: Array, generator: Generator | None = None) -> A
     if count.size and count.dtype.name not in ("float32", "float64"):
         raise unsupported("binomial_cpu", count.dtype)
     counts, probs = (np.ascontiguousarray(each).ravel() for each in np.broadcast_arrays(count, prob))
-    with _stream(generator) as stream:
-        samples = [_binomial(n, p, stream.uniform) for n, p in zip(counts, probs, strict=True)]
-    return np.array(samples, np.float64).astype(count.dtype).reshape(np.broadcast_shapes(count.shape, prob.shape))
+    samples = np.empty(counts.shape)
+    source = chosen(generator)
+    with source.lock:
+        if fill_binomial(source.memory, counts, probs, samples):
+            source.was_read = source.was_read or counts.size > 0
+        else:
+            with _stream(source) as stream:
+                samples[:] = _binomials(counts, probs, stream.uniform)
+    return samples.astype(count.dtype).reshape(np.broadcast_shapes(count.shape, prob.shape))
 
 
-def _binomial(n: Number, p: Number, uniform: Callable[[], float]) -> float:
-    """The arguments keep their dtype: what is rounded to float32 in PyTorch is rounded here."""
-    if n != n or p != p:
+def _binomials(n: Array, prob: Array, uniform: Callable[[], float]) -> list[float]:
+    """Samples one after the other. What is rounded to float32 in PyTorch is rounded here: the arrays keep their dtype."""
+    one = prob.dtype.type(1)
+    p = np.where(prob > 0.5, one - prob, prob)
+    mean, odds = n * p, p / (one - p)
+    columns = (n, prob, p, mean, np.log1p(-p), np.sqrt(mean * (one - p)), odds, np.floor((n + one) * p))
+    rows = zip(*[column.tolist() for column in columns], strict=True)
+    return [_binomial(row, uniform) for row in rows]
+
+
+def _binomial(row: tuple[float, ...], uniform: Callable[[], float]) -> float:
+    """One sample; a probability above a half counts the failures, whose probability is `p`."""
+    n, prob, p, mean, log_failure, deviation, odds, middle = row
+    if n != n or prob != prob:
         return math.nan
-    if n <= 0 or p <= 0:
+    if n <= 0 or prob <= 0:
         return 0.0
-    if p >= 1:
-        return float(n)
-    if p <= 0.5:
-        return _successes(n, p, uniform)
-    return float(n) - _successes(n, type(p)(1 - p), uniform)
+    if prob >= 1:
+        return n
+    if mean >= 10:
+        found = _binomial_by_rejection(n, p, mean, deviation, odds, middle, uniform)
+    else:
+        found = _binomial_by_waiting(n, log_failure, uniform)
+    return found if prob <= 0.5 else n - found
 
 
-def _successes(n: Number, p: Number, uniform: Callable[[], float]) -> float:
-    return _binomial_by_rejection(n, p, uniform) if n * p >= 10 else _binomial_by_waiting(n, p, uniform)
-
-
-def _binomial_by_waiting(n: Number, p: Number, uniform: Callable[[], float]) -> float:
+def _binomial_by_waiting(n: float, log_failure: float, uniform: Callable[[], float]) -> float:
     """Add geometric waiting times until they exceed the number of trials."""
-    log_failure = float(np.log1p(-p))
     trials, successes = 0.0, 0
     while True:
         number = uniform()
@@ -267,18 +295,15 @@ def _binomial_by_waiting(n: Number, p: Number, uniform: Callable[[], float]) -> 
         successes += 1
 
 
-def _binomial_by_rejection(n: Number, p: Number, uniform: Callable[[], float]) -> float:
+def _binomial_by_rejection(
+    trials: float, p: float, mean: float, deviation: float, odds: float, m: float, uniform: Callable[[], float]
+) -> float:
     """Hörmann's transformed rejection with squeeze (BTRS, 1993)."""
-    one = type(p)(1)
-    deviation = float(np.sqrt(n * p * (one - p)))
     b = 1.15 + 2.53 * deviation
-    a = -0.0873 + 0.0248 * b + 0.01 * float(p)
-    c = float(n * p) + 0.5
+    a = -0.0873 + 0.0248 * b + 0.01 * p
+    c = mean + 0.5
     v_r = 0.92 - 4.2 / b
-    odds = float(p / (one - p))
     alpha = (2.83 + 5.1 / b) * deviation
-    m = float(np.floor((n + one) * p))
-    trials = float(n)
     while True:
         u, v = uniform() - 0.5, uniform()
         us = 0.5 - abs(u)
