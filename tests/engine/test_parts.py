@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import pullback
 from pullback.engine.graph_task import GraphTask
@@ -34,6 +35,16 @@ def test_equal_numbers_leave_in_the_order_they_came() -> None:
     queue.push(second, [None], [False])
     assert queue.pop().node is first
     assert queue.pop().node is second
+
+
+@pytest.mark.parametrize(("count", "order"), [(2, [0, 1]), (3, [0, 1, 2]), (4, [0, 2, 1, 3]), (5, [0, 2, 4, 1, 3])])
+def test_leaves_that_are_ready_together_run_in_the_order_of_pytorch(count: int, order: list[int]) -> None:
+    leaves = [pullback.ones(1, requires_grad=True) for _ in range(count)]
+    seen: list[int] = []
+    for number, leaf in enumerate(leaves):
+        leaf.register_hook(lambda grad, number=number: seen.append(number))
+    pullback.cat(leaves).sum().backward()
+    assert seen == order
 
 
 def test_a_borrowed_gradient_is_not_added_to_in_place() -> None:

@@ -8,12 +8,13 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pullback.backend.dtype import is_float_or_complex
 from pullback.errors import LeafModificationError
 from pullback.graph.basic_nodes import DelayedError
 from pullback.graph.custom_function_node import FunctionContext
 from pullback.graph.history import adopt_switches, bump_version, gradient_edge, rebase_history, set_history
 from pullback.graph.node import next_sequence_nr
-from pullback.graph.tangents import levels_of, set_tangent, tangent_at, without_tangents
+from pullback.graph.tangents import levels_of, set_tangent, tangent_at, without_tangents, zeros_like_input
 from pullback.graph.views import check_view_modification, make_view
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.interception import intercept
@@ -186,6 +187,7 @@ def _apply(cls: type[Function], args: tuple[Any, ...]) -> Any:
         if cls._has_setup_context():
             output = cls.forward(*inputs)
             cls.setup_context(ctx, inputs, output)
+            _refuse_saved_outputs(ctx, inputs, output)
         else:
             output = cls.forward(ctx, *inputs)
     finally:
@@ -202,6 +204,18 @@ def _apply(cls: type[Function], args: tuple[Any, ...]) -> Any:
     if dual:
         _carry_tangents(cls, ctx, args, wrapped, saved)
     return tuple(wrapped) if isinstance(output, tuple) else wrapped[0]
+
+
+def _refuse_saved_outputs(ctx: FunctionContext, inputs: Sequence[Any], output: Any) -> None:
+    """Refuse an input that is an output as well and was saved: which of the two backward is to see is not clear."""
+    outputs = output if isinstance(output, tuple) else (output,)
+    returned = [t for t in inputs if isinstance(t, Tensor) and any(t is o for o in outputs)]
+    if any(t is s for t in returned if all(t is not d for d in ctx.dirty_tensors) for s in ctx.to_save or ()):
+        raise RuntimeError(
+            "An input that has been returned as-is as output is being saved for backward. This is not supported if you "
+            "override setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x) or "
+            "setup ctx inside the forward function itself."
+        )
 
 
 def _wrap_outputs(
@@ -286,7 +300,7 @@ def _carry_tangents(
     """Call the user's jvp at every level that an input has a tangent at."""
     outer = switches.dual_level
     for level in sorted({level for a in args if isinstance(a, Tensor) for level in levels_of(a)}):
-        tangents = [tangent_at(a, level) if isinstance(a, Tensor) else None for a in args]
+        tangents = [_input_tangent(ctx, a, level) if isinstance(a, Tensor) else None for a in args]
         set_switch("dual_level", level - 1)
         ctx.saved_for_jvp = tuple([without_tangents(t, level) for t in saved or ()])
         try:
@@ -297,6 +311,14 @@ def _carry_tangents(
         for output, tangent in zip(outputs, computed if isinstance(computed, tuple) else (computed,), strict=False):
             if isinstance(output, Tensor) and tangent is not None:
                 set_tangent(output, level, tangent)
+
+
+def _input_tangent(ctx: FunctionContext, input: Tensor, level: int) -> Any:
+    """The tangent that `jvp` is given for an input: zeros where it has none, unless the Function wants to know."""
+    tangent = tangent_at(input, level)
+    if tangent is not None or not ctx.materialize_grads or not is_float_or_complex(input._array.dtype):
+        return tangent
+    return zeros_like_input(input)
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:

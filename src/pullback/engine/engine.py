@@ -131,8 +131,12 @@ class Engine:
         queue = task.ready_queue
         heap = queue.heap
         plain = not task.create_graph and task.exec_info is None and not process.log_nodes
-        while heap:
-            _, _, node, grads, owned = heappop(heap)
+        leaves = queue.leaves
+        while heap or leaves:
+            if leaves:
+                node, grads, owned = queue.pop_leaf()
+            else:
+                _, _, node, grads, owned = heappop(heap)
             if plain and node.extra is None and not node.needs_tensors and not process.changed and _passes == 1:
                 self._run_chain(task, node, grads, owned)
             else:
@@ -147,6 +151,7 @@ class Engine:
         dependencies: dict[Node, int] = task.dependencies
         not_ready: dict[Node, InputBuffer] = task.not_ready
         heap: list[Any] = task.ready_queue.heap
+        leaves: list[Any] = task.ready_queue.leaves
         keep_graph = task.keep_graph
         following: Node
         while True:
@@ -194,7 +199,8 @@ class Engine:
             if ready is None:
                 return
             if (
-                (heap and heap[0][0] < -ready.sequence_nr)
+                leaves
+                or (heap and heap[0][0] < -ready.sequence_nr)
                 or ready.extra is not None
                 or ready.needs_tensors
                 or process.changed
@@ -292,6 +298,8 @@ class Engine:
         if grad is not None and variable_extra is not None and variable_extra.post_accumulate_hooks:
             for hook in list(variable_extra.post_accumulate_hooks.values()):
                 result = _in_mode(task, node, hook, node.variable)
+                if result is not None and not isinstance(result, Tensor):
+                    raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
                 if result is not None:
                     raise RuntimeError("Tensor post accumulate grad hooks should return None.")
         if extra is not None and extra.post_hooks:
