@@ -91,9 +91,9 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
         first_size, second_size = a._array.shape[i], b._array.shape[j]
         # A size of 1 broadcasts: the other operand is summed over that dimension.
         if first_size == 1 and second_size != 1:
-            b = G.sum(b, (j,), True)
+            b = G.sum(b, (j,), True, dtype=b._array.dtype)
         elif second_size == 1 and first_size != 1:
-            a = G.sum(a, (i,), True)
+            a = G.sum(a, (i,), True, dtype=a._array.dtype)
         elif first_size != second_size:
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {first_size} in dim {i} and second has size "
