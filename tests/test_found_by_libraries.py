@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -96,3 +97,7 @@ def test_hub_fetches_a_file_once_and_checks_it(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="invalid hash value"):
         pullback.hub.download_url_to_file(address, str(folder / "other.pt"), hash_prefix="00000000")
     assert [path.name for path in folder.iterdir()] == ["weights.pt"]
+
+
+def test_final_annotations_take_a_type() -> None:
+    assert pullback.jit.Final[bool] == Final[bool]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from typing import Any
+from typing import Any, Final
 
 __all__ = [
     "Final",
@@ -36,7 +36,6 @@ class ScriptFunction:
     """A scripted function; none is ever made here."""
 
 
-Final = Any
 _told = False
 
 
