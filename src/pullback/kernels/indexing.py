@@ -8,9 +8,11 @@ import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
 from pullback.kernels.positions import add_at, check_index, flat_positions, normalized
+from pullback.native import native
 from pullback.typing import Array, Arrays, Dim, Shape
 
 
+@native
 def select(input: Array, dim: Dim, index: int) -> Array:
     """A view at one position of a dimension."""
     size = input.shape[dim] if input.ndim else 0
@@ -34,6 +36,7 @@ def select_back(input: Array, shape: Shape, dim: int, index: int) -> Array:
     return result
 
 
+@native
 def slice_view(input: Array, dim: Dim, start: int, end: int, step: int) -> Array:
     """A view of part of a dimension; bounds are clamped as Python clamps them."""
     if input.ndim == 0:

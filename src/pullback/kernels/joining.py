@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import cast_array
+from pullback.native import native
 from pullback.typing import Array, Arrays, Dim, Shape
 
 
+@native
 def cat(tensors: Arrays, dim: int = 0) -> Array:
     """The tensors one after another along a dimension; one-dimensional empty ones are skipped, as PyTorch does."""
     parts = [a for a in tensors if a.shape != (0,)]
@@ -27,6 +29,7 @@ def lies_channels_last(array: Array) -> bool:
     return not array.flags.c_contiguous and bool(np.moveaxis(array, 1, -1).flags.c_contiguous)
 
 
+@native
 def cat_back(grad: Array, shapes: list[Shape], dtypes: list[Any], dim: int) -> list[Array]:
     """The gradient of `cat`: the part of each tensor."""
     results, start = [], 0
@@ -42,6 +45,7 @@ def cat_back(grad: Array, shapes: list[Shape], dtypes: list[Any], dim: int) -> l
     return results
 
 
+@native
 def stack(tensors: Arrays, dim: int = 0) -> Array:
     """The tensors along a new dimension."""
     dim += 0 if dim >= 0 else tensors[0].ndim + 1
@@ -56,6 +60,7 @@ def stack_back(grad: Array, dtypes: list[Any], dim: int) -> list[Array]:
     return [cast_array(moved[i, ...], dtype) for i, dtype in enumerate(dtypes)]
 
 
+@native
 def split(input: Array, split_size: int, dim: Dim = 0) -> tuple[Array, ...]:
     """Views of `split_size` along a dimension; the last may be smaller."""
     if input.ndim == 0:
@@ -70,6 +75,7 @@ def split(input: Array, split_size: int, dim: Dim = 0) -> tuple[Array, ...]:
     return tuple([input[(*lead, slice(start, start + split_size))] for start in starts])
 
 
+@native
 def split_with_sizes(input: Array, split_sizes: Shape, dim: Dim = 0) -> tuple[Array, ...]:
     """Views of the given sizes along a dimension."""
     if input.ndim == 0:
@@ -92,6 +98,7 @@ def split_with_sizes(input: Array, split_sizes: Shape, dim: Dim = 0) -> tuple[Ar
     return tuple(parts)
 
 
+@native
 def split_back(grads: Sequence[Array | None], shape: Shape, dtype: Any, split_size: int, dim: int) -> Array:
     """The gradient of `split`: the parts' gradients one after another, zeros for unused parts."""
     return split_with_sizes_back(grads, shape, dtype, split_sizes_of(shape[dim], split_size), dim)
@@ -104,6 +111,7 @@ def split_sizes_of(extent: int, split_size: int) -> Shape:
     return tuple([min(split_size, extent - start) for start in range(0, extent, split_size)])
 
 
+@native
 def split_with_sizes_back(
     grads: Sequence[Array | None], shape: Shape, dtype: Any, split_sizes: Shape, dim: int
 ) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 from pullback.backend.array_module import as_strided as strided_window
 from pullback.backend.array_module import cast_array, copy_array, parts, restride
 from pullback.backend.dtype import complex_of, scalar_type_name, type_name
+from pullback.native import native
 from pullback.typing import Array, Dim, DType, Shape
 
 
@@ -93,6 +94,7 @@ def infer_shape(count: int, shape: Sequence[int]) -> Shape:
     return (*shape[:unknown], count // known, *shape[unknown + 1 :])
 
 
+@native
 def reshape(input: Array, shape: Shape) -> Array:
     """The same elements in another shape, on the same memory where that is possible."""
     return input.reshape(infer_shape(input.size, shape) if -1 in shape else shape)
@@ -105,6 +107,7 @@ def can_view(input: Array, size: Shape) -> bool:
     return bool(np.may_share_memory(input, input.reshape(size)))
 
 
+@native
 def view(input: Array, size: Shape) -> Array:
     """The same memory in another shape."""
     wanted = infer_shape(input.size, size)
@@ -120,6 +123,7 @@ def view(input: Array, size: Shape) -> Array:
     return result
 
 
+@native
 def unsafe_view(input: Array, size: Shape) -> Array:
     """A fresh array in another shape: nobody else knows its memory, so it is no view."""
     return input.reshape(infer_shape(input.size, size))
@@ -169,6 +173,7 @@ def _check_view_dtype(input: Array, dtype: DType) -> None:
             )
 
 
+@native
 def expand(input: Array, size: Shape) -> Array:
     """A view with dimensions of size 1 repeated without copying."""
     input = np.asarray(input)
@@ -206,16 +211,19 @@ def expand(input: Array, size: Shape) -> Array:
     return restride(input, tuple(new_shape), tuple(new_strides))
 
 
+@native
 def transpose(input: Array, dim0: Dim, dim1: Dim) -> Array:
     """A view with two dimensions exchanged."""
     return input.swapaxes(dim0, dim1) if input.ndim else input
 
 
+@native
 def permute(input: Array, dims: Shape) -> Array:
     """A view with the dimensions in another order."""
     return input.transpose(dims) if dims else input
 
 
+@native
 def t(input: Array) -> Array:
     """A view of a matrix with its dimensions exchanged."""
     if input.ndim > 2:
@@ -223,6 +231,7 @@ def t(input: Array) -> Array:
     return input.transpose()
 
 
+@native
 def unsqueeze(input: Array, dim: int) -> Array:
     """A view with a dimension of size 1 inserted."""
     if dim < 0:
@@ -318,6 +327,7 @@ def view_as_complex(input: Array) -> Array:
     return view_dtype(input, wanted)[..., 0]
 
 
+@native
 def select_part(input: Array, dim: int, index: int) -> Array:
     """A view at one position of a dimension, which is known to exist."""
     return input[(*[slice(None)] * dim, index, ...)]

@@ -17,6 +17,7 @@ extern const KernelEntry optimizer_step_kernels[];
 extern const KernelEntry random_kernels[];
 extern const KernelEntry recurrent_kernels[];
 extern const KernelEntry rejection_kernels[];
+extern const KernelEntry view_kernels[];
 
 static const KernelEntry *const tables[] = {
     convolution_kernels,
@@ -30,6 +31,7 @@ static const KernelEntry *const tables[] = {
     random_kernels,
     recurrent_kernels,
     rejection_kernels,
+    view_kernels,
     NULL,
 };
 
