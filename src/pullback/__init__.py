@@ -52,7 +52,6 @@ from pullback.backend.dtype import (  # noqa: E402
 from pullback.backend.dtype import bool_ as bool  # noqa: E402
 from pullback.functions.methods import attach_all as _attach_all  # noqa: E402
 from pullback.modes.grad_mode import is_grad_enabled, is_inference_mode_enabled  # noqa: E402
-from pullback.tensor.formatting import set_printoptions  # noqa: E402
 from pullback.tensor.size import Size  # noqa: E402
 from pullback.tensor.tensor import Tensor  # noqa: E402
 from pullback.version import __version__  # noqa: E402
@@ -62,6 +61,7 @@ from pullback.creation import tensor  # noqa: E402  isort: skip
 
 if TYPE_CHECKING:
     from pullback.creation import arange, as_tensor, empty, eye, from_numpy, full, linspace, ones, zeros
+    from pullback.tensor.formatting import set_printoptions
 
 __all__ = [
     "Size", "Tensor", "__version__", "arange", "as_tensor", "bfloat16", "bool", "complex32", "complex64",
@@ -94,6 +94,7 @@ _ELSEWHERE = {
     "save": "pullback.serialization",
     "load": "pullback.serialization",
     **dict.fromkeys("_conj _conj_physical _neg_view".split(), "pullback.functions.complex_views"),
+    "set_printoptions": "pullback.tensor.formatting",
     "install_as_torch": "pullback.as_torch",
     "show_config": "pullback.configuration",
     "vmap": "pullback.func",

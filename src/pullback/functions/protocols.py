@@ -10,7 +10,6 @@ import pullback.functions as F
 from pullback.backend.array_module import as_array
 from pullback.backend.dtype import default_float, from_numpy_dtype
 from pullback.modes.switches import switches
-from pullback.tensor.formatting import format_parameter, format_spec, format_tensor
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.tensor.tensor_base import STATE, TensorBase
 
@@ -121,6 +120,8 @@ def plain_repr(
     tensor_contents: str | None = None,
 ) -> str:  # fmt: skip
     """A tensor as PyTorch prints it, with `node` as what made it."""
+    from pullback.tensor.formatting import format_parameter, format_tensor  # only who prints pays for it
+
     kind = type(self)
     subclass = kind._is_param and kind.__name__ not in ("Parameter", "Tensor")
     plain = kind is Tensor or (kind._is_param and not subclass)
@@ -149,6 +150,8 @@ def _shown_tangent(self: Tensor) -> str | None:
 def _format(self: Tensor, spec: str) -> str:
     if self._array.ndim == 0 and type(self) is Tensor:
         return format(self._array.item(), spec)
+    from pullback.tensor.formatting import format_spec  # only who prints pays for it
+
     return format_spec(self._array, spec, str(self), type(self).__name__)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import traceback
 import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import traceback
+
     from pullback.graph.node import Node
 
 
@@ -16,6 +17,8 @@ class AnomalyMetadata:
     __slots__ = ("parent", "place", "traceback_")
 
     def __init__(self, parent: Node | None) -> None:
+        import traceback  # only anomaly mode pays for it
+
         frames = _user_frames()
         self.traceback_ = "".join(traceback.format_list(frames))
         self.place: tuple[str, int] | None = (frames[-1].filename, frames[-1].lineno or 0) if frames else None
@@ -46,6 +49,8 @@ class AnomalyMetadata:
 
 def _user_frames() -> list[traceback.FrameSummary]:
     """The stack without this package's own frames at its end."""
+    import traceback
+
     frames = traceback.extract_stack()
     while frames and "/pullback/" in frames[-1].filename.replace("\\", "/"):
         frames.pop()
