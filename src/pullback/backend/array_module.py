@@ -118,9 +118,9 @@ def storage_offset(array: Array) -> int:
 
 
 def element_strides(array: Array) -> tuple[int, ...]:
-    """Strides counted in elements, as PyTorch counts them; NumPy gives an empty array none."""
+    """Strides counted in elements, as PyTorch counts them; NumPy gives an empty array none, unless it is a view."""
     size = array.itemsize
-    if array.size == 0:
+    if array.size == 0 and not any(array.strides):
         return contiguous_strides(array.shape)
     return tuple([stride // size for stride in array.strides])
 
