@@ -29,7 +29,7 @@ _SMOOTH = frozenset(
         "TransposeBackward0 PermuteBackward0 ExpandBackward0 SqueezeBackward0 SqueezeBackward1 SqueezeBackward2 "
         "UnsqueezeBackward0 SliceBackward0 SelectBackward0 SplitBackward0 SplitWithSizesBackward0 UnbindBackward0 "
         "CatBackward0 StackBackward0 IndexBackward0 IndexSelectBackward0 GatherBackward0 DiagonalBackward0 "
-        "TrilBackward0 TriuBackward0 FlipBackward0 RollBackward0 RepeatBackward0 AccumulateGrad"
+        "TrilBackward0 TriuBackward0 FlipBackward0 RollBackward0 RepeatBackward0 torch::autograd::AccumulateGrad"
     ).split()
 )
 _POWER = "PowBackward0"
@@ -42,7 +42,7 @@ def has_symmetric_hessian(output: Any, inputs: Sequence[Any]) -> bool:
 
 
 def _is_smooth(node: Node) -> bool:
-    name = type(node).__name__
+    name = node.name()
     if name == _POWER:
         exponent = node._saved_exponent  # negative and broken powers have a pole, or none but a kink, at zero
         return isinstance(exponent, (int, float)) and exponent >= 0 and exponent == int(exponent)

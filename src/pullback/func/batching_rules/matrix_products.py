@@ -49,8 +49,9 @@ def mv(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: 
     matrix, vector = args[0], args[1]
     if not level.owns(vector):
         return level.wrap(F.matmul(matrix._physical, vector))
-    product = F.matmul(matrix._physical if level.owns(matrix) else matrix, G.unsqueeze(vector._physical, 2))
-    return level.wrap(G.squeeze_dim(product, 2))
+    if not level.owns(matrix):  # one product of matrices, rather than one with a column for each example
+        return level.wrap(F.matmul(vector._physical, G.transpose(matrix, 0, 1)))
+    return level.wrap(G.squeeze_dim(F.matmul(matrix._physical, G.unsqueeze(vector._physical, 2)), 2))
 
 
 @rule("dot")
