@@ -58,11 +58,14 @@ def _sample(input: Array, grid: Array, mode: int, padding_mode: int, align_corne
     for corner in product(polynomials_of(mode), repeat=len(sizes)):
         offsets = tuple([offset for offset, _ in corner])
         positions = point_positions(points, sizes, offsets, mode, padding_mode, align_corners)
-        weight = (positions >= 0).astype(x.dtype)
+        outside = positions.reshape(-1) < 0
+        weight = np.ones(positions.shape, x.dtype)
         for axis, (_, coefficients) in enumerate(corner):
             weight = weight * np.polyval(coefficients, part[..., axis])
         values = np.take(pixels, _rows(positions, sizes), 0)
         values *= weight.reshape(-1, 1)
+        if outside.any():
+            values[outside] = 0  # not by a weight of zero: the pixel read instead may be infinite
         total += values
     return _images(total, points.shape[:-1]).astype(input.dtype, copy=False)
 
