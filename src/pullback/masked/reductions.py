@@ -42,12 +42,21 @@ def prod(
 
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Sum along a dimension, step by step."""
-    return pullback.cumsum(select(_accumulated(input, dtype), mask, 0), dim)
+    return _running(pullback.cumsum, input, dim, dtype, mask, 0)
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Multiply along a dimension, step by step."""
-    return pullback.cumprod(select(_accumulated(input, dtype), mask, 1), dim)
+    return _running(pullback.cumprod, input, dim, dtype, mask, 1)
+
+
+def _running(function: Any, input: Tensor, dim: int, dtype: Any, mask: Tensor | None, neutral: int) -> Tensor:
+    """Accumulate in the dtype of the input, small integers too."""
+    dtype = input.dtype if dtype is None else dtype
+    if dtype == pullback.bool:
+        raise NotImplementedError(f"\"{function.__name__}_out_cpu\" not implemented for 'Bool'")
+    result: Tensor = function(select(_converted(input, dtype), mask, neutral), dim, dtype=dtype)
+    return result
 
 
 def amax(
