@@ -7,12 +7,14 @@ import numpy as np
 from pullback.backend.dtype import scalar_type_name
 from pullback.backend.sparse_array import SparseArray
 from pullback.kernels.accumulation import widened
+from pullback.native import native
 from pullback.typing import Array, Shape
 
 # Rows that occur more often than this are few, so that summing each on its own costs little.
 _ROUNDS = 16
 
 
+@native
 def embedding(
     weight: Array, indices: Array, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> Array:
@@ -49,6 +51,7 @@ def check_rows(function: str, weight: Array, indices: Array) -> None:
         raise IndexError(f"index out of range in self: {int(wrong)} names no row of a table of {weight.shape[0]} rows")
 
 
+@native
 def embedding_back(input: Array, indices: Array, rows: int, padding_idx: int, scale_grad_by_freq: bool) -> Array:
     """Add gradients of rows to a table of `rows`; those of `padding_idx` are left out."""
     flat = indices.reshape(-1)
@@ -108,6 +111,7 @@ def renormalized_rows(weight: Array, indices: Array, max_norm: float, norm_type:
     return result
 
 
+@native
 def one_hot_rows(input: Array, num_classes: int) -> Array:
     """A row of zeros with a one at the class, for each class."""
     result = np.zeros((*input.shape, num_classes), np.int64)

@@ -55,6 +55,7 @@ def slice_back(input: Array, shape: Shape, dim: int, start: int, end: int, step:
     return result
 
 
+@native
 def index(input: Array, indices: Arrays, dims: Shape) -> Array:
     """The elements at the positions that the broadcast `indices` give for the dimensions `dims`.
 
@@ -93,6 +94,7 @@ def index_back(grad: Array, shape: Shape, indices: Arrays, dims: Shape) -> Array
     return result
 
 
+@native
 def index_select(input: Array, dim: Dim, index: Array) -> Array:
     """The slices of `input` at the positions `index` along `dim`."""
     _check_index_vector("index_select", index)
@@ -119,6 +121,7 @@ def _check_index_vector(name: str, index: Array) -> None:
         )
 
 
+@native
 def index_select_back(grad: Array, shape: Shape, dim: int, index: Array) -> Array:
     """The gradient of `index_select`."""
     result: Array = np.zeros(shape, grad.dtype)
@@ -128,6 +131,7 @@ def index_select_back(grad: Array, shape: Shape, dim: int, index: Array) -> Arra
     return result
 
 
+@native
 def gather(input: Array, dim: Dim, index: Array, sparse_grad: bool = False) -> Array:
     """result[i][j] = input[index[i][j]][j], with the index at `dim`."""
     return np.take(input.ravel(), _checked_flat(input, dim, index), mode="clip")  # checked: "raise" is slower

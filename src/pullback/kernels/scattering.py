@@ -10,6 +10,7 @@ from pullback.backend.dtype import number_as, scalar_type_name
 from pullback.kernels.creation import checked_number
 from pullback.kernels.indexing import full_index
 from pullback.kernels.positions import add_at, check_index, flat_positions
+from pullback.native import native
 from pullback.typing import Array, Arrays, Dim, Scalar, Shape
 
 
@@ -103,6 +104,7 @@ def scatter_value(input: Array, dim: Dim, index: Array, value: Scalar) -> Array:
     return result
 
 
+@native
 def scatter_add(input: Array, dim: Dim, index: Array, src: Array) -> Array:
     """A copy of `input` with `src` added at positions; repeated ones add up."""
     places = _flat("scatter_add", input, dim, index, src)
@@ -164,6 +166,7 @@ def scatter_reduce(
     return result
 
 
+@native
 def index_add(input: Array, dim: Dim, index: Array, source: Array, *, alpha: Scalar = 1) -> Array:
     """A copy of `input` with slices of `source` added at positions of a dimension."""
     result = row_major_copy(input)

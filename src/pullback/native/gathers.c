@@ -1,6 +1,276 @@
-/* Rows and elements taken from and added at positions. */
-#include "kernel.h"
+/* Rows and elements taken from positions and added at them: kernels of kernels/embeddings.py, kernels/indexing.py and
+ * kernels/scattering.py, for row-major arrays and positions of int64. Positions are looked at first: where one is out of
+ * range the reference is asked, which says so.
+ */
+#include "rows.h"
+#include "views.h"
+
+#define SHAPE(array) PyArray_DIMS((PyArrayObject *)(array))
+#define NDIM(array) PyArray_NDIM((PyArrayObject *)(array))
+#define ITEM(array) PyArray_ITEMSIZE((PyArrayObject *)(array))
+
+/* Positions along the middle of [outer][extent][bytes]. */
+typedef struct {
+    const int64_t *positions;
+    ptrdiff_t count, outer, extent, bytes;
+    const char *from;
+    char *to;
+} Take;
+
+static int are_positions(PyObject *array)
+{
+    return array && PyArray_CheckExact(array) && type_of(array) == NPY_INT64 && PyArray_ISCARRAY_RO((PyArrayObject *)array);
+}
+
+static int is_plain_memory(PyObject *array)
+{
+    return array && PyArray_CheckExact(array) && PyArray_ISCARRAY_RO((PyArrayObject *)array) &&
+           !PyDataType_REFCHK(PyArray_DESCR((PyArrayObject *)array));
+}
+
+MULTIVERSIONED static int all_within(const int64_t *positions, ptrdiff_t count, int64_t least, int64_t extent)
+{
+    uint64_t wrong = 0;
+    for (ptrdiff_t i = 0; i < count; i++)
+        wrong |= (uint64_t)(positions[i] - least) | (uint64_t)(extent - 1 - positions[i]);
+    return !(wrong >> 63); /* a sign bit where a position is below `least` or not below `extent` */
+}
+
+static void take_rows(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const Take *take = context;
+    for (ptrdiff_t i = begin; i < end; i++) {
+        int64_t position = take->positions[i % take->count];
+        position += position < 0 ? take->extent : 0;
+        const char *from = take->from + (i / take->count * take->extent + position) * take->bytes;
+        if (take->bytes == 4)
+            ((uint32_t *)take->to)[i] = *(const uint32_t *)from;
+        else if (take->bytes == 8)
+            ((uint64_t *)take->to)[i] = *(const uint64_t *)from;
+        else
+            memcpy(take->to + i * take->bytes, from, take->bytes);
+    }
+}
+
+/* `input` with the dimension `dim` replaced by those of `index`, which may count from the end with `wraps`. */
+static PyObject *take_along(PyObject *input, int dim, PyObject *index, int wraps)
+{
+    npy_intp shape[NPY_MAXDIMS];
+    int index_ndim = NDIM(index), ndim = NDIM(input) - 1 + index_ndim;
+    Layout layout = layout_along(input, dim);
+    if (ndim > NPY_MAXDIMS || !size_of(index) || !size_of(input) ||
+        !all_within(data_of(index), size_of(index), wraps ? -layout.count : 0, layout.count))
+        return DECLINE;
+    for (int i = 0; i < ndim; i++)
+        shape[i] = i < dim                ? SHAPE(input)[i]
+                   : i < dim + index_ndim ? SHAPE(index)[i - dim]
+                                          : SHAPE(input)[i - index_ndim + 1];
+    PyArray_Descr *descr = PyArray_DESCR((PyArrayObject *)input);
+    Py_INCREF(descr);
+    PyObject *result = PyArray_NewFromDescr(&PyArray_Type, descr, ndim, shape, NULL, NULL, 0, NULL);
+    if (!result)
+        return NULL;
+    Take take = {data_of(index), size_of(index), layout.outer, layout.count, layout.inner * ITEM(input), data_of(input),
+                 data_of(result)};
+    run_items(take.outer * take.count, take.bytes / 4 + 1, take_rows, &take);
+    return result;
+}
+
+static PyObject *embedding(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    PLACE(slots, "weight", "indices", "padding_idx", "scale_grad_by_freq", "sparse");
+    if (!is_plain_memory(slots[0]) || NDIM(slots[0]) != 2 || !are_positions(slots[1]))
+        return DECLINE;
+    return take_along(slots[0], 0, slots[1], 0);
+}
+
+static PyObject *index_select(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    int dim;
+    if (positional != 3 || keywords || !is_plain_memory(arguments[0]) ||
+        !read_dim(arguments[1], NDIM(arguments[0]), &dim) || !are_positions(arguments[2]) || NDIM(arguments[2]) != 1)
+        return DECLINE;
+    return take_along(arguments[0], dim, arguments[2], 0);
+}
+
+/* index(input, indices, dims) with one array of positions. */
+static PyObject *index_by_one(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    npy_intp dims[NPY_MAXDIMS];
+    if (positional != 3 || keywords || !is_plain_memory(arguments[0]) || read_shape(arguments[2], dims) != 1 ||
+        dims[0] < 0 || dims[0] >= NDIM(arguments[0]) ||
+        !(PyList_CheckExact(arguments[1]) || PyTuple_CheckExact(arguments[1])) ||
+        PySequence_Fast_GET_SIZE(arguments[1]) != 1)
+        return DECLINE;
+    PyObject *index = PySequence_Fast_GET_ITEM(arguments[1], 0);
+    return are_positions(index) ? take_along(arguments[0], (int)dims[0], index, 1) : DECLINE;
+}
+
+/* Rows of `from`, [outer][count][inner], added to those of `to`, [outer][extent][inner]. */
+typedef struct {
+    const int64_t *positions;
+    ptrdiff_t count, outer, extent, inner;
+    const void *from;
+    void *to;
+    int64_t skipped; /* a position that is left out; -1 for none */
+} Addition;
+
+#define LOOPS "gather_loops.h"
+#include "for_each_real.h"
+
+/* Threads share the columns, so that every sum is in the order of the positions. */
+static void add_at(int type, Addition *addition)
+{
+    run_items(addition->inner, addition->outer * addition->count, FOR_TYPE(type, add_columns), addition);
+}
+
+/* embedding_back(input, indices, rows, padding_idx, scale_grad_by_freq) */
+static PyObject *embedding_back(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    npy_intp shape[2], padding;
+    if (positional != 5 || keywords || !is_plain(arguments[0]) || !NDIM(arguments[0]) || !are_positions(arguments[1]) ||
+        !read_size(arguments[2], &shape[0]) || !read_size(arguments[3], &padding) || arguments[4] != Py_False)
+        return DECLINE;
+    PyObject *grad = arguments[0], *indices = arguments[1];
+    shape[1] = SHAPE(grad)[NDIM(grad) - 1];
+    if (size_of(grad) != size_of(indices) * shape[1] || shape[0] <= 0 ||
+        !all_within(data_of(indices), size_of(indices), 0, shape[0]))
+        return DECLINE;
+    PyObject *result = PyArray_ZEROS(2, shape, type_of(grad), 0);
+    if (!result)
+        return NULL;
+    Addition addition = {data_of(indices), size_of(indices), 1, shape[0], shape[1], data_of(grad), data_of(result),
+                         padding >= 0 ? padding : -1};
+    add_at(type_of(grad), &addition);
+    return result;
+}
+
+/* index_select_back(grad, shape, dim, index) */
+static PyObject *index_select_back(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    npy_intp shape[NPY_MAXDIMS];
+    int dim, ndim;
+    if (positional != 4 || keywords || !is_plain(arguments[0]) || (ndim = read_shape(arguments[1], shape)) < 1 ||
+        !read_dim(arguments[2], ndim, &dim) || !are_positions(arguments[3]) || NDIM(arguments[0]) != ndim)
+        return DECLINE;
+    PyObject *grad = arguments[0], *index = arguments[3];
+    for (int i = 0; i < ndim; i++)
+        if (SHAPE(grad)[i] != (i == dim ? size_of(index) : shape[i]))
+            return DECLINE;
+    if (shape[dim] <= 0 || !all_within(data_of(index), size_of(index), 0, shape[dim]))
+        return DECLINE;
+    PyObject *result = PyArray_ZEROS(ndim, shape, type_of(grad), 0);
+    if (!result)
+        return NULL;
+    Layout layout = layout_along(result, dim);
+    Addition addition = {data_of(index), size_of(index), layout.outer, layout.count, layout.inner, data_of(grad),
+                         data_of(result), -1};
+    add_at(type_of(grad), &addition);
+    return result;
+}
+
+/* index_add(input, dim, index, source), with alpha left out or 1. */
+static PyObject *index_add(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    PLACE(slots, "input", "dim", "index", "source", "alpha");
+    int dim;
+    double alpha = 1;
+    if (!slots[0] || !slots[1] || !slots[3] || positional > 4 || !is_plain(slots[0]) ||
+        !read_dim(slots[1], NDIM(slots[0]), &dim) || !are_positions(slots[2]) || NDIM(slots[2]) != 1 ||
+        !is_plain_of(slots[3], type_of(slots[0])) || NDIM(slots[3]) != NDIM(slots[0]) ||
+        (slots[4] && (!read_number(slots[4], &alpha) || alpha != 1)))
+        return DECLINE;
+    PyObject *input = slots[0], *index = slots[2], *source = slots[3];
+    for (int i = 0; i < NDIM(input); i++)
+        if (SHAPE(source)[i] != (i == dim ? size_of(index) : SHAPE(input)[i]))
+            return DECLINE;
+    if (!all_within(data_of(index), size_of(index), 0, SHAPE(input)[dim]))
+        return DECLINE;
+    PyObject *result = PyArray_NewCopy((PyArrayObject *)input, NPY_CORDER);
+    if (!result)
+        return NULL;
+    Layout layout = layout_along(input, dim);
+    Addition addition = {data_of(index), size_of(index), layout.outer, layout.count, layout.inner, data_of(source),
+                         data_of(result), -1};
+    add_at(type_of(input), &addition);
+    return result;
+}
+
+/* Whether two arrays have the same shape but for one dimension. */
+static int differ_only_in(PyObject *first, PyObject *second, int dim)
+{
+    if (NDIM(first) != NDIM(second))
+        return 0;
+    for (int i = 0; i < NDIM(first); i++)
+        if (i != dim && SHAPE(first)[i] != SHAPE(second)[i])
+            return 0;
+    return 1;
+}
+
+static PyObject *gather(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    PLACE(slots, "input", "dim", "index", "sparse_grad");
+    int dim;
+    if (!slots[0] || !slots[1] || !is_plain(slots[0]) || !NDIM(slots[0]) || !read_dim(slots[1], NDIM(slots[0]), &dim) ||
+        !are_positions(slots[2]) || !differ_only_in(slots[0], slots[2], dim) || !size_of(slots[2]) ||
+        !all_within(data_of(slots[2]), size_of(slots[2]), 0, SHAPE(slots[0])[dim]))
+        return DECLINE;
+    PyObject *result = new_array(NDIM(slots[2]), SHAPE(slots[2]), type_of(slots[0]));
+    if (!result)
+        return NULL;
+    Layout from = layout_along(slots[0], dim), to = layout_along(slots[2], dim);
+    Addition places = {data_of(slots[2]), to.count, from.outer, from.count, from.inner, data_of(slots[0]), data_of(result), -1};
+    run_items(from.outer, to.count * to.inner, FOR_TYPE(type_of(slots[0]), gather_outer), &places);
+    return result;
+}
+
+static PyObject *scatter_add(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    int dim;
+    if (positional != 4 || keywords || !is_plain(arguments[0]) || !NDIM(arguments[0]) ||
+        !read_dim(arguments[1], NDIM(arguments[0]), &dim) || !are_positions(arguments[2]) ||
+        !differ_only_in(arguments[0], arguments[2], dim) || !is_plain_of(arguments[3], type_of(arguments[0])) ||
+        !same_shape(arguments[2], arguments[3]) || !size_of(arguments[2]) ||
+        !all_within(data_of(arguments[2]), size_of(arguments[2]), 0, SHAPE(arguments[0])[dim]))
+        return DECLINE;
+    PyObject *result = PyArray_NewCopy((PyArrayObject *)arguments[0], NPY_CORDER);
+    if (!result)
+        return NULL;
+    Layout to = layout_along(result, dim), from = layout_along(arguments[2], dim);
+    Addition places = {data_of(arguments[2]), from.count, to.outer, to.count, to.inner, data_of(arguments[3]), data_of(result), -1};
+    run_items(to.outer, from.count * from.inner, FOR_TYPE(type_of(result), scatter_outer), &places);
+    return result;
+}
+
+/* one_hot_rows(input, num_classes) */
+static PyObject *one_hot_rows(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    npy_intp classes, shape[NPY_MAXDIMS];
+    if (positional != 2 || keywords || !are_positions(arguments[0]) || !read_size(arguments[1], &classes) ||
+        classes <= 0 || NDIM(arguments[0]) + 1 > NPY_MAXDIMS ||
+        !all_within(data_of(arguments[0]), size_of(arguments[0]), 0, classes))
+        return DECLINE;
+    memcpy(shape, SHAPE(arguments[0]), NDIM(arguments[0]) * sizeof *shape);
+    shape[NDIM(arguments[0])] = classes;
+    PyObject *result = PyArray_ZEROS(NDIM(arguments[0]) + 1, shape, NPY_INT64, 0);
+    if (!result)
+        return NULL;
+    const int64_t *positions = data_of(arguments[0]);
+    int64_t *rows = data_of(result);
+    for (ptrdiff_t i = 0; i < size_of(arguments[0]); i++)
+        rows[i * classes + positions[i]] = 1;
+    return result;
+}
 
 const KernelEntry gather_kernels[] = {
+    {"embedding", embedding},
+    {"embedding_back", embedding_back},
+    {"gather", gather},
+    {"index", index_by_one},
+    {"index_add", index_add},
+    {"index_select", index_select},
+    {"index_select_back", index_select_back},
+    {"one_hot_rows", one_hot_rows},
+    {"scatter_add", scatter_add},
     {NULL},
 };

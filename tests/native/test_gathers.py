@@ -1,0 +1,129 @@
+"""Compiled takes and sums at positions against the NumPy kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pullback import native
+from pullback.kernels import embeddings, indexing, scattering
+
+pytestmark = pytest.mark.skipif(native.extension is None, reason="the compiled kernels are not built")
+
+kernels: dict[str, Any] = {**vars(embeddings), **vars(indexing), **vars(scattering)}
+DTYPES = ["float32", "float64"]
+
+
+def random_array(seed: int, *shape: int, dtype: str = "float32") -> Any:
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def random_positions(seed: int, below: int, *shape: int) -> Any:
+    return np.random.default_rng(seed).integers(0, below, shape)
+
+
+def assert_same(name: str, *arguments: Any, **options: Any) -> None:
+    actual, expected = kernels[name](*arguments, **options), kernels[name].__wrapped__(*arguments, **options)
+    assert isinstance(actual, np.ndarray)
+    assert actual.dtype == expected.dtype
+    assert actual.shape == expected.shape
+    if actual.dtype.kind == "f":
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
+    else:
+        np.testing.assert_array_equal(actual, expected)
+
+
+def assert_same_error(name: str, *arguments: Any) -> None:
+    with pytest.raises((IndexError, RuntimeError)) as expected:
+        kernels[name].__wrapped__(*arguments)
+    with pytest.raises(expected.type) as actual:
+        kernels[name](*arguments)
+    assert str(actual.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("width", [1, 2, 7, 128])
+def test_embedding(dtype: str, width: int) -> None:
+    weight = random_array(1, 30, width, dtype=dtype)
+    for shape in [(), (0,), (1,), (50,), (4, 5), (400,)]:
+        indices = random_positions(2, 30, *shape)
+        indices = np.asarray(indices)
+        assert_same("embedding", weight, indices)
+        assert_same("embedding", weight, indices.astype("int32"), 3, False, False)
+        grad = random_array(3, *shape, width, dtype=dtype)
+        for padding in (-1, 3):
+            assert_same("embedding_back", grad, indices, 30, padding, False)
+            assert_same("embedding_back", grad, indices, 30, padding, True)
+    assert_same("embedding", weight[::2], random_positions(2, 15, 6))
+    assert_same_error("embedding", weight, np.array([0, 30]))
+    assert_same_error("embedding", weight, np.array([-1, 3]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_positions_along_a_dimension(dtype: str, dim: int) -> None:
+    array = random_array(1, 5, 6, 7, dtype=dtype)
+    positions = random_positions(2, array.shape[dim], 9)
+    source_shape = [*array.shape[:dim], 9, *array.shape[dim + 1 :]]
+    source = random_array(3, *source_shape, dtype=dtype)
+    assert_same("index_select", array, dim, positions)
+    assert_same("index_select", array.transpose(2, 0, 1), dim, positions % 5)
+    assert_same("index_select_back", source, array.shape, dim, positions)
+    assert_same("index_add", array, dim, positions, source)
+    assert_same("index_add", array, dim, positions, source, alpha=2)
+    assert_same("index_add", array, dim, positions[:0], np.take(source, [], dim))
+    for wrong in (np.array([0, array.shape[dim]]), np.array([-1, 0])):
+        assert_same_error("index_select", array, dim, wrong)
+        assert_same_error("index_add", array, dim, wrong, np.take(source, [0, 1], dim))
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "int64", "bool"])
+def test_indexing_by_one_array(dtype: str) -> None:
+    array = random_array(1, 5, 6).astype(dtype)
+    for dim in (0, 1):
+        for positions in (
+            random_positions(2, 5, 4),
+            -1 - random_positions(2, 5, 3, 2),
+            np.zeros((0,), "int64"),
+            np.array(2),
+        ):
+            assert_same("index", array, [positions], (dim,))
+        assert_same_error("index", array, [np.array([6])], (dim,))
+        assert_same_error("index", array, [np.array([-7])], (dim,))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_gather_and_scatter_add(dtype: str, dim: int) -> None:
+    array = random_array(1, 4, 5, 6, dtype=dtype)
+    for length in (1, 3, 9):
+        shape = [*array.shape[:dim], length, *array.shape[dim + 1 :]]
+        index = random_positions(2, array.shape[dim], *shape)
+        source = random_array(3, *shape, dtype=dtype)
+        assert_same("gather", array, dim, index)
+        assert_same("scatter_add", array, dim, index, source)
+    part = random_positions(2, array.shape[dim], 2, 3, 4)
+    assert_same("gather", array, dim, part)
+    assert_same("scatter_add", array, dim, part, random_array(3, 4, 5, 6, dtype=dtype))
+    assert_same_error("gather", array, dim, np.full((4, 5, 6), 6))
+    assert_same_error("scatter_add", array, dim, np.full((4, 5, 6), -1), array)
+
+
+def test_one_hot() -> None:
+    for shape in [(), (0,), (3,), (2, 4)]:
+        assert_same("one_hot_rows", np.asarray(random_positions(1, 5, *shape)), 5)
+
+
+def test_threads_do_not_change_a_bit() -> None:
+    grad, indices = random_array(1, 4000, 64), random_positions(2, 50, 4000)
+    results = []
+    try:
+        for count in (1, 2, 8):
+            native.set_num_threads(count)
+            results.append(kernels["embedding_back"](grad, indices, 50, -1, False))
+    finally:
+        native.set_num_threads(native.usable_threads())
+    for other in results[1:]:
+        np.testing.assert_array_equal(other, results[0])
