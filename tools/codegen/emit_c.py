@@ -72,7 +72,7 @@ def _emit_loop(name: str, kernel: NativeKernel, variant: Variant) -> str:
             head.append(f"    const double {p.name} = numbers[{place}];")
     body = [*loads, *[f"        {text}" for text in variant.statements]]
     lines = [f"MULTIVERSIONED void NAME({name})(void *out, void *const *operands, const double *numbers, size_t count)"]
-    lines += ["{", "    REAL *restrict out_at = out;", *head]
+    lines += ["{", "    ASSUME_WHOLE(count);", "    REAL *restrict out_at = out;", *head]
     if variant.angles:
         lines.append("    int beyond = 0;")
         checks = [
@@ -87,7 +87,7 @@ def _emit_loop(name: str, kernel: NativeKernel, variant: Variant) -> str:
 
 
 def _emit_for(body: list[str], result: str | None) -> list[str]:
-    return ["    for (size_t i = 0; i < WHOLE(count); i++) {", *body, f"        out_at[i] = {result};", "    }"]
+    return ["    for (size_t i = 0; i < count; i++) {", *body, f"        out_at[i] = {result};", "    }"]
 
 
 def _by_libm(text: str) -> str:

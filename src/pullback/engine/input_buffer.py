@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback.kernels.accumulation import add_in_place
+from pullback.kernels.arithmetic import add
+
 
 class InputBuffer:
     """One slot per input of a node."""
@@ -27,10 +30,9 @@ class InputBuffer:
             self.grads[index] = grad
             self.owned[index] = owned
         elif self.owned[index] and current.dtype == grad.dtype and current.shape == grad.shape:
-            current += grad
-            self.grads[index] = current
+            self.grads[index] = add_in_place(current, grad)
         else:
-            self.grads[index] = current + grad
+            self.grads[index] = add(current, grad)
             self.owned[index] = True
 
     def add_tensor(self, index: int, grad: Any) -> None:

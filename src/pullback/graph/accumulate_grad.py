@@ -18,6 +18,7 @@ from pullback.backend.mirror import after_write, mirrors
 from pullback.backend.sparse_array import SparseArray
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import FIRST, Node
+from pullback.kernels.accumulation import add_in_place
 from pullback.modes.switches import process
 from pullback.tensor.sparse_tensor import SparseTensor, new_sparse_tensor
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -69,7 +70,7 @@ class AccumulateGrad(Node):
             elif current._requires_grad or type(current) is not Tensor:
                 variable._grad = current + new_tensor(as_array(grad))
             else:
-                current._array += grad
+                add_in_place(current._array, grad)
                 counter = current._counter
                 if counter is None:
                     current._counter = VersionCounter(1)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.dtype import default_float, is_float_or_complex, scalar_type_name
+from pullback.native import native
 from pullback.typing import Array, Dims, DType
 
 _BLOCK = 128
@@ -85,6 +86,13 @@ def add_short_rows(values: Array, keepdim: bool = False) -> Array:
     else:
         total = np.einsum("...i->...", values)
     return total[..., None] if keepdim else total
+
+
+@native
+def add_in_place(total: Array, value: Array) -> Array:
+    """Add into an array that nobody else reads meanwhile; the array."""
+    total += value
+    return total
 
 
 def accurate_sum(input: Array, axes: tuple[int, ...], keepdim: bool) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback.backend.array_module import cast_array
 from pullback.kernels.accumulation import add_short_rows, add_up, has_short_rows, widened
+from pullback.native import native
 from pullback.typing import Array, DType, Shape
 
 
@@ -35,6 +36,7 @@ def sum_to(grad: Any, shape: Shape) -> Any:
     return grad.reshape(shape)
 
 
+@native
 def sum_to_like(grad: Any, shape: Shape, dtype: DType) -> Any:
     """As `sum_to`, then cast to the input's dtype; a complex gradient of a real input keeps its real part."""
     summed = sum_to(grad, shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # fmt: off
 FILES = {
-    "accumulation": "reduced_axes reduced_count accumulation_dtype widened floated is_short add_up multiply_up has_short_rows add_short_rows accurate_sum contiguous largest_along require_elements refuse_complex refuse_unordered require_real_floating require_floating",
+    "accumulation": "reduced_axes reduced_count accumulation_dtype widened floated is_short add_up multiply_up has_short_rows add_short_rows add_in_place accurate_sum contiguous largest_along require_elements refuse_complex refuse_unordered require_real_floating require_floating",
     "activation": "relu relu_grad sigmoid logsigmoid silu mish gelu softplus softshrink hardshrink hardtanh hardsigmoid hardswish elu celu leaky_relu prelu_kernel rrelu_with_noise threshold glu",
     "along_dim": "take_along put_along add_along take_reduced put_reduced shift",
     "arithmetic": "add sub rsub rsub_tensor mul div div_rounded floor_divide remainder remainder_scalar fmod fmod_scalar scaled_by neg reciprocal addcmul addcdiv gcd lcm conj",

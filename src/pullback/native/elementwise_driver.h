@@ -15,6 +15,18 @@
 #define LANES 16
 #define WHOLE(count) ((count) & ~(size_t)(LANES - 1))
 
+/* Tells the compiler that a count is a multiple of LANES and not zero. */
+#if defined(__GNUC__)
+#define ASSUME_WHOLE(count)                                                                                           \
+    do {                                                                                                              \
+        count = WHOLE(count);                                                                                         \
+        if (!count)                                                                                                   \
+            __builtin_unreachable();                                                                                  \
+    } while (0)
+#else
+#define ASSUME_WHOLE(count) (void)0
+#endif
+
 /* Computes `count` neighbouring elements, a multiple of LANES. All operands are contiguous there: the driver gathers
  * those that are not, and fills up the last lanes. */
 typedef void LoopFunction(void *result, void *const *operands, const double *numbers, size_t count);

@@ -2,9 +2,10 @@
 
 MULTIVERSIONED void NAME(loop_relu)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = maximum_of(input, (REAL)0);
     }
@@ -12,10 +13,11 @@ MULTIVERSIONED void NAME(loop_relu)(void *out, void *const *operands, const doub
 
 MULTIVERSIONED void NAME(loop_relu_grad)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict result_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
         out_at[i] = ((result <= (REAL)0) ? (REAL)0 : grad);
@@ -24,9 +26,10 @@ MULTIVERSIONED void NAME(loop_relu_grad)(void *out, void *const *operands, const
 
 MULTIVERSIONED void NAME(loop_sigmoid)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = ((REAL)1 / ((REAL)1 + exp_of((-input))));
     }
@@ -34,9 +37,10 @@ MULTIVERSIONED void NAME(loop_sigmoid)(void *out, void *const *operands, const d
 
 MULTIVERSIONED void NAME(loop_logsigmoid)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (minimum_of(input, (REAL)0) - log1p_of(exp_of((-abs_of(input)))));
     }
@@ -44,9 +48,10 @@ MULTIVERSIONED void NAME(loop_logsigmoid)(void *out, void *const *operands, cons
 
 MULTIVERSIONED void NAME(loop_silu)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (input / ((REAL)1 + exp_of((-input))));
     }
@@ -54,9 +59,10 @@ MULTIVERSIONED void NAME(loop_silu)(void *out, void *const *operands, const doub
 
 MULTIVERSIONED void NAME(loop_mish)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (input * tanh_of(log1p_of(exp_of(input))));
     }
@@ -64,9 +70,10 @@ MULTIVERSIONED void NAME(loop_mish)(void *out, void *const *operands, const doub
 
 MULTIVERSIONED void NAME(loop_gelu)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (((REAL)0.5 * input) * ((REAL)1 + erf_of((input * (REAL)0.7071067811865476))));
     }
@@ -74,9 +81,10 @@ MULTIVERSIONED void NAME(loop_gelu)(void *out, void *const *operands, const doub
 
 MULTIVERSIONED void NAME(loop_gelu_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (((REAL)0.5 * input) * ((REAL)1 + tanh_of(((REAL)0.7978845608028654 * (input + ((((REAL)0.044715 * input) * input) * input))))));
     }
@@ -84,11 +92,12 @@ MULTIVERSIONED void NAME(loop_gelu_1)(void *out, void *const *operands, const do
 
 MULTIVERSIONED void NAME(loop_softplus)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const double beta = numbers[1];
     const double threshold = numbers[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL scaled = (input * (REAL)beta);
         out_at[i] = ((scaled > (REAL)threshold) ? input : (log1p_of(exp_of(scaled)) / (REAL)beta));
@@ -97,10 +106,11 @@ MULTIVERSIONED void NAME(loop_softplus)(void *out, void *const *operands, const 
 
 MULTIVERSIONED void NAME(loop_softshrink)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const double lambd = numbers[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL step = (REAL)lambd;
         const REAL moved = ((input > step) ? (input - step) : (input + step));
@@ -110,10 +120,11 @@ MULTIVERSIONED void NAME(loop_softshrink)(void *out, void *const *operands, cons
 
 MULTIVERSIONED void NAME(loop_hardshrink)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const double lambd = numbers[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = ((abs_of(input) <= (REAL)lambd) ? (REAL)0 : input);
     }
@@ -121,11 +132,12 @@ MULTIVERSIONED void NAME(loop_hardshrink)(void *out, void *const *operands, cons
 
 MULTIVERSIONED void NAME(loop_hardtanh)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const double min_val = numbers[1];
     const double max_val = numbers[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = minimum_of(maximum_of(input, (REAL)min_val), (REAL)max_val);
     }
@@ -133,9 +145,10 @@ MULTIVERSIONED void NAME(loop_hardtanh)(void *out, void *const *operands, const 
 
 MULTIVERSIONED void NAME(loop_hardsigmoid)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (minimum_of(maximum_of((input + (REAL)3), (REAL)0), (REAL)6) / (REAL)6);
     }
@@ -143,9 +156,10 @@ MULTIVERSIONED void NAME(loop_hardsigmoid)(void *out, void *const *operands, con
 
 MULTIVERSIONED void NAME(loop_hardswish)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = ((input * minimum_of(maximum_of((input + (REAL)3), (REAL)0), (REAL)6)) / (REAL)6);
     }
@@ -153,12 +167,13 @@ MULTIVERSIONED void NAME(loop_hardswish)(void *out, void *const *operands, const
 
 MULTIVERSIONED void NAME(loop_elu)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const double alpha = numbers[1];
     const double scale = numbers[2];
     const double input_scale = numbers[3];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = ((input <= (REAL)0) ? (expm1_of((input * (REAL)input_scale)) * (REAL)(alpha * scale)) : (input * (REAL)scale));
     }
@@ -166,10 +181,11 @@ MULTIVERSIONED void NAME(loop_elu)(void *out, void *const *operands, const doubl
 
 MULTIVERSIONED void NAME(loop_celu)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const double alpha = numbers[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = ((input <= (REAL)0) ? (expm1_of((input * (REAL)(1.0 / alpha))) * (REAL)(alpha * 1.0)) : (input * (REAL)1));
     }
@@ -177,10 +193,11 @@ MULTIVERSIONED void NAME(loop_celu)(void *out, void *const *operands, const doub
 
 MULTIVERSIONED void NAME(loop_leaky_relu)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const double negative_slope = numbers[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = maximum_of(input, (input * (REAL)negative_slope));
     }
@@ -188,10 +205,11 @@ MULTIVERSIONED void NAME(loop_leaky_relu)(void *out, void *const *operands, cons
 
 MULTIVERSIONED void NAME(loop_leaky_relu_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const double negative_slope = numbers[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = ((input > (REAL)0) ? input : (input * (REAL)negative_slope));
     }
@@ -199,10 +217,11 @@ MULTIVERSIONED void NAME(loop_leaky_relu_1)(void *out, void *const *operands, co
 
 MULTIVERSIONED void NAME(loop_prelu_kernel)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const REAL *restrict weight_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL weight = weight_at[i];
         out_at[i] = ((input > (REAL)0) ? input : (weight * input));
@@ -211,10 +230,11 @@ MULTIVERSIONED void NAME(loop_prelu_kernel)(void *out, void *const *operands, co
 
 MULTIVERSIONED void NAME(loop_rrelu_with_noise)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const REAL *restrict noise_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL noise = noise_at[i];
         out_at[i] = (input * noise);
@@ -223,11 +243,12 @@ MULTIVERSIONED void NAME(loop_rrelu_with_noise)(void *out, void *const *operands
 
 MULTIVERSIONED void NAME(loop_threshold)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const double threshold = numbers[1];
     const double value = numbers[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = ((input <= (REAL)threshold) ? (REAL)value : input);
     }
@@ -235,10 +256,11 @@ MULTIVERSIONED void NAME(loop_threshold)(void *out, void *const *operands, const
 
 MULTIVERSIONED void NAME(loop_add)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const REAL *restrict other_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
         out_at[i] = (input + other);
@@ -247,11 +269,12 @@ MULTIVERSIONED void NAME(loop_add)(void *out, void *const *operands, const doubl
 
 MULTIVERSIONED void NAME(loop_add_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const REAL *restrict other_at = operands[1];
     const double alpha = numbers[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
         out_at[i] = (input + (other * (REAL)alpha));
@@ -260,10 +283,11 @@ MULTIVERSIONED void NAME(loop_add_1)(void *out, void *const *operands, const dou
 
 MULTIVERSIONED void NAME(loop_sub)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const REAL *restrict other_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
         out_at[i] = (input - other);
@@ -272,11 +296,12 @@ MULTIVERSIONED void NAME(loop_sub)(void *out, void *const *operands, const doubl
 
 MULTIVERSIONED void NAME(loop_sub_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const REAL *restrict other_at = operands[1];
     const double alpha = numbers[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
         out_at[i] = (input - (other * (REAL)alpha));
@@ -285,10 +310,11 @@ MULTIVERSIONED void NAME(loop_sub_1)(void *out, void *const *operands, const dou
 
 MULTIVERSIONED void NAME(loop_rsub)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const REAL *restrict other_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
         out_at[i] = (other - input);
@@ -297,11 +323,12 @@ MULTIVERSIONED void NAME(loop_rsub)(void *out, void *const *operands, const doub
 
 MULTIVERSIONED void NAME(loop_rsub_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const REAL *restrict other_at = operands[1];
     const double alpha = numbers[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
         out_at[i] = (other - (input * (REAL)alpha));
@@ -310,10 +337,11 @@ MULTIVERSIONED void NAME(loop_rsub_1)(void *out, void *const *operands, const do
 
 MULTIVERSIONED void NAME(loop_div)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const REAL *restrict other_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
         out_at[i] = (input / other);
@@ -322,10 +350,11 @@ MULTIVERSIONED void NAME(loop_div)(void *out, void *const *operands, const doubl
 
 MULTIVERSIONED void NAME(loop_scaled_by)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const double value = numbers[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (input * (REAL)value);
     }
@@ -333,9 +362,10 @@ MULTIVERSIONED void NAME(loop_scaled_by)(void *out, void *const *operands, const
 
 MULTIVERSIONED void NAME(loop_neg)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (-input);
     }
@@ -343,9 +373,10 @@ MULTIVERSIONED void NAME(loop_neg)(void *out, void *const *operands, const doubl
 
 MULTIVERSIONED void NAME(loop_reciprocal)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = ((REAL)1 / input);
     }
@@ -353,11 +384,12 @@ MULTIVERSIONED void NAME(loop_reciprocal)(void *out, void *const *operands, cons
 
 MULTIVERSIONED void NAME(loop_addcmul)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const REAL *restrict tensor1_at = operands[1];
     const REAL *restrict tensor2_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL tensor1 = tensor1_at[i];
         const REAL tensor2 = tensor2_at[i];
@@ -368,11 +400,12 @@ MULTIVERSIONED void NAME(loop_addcmul)(void *out, void *const *operands, const d
 
 MULTIVERSIONED void NAME(loop_addcdiv)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const REAL *restrict tensor1_at = operands[1];
     const REAL *restrict tensor2_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL tensor1 = tensor1_at[i];
         const REAL tensor2 = tensor2_at[i];
@@ -383,11 +416,12 @@ MULTIVERSIONED void NAME(loop_addcdiv)(void *out, void *const *operands, const d
 
 MULTIVERSIONED void NAME(loop_where)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const npy_bool *restrict condition_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const int condition = condition_at[i];
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -397,10 +431,11 @@ MULTIVERSIONED void NAME(loop_where)(void *out, void *const *operands, const dou
 
 MULTIVERSIONED void NAME(loop_drop_where)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const npy_bool *restrict condition_at = operands[0];
     const REAL *restrict grad_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const int condition = condition_at[i];
         const REAL grad = grad_at[i];
         out_at[i] = (condition ? (REAL)0 : grad);
@@ -409,10 +444,11 @@ MULTIVERSIONED void NAME(loop_drop_where)(void *out, void *const *operands, cons
 
 MULTIVERSIONED void NAME(loop_keep_where)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const npy_bool *restrict condition_at = operands[0];
     const REAL *restrict grad_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const int condition = condition_at[i];
         const REAL grad = grad_at[i];
         out_at[i] = (condition ? grad : (REAL)0);
@@ -421,10 +457,11 @@ MULTIVERSIONED void NAME(loop_keep_where)(void *out, void *const *operands, cons
 
 MULTIVERSIONED void NAME(loop_maximum)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const REAL *restrict other_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
         out_at[i] = maximum_of(input, other);
@@ -433,10 +470,11 @@ MULTIVERSIONED void NAME(loop_maximum)(void *out, void *const *operands, const d
 
 MULTIVERSIONED void NAME(loop_minimum)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const REAL *restrict other_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
         out_at[i] = minimum_of(input, other);
@@ -445,10 +483,11 @@ MULTIVERSIONED void NAME(loop_minimum)(void *out, void *const *operands, const d
 
 MULTIVERSIONED void NAME(loop_fmax)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const REAL *restrict other_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
         out_at[i] = fmax_of(input, other);
@@ -457,10 +496,11 @@ MULTIVERSIONED void NAME(loop_fmax)(void *out, void *const *operands, const doub
 
 MULTIVERSIONED void NAME(loop_fmin)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const REAL *restrict other_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
         out_at[i] = fmin_of(input, other);
@@ -469,9 +509,10 @@ MULTIVERSIONED void NAME(loop_fmin)(void *out, void *const *operands, const doub
 
 MULTIVERSIONED void NAME(loop_clamp)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = minimum_of(maximum_of(input, (REAL)(-INFINITY)), (REAL)INFINITY);
     }
@@ -479,10 +520,11 @@ MULTIVERSIONED void NAME(loop_clamp)(void *out, void *const *operands, const dou
 
 MULTIVERSIONED void NAME(loop_clamp_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const double max = numbers[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL high = (REAL)max;
         out_at[i] = minimum_of(maximum_of(input, (REAL)(-INFINITY)), high);
@@ -491,10 +533,11 @@ MULTIVERSIONED void NAME(loop_clamp_1)(void *out, void *const *operands, const d
 
 MULTIVERSIONED void NAME(loop_clamp_2)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const double min = numbers[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL low = (REAL)min;
         out_at[i] = minimum_of(maximum_of(input, low), (REAL)INFINITY);
@@ -503,11 +546,12 @@ MULTIVERSIONED void NAME(loop_clamp_2)(void *out, void *const *operands, const d
 
 MULTIVERSIONED void NAME(loop_clamp_3)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const double min = numbers[1];
     const double max = numbers[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL low = (REAL)min;
         const REAL high = (REAL)max;
@@ -517,10 +561,11 @@ MULTIVERSIONED void NAME(loop_clamp_3)(void *out, void *const *operands, const d
 
 MULTIVERSIONED void NAME(loop_clamp_tensor)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const REAL *restrict max_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL max = max_at[i];
         out_at[i] = minimum_of(input, max);
@@ -529,10 +574,11 @@ MULTIVERSIONED void NAME(loop_clamp_tensor)(void *out, void *const *operands, co
 
 MULTIVERSIONED void NAME(loop_clamp_tensor_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const REAL *restrict min_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL min = min_at[i];
         const REAL raised = maximum_of(input, min);
@@ -542,11 +588,12 @@ MULTIVERSIONED void NAME(loop_clamp_tensor_1)(void *out, void *const *operands, 
 
 MULTIVERSIONED void NAME(loop_clamp_tensor_2)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const REAL *restrict min_at = operands[1];
     const REAL *restrict max_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL min = min_at[i];
         const REAL max = max_at[i];
@@ -557,10 +604,11 @@ MULTIVERSIONED void NAME(loop_clamp_tensor_2)(void *out, void *const *operands, 
 
 MULTIVERSIONED void NAME(loop_clamp_max)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const double max = numbers[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL high = (REAL)max;
         out_at[i] = minimum_of(maximum_of(input, (REAL)(-INFINITY)), high);
@@ -569,11 +617,12 @@ MULTIVERSIONED void NAME(loop_clamp_max)(void *out, void *const *operands, const
 
 MULTIVERSIONED void NAME(loop_lerp)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const REAL *restrict end_at = operands[1];
     const REAL *restrict weight_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL end = end_at[i];
         const REAL weight = weight_at[i];
@@ -584,11 +633,12 @@ MULTIVERSIONED void NAME(loop_lerp)(void *out, void *const *operands, const doub
 
 MULTIVERSIONED void NAME(loop_lerp_scalar)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const REAL *restrict end_at = operands[1];
     const double weight = numbers[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL end = end_at[i];
         const REAL step = (end - input);
@@ -598,11 +648,12 @@ MULTIVERSIONED void NAME(loop_lerp_scalar)(void *out, void *const *operands, con
 
 MULTIVERSIONED void NAME(loop_lerp_scalar_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const REAL *restrict end_at = operands[1];
     const double weight = numbers[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL end = end_at[i];
         const REAL step = (end - input);
@@ -612,9 +663,10 @@ MULTIVERSIONED void NAME(loop_lerp_scalar_1)(void *out, void *const *operands, c
 
 MULTIVERSIONED void NAME(loop_abs)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = abs_of(input);
     }
@@ -622,9 +674,10 @@ MULTIVERSIONED void NAME(loop_abs)(void *out, void *const *operands, const doubl
 
 MULTIVERSIONED void NAME(loop_sgn)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (((input > (REAL)0) ? (REAL)1 : (REAL)0) - ((input < (REAL)0) ? (REAL)1 : (REAL)0));
     }
@@ -632,9 +685,10 @@ MULTIVERSIONED void NAME(loop_sgn)(void *out, void *const *operands, const doubl
 
 MULTIVERSIONED void NAME(loop_pow_scalar)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (input * input);
     }
@@ -642,9 +696,10 @@ MULTIVERSIONED void NAME(loop_pow_scalar)(void *out, void *const *operands, cons
 
 MULTIVERSIONED void NAME(loop_pow_scalar_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = ((input * input) * input);
     }
@@ -652,9 +707,10 @@ MULTIVERSIONED void NAME(loop_pow_scalar_1)(void *out, void *const *operands, co
 
 MULTIVERSIONED void NAME(loop_pow_scalar_2)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = ((REAL)1 / (input * input));
     }
@@ -662,9 +718,10 @@ MULTIVERSIONED void NAME(loop_pow_scalar_2)(void *out, void *const *operands, co
 
 MULTIVERSIONED void NAME(loop_pow_scalar_3)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = ((REAL)1 / sqrt_of(input));
     }
@@ -672,9 +729,10 @@ MULTIVERSIONED void NAME(loop_pow_scalar_3)(void *out, void *const *operands, co
 
 MULTIVERSIONED void NAME(loop_pow_scalar_4)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = sqrt_of(input);
     }
@@ -682,9 +740,10 @@ MULTIVERSIONED void NAME(loop_pow_scalar_4)(void *out, void *const *operands, co
 
 MULTIVERSIONED void NAME(loop_exp)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = exp_of(input);
     }
@@ -692,9 +751,10 @@ MULTIVERSIONED void NAME(loop_exp)(void *out, void *const *operands, const doubl
 
 MULTIVERSIONED void NAME(loop_expm1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = expm1_of(input);
     }
@@ -702,9 +762,10 @@ MULTIVERSIONED void NAME(loop_expm1)(void *out, void *const *operands, const dou
 
 MULTIVERSIONED void NAME(loop_log)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = log_of(input);
     }
@@ -712,9 +773,10 @@ MULTIVERSIONED void NAME(loop_log)(void *out, void *const *operands, const doubl
 
 MULTIVERSIONED void NAME(loop_log1p)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = log1p_of(input);
     }
@@ -722,9 +784,10 @@ MULTIVERSIONED void NAME(loop_log1p)(void *out, void *const *operands, const dou
 
 MULTIVERSIONED void NAME(loop_floor)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = floor_of(input);
     }
@@ -732,9 +795,10 @@ MULTIVERSIONED void NAME(loop_floor)(void *out, void *const *operands, const dou
 
 MULTIVERSIONED void NAME(loop_ceil)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = ceil_of(input);
     }
@@ -742,9 +806,10 @@ MULTIVERSIONED void NAME(loop_ceil)(void *out, void *const *operands, const doub
 
 MULTIVERSIONED void NAME(loop_trunc)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = trunc_of(input);
     }
@@ -752,9 +817,10 @@ MULTIVERSIONED void NAME(loop_trunc)(void *out, void *const *operands, const dou
 
 MULTIVERSIONED void NAME(loop_round)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = rint_of(input);
     }
@@ -762,9 +828,10 @@ MULTIVERSIONED void NAME(loop_round)(void *out, void *const *operands, const dou
 
 MULTIVERSIONED void NAME(loop_frac)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (input - trunc_of(input));
     }
@@ -772,10 +839,11 @@ MULTIVERSIONED void NAME(loop_frac)(void *out, void *const *operands, const doub
 
 MULTIVERSIONED void NAME(loop_copysign)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     const REAL *restrict other_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
         out_at[i] = copysign_of(input, other);
@@ -784,9 +852,10 @@ MULTIVERSIONED void NAME(loop_copysign)(void *out, void *const *operands, const 
 
 MULTIVERSIONED void NAME(loop_erf)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = erf_of(input);
     }
@@ -794,16 +863,17 @@ MULTIVERSIONED void NAME(loop_erf)(void *out, void *const *operands, const doubl
 
 MULTIVERSIONED void NAME(loop_sin)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     int beyond = 0;
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         beyond |= abs_of(input) > (REAL)LARGEST_ANGLE;
         out_at[i] = sin_of(input);
     }
     if (beyond)
-        for (size_t i = 0; i < WHOLE(count); i++) {
+        for (size_t i = 0; i < count; i++) {
             const REAL input = input_at[i];
             out_at[i] = libm_sin_of(input);
         }
@@ -811,16 +881,17 @@ MULTIVERSIONED void NAME(loop_sin)(void *out, void *const *operands, const doubl
 
 MULTIVERSIONED void NAME(loop_cos)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
     int beyond = 0;
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         beyond |= abs_of(input) > (REAL)LARGEST_ANGLE;
         out_at[i] = cos_of(input);
     }
     if (beyond)
-        for (size_t i = 0; i < WHOLE(count); i++) {
+        for (size_t i = 0; i < count; i++) {
             const REAL input = input_at[i];
             out_at[i] = libm_cos_of(input);
         }
@@ -828,9 +899,10 @@ MULTIVERSIONED void NAME(loop_cos)(void *out, void *const *operands, const doubl
 
 MULTIVERSIONED void NAME(loop_tanh)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = tanh_of(input);
     }
@@ -838,9 +910,10 @@ MULTIVERSIONED void NAME(loop_tanh)(void *out, void *const *operands, const doub
 
 MULTIVERSIONED void NAME(loop_deg2rad)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (input * (REAL)0.017453292519943295);
     }
@@ -848,9 +921,10 @@ MULTIVERSIONED void NAME(loop_deg2rad)(void *out, void *const *operands, const d
 
 MULTIVERSIONED void NAME(loop_rad2deg)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict input_at = operands[0];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (input * (REAL)57.29577951308232);
     }
@@ -858,10 +932,11 @@ MULTIVERSIONED void NAME(loop_rad2deg)(void *out, void *const *operands, const d
 
 MULTIVERSIONED void NAME(loop_sigmoid_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict result_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
         out_at[i] = (grad * (((REAL)1 - result) * result));
@@ -870,10 +945,11 @@ MULTIVERSIONED void NAME(loop_sigmoid_grad_of_input)(void *out, void *const *ope
 
 MULTIVERSIONED void NAME(loop_logsigmoid_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL input_2 = (-input);
@@ -883,10 +959,11 @@ MULTIVERSIONED void NAME(loop_logsigmoid_grad_of_input)(void *out, void *const *
 
 MULTIVERSIONED void NAME(loop_silu_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL gate = ((REAL)1 / ((REAL)1 + exp_of((-input))));
@@ -896,10 +973,11 @@ MULTIVERSIONED void NAME(loop_silu_grad_of_input)(void *out, void *const *operan
 
 MULTIVERSIONED void NAME(loop_mish_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL scaled = (input * (REAL)1);
@@ -911,10 +989,11 @@ MULTIVERSIONED void NAME(loop_mish_grad_of_input)(void *out, void *const *operan
 
 MULTIVERSIONED void NAME(loop_gelu_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL cumulative = (((REAL)1 + erf_of((input * (REAL)0.7071067811865476))) * (REAL)0.5);
@@ -926,10 +1005,11 @@ MULTIVERSIONED void NAME(loop_gelu_grad_of_input)(void *out, void *const *operan
 
 MULTIVERSIONED void NAME(loop_gelu_grad_of_input_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL square = (input * input);
@@ -942,12 +1022,13 @@ MULTIVERSIONED void NAME(loop_gelu_grad_of_input_1)(void *out, void *const *oper
 
 MULTIVERSIONED void NAME(loop_softplus_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double beta = numbers[2];
     const double threshold = numbers[3];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL input_2 = (input * (REAL)beta);
@@ -957,11 +1038,12 @@ MULTIVERSIONED void NAME(loop_softplus_grad_of_input)(void *out, void *const *op
 
 MULTIVERSIONED void NAME(loop_softshrink_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double lambd = numbers[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL input_2 = ((abs_of(input) > (REAL)lambd) ? grad : (REAL)0);
@@ -971,12 +1053,13 @@ MULTIVERSIONED void NAME(loop_softshrink_grad_of_input)(void *out, void *const *
 
 MULTIVERSIONED void NAME(loop_hardtanh_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double min_val = numbers[2];
     const double max_val = numbers[3];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL input_2 = (((input > (REAL)min_val) & (input < (REAL)max_val)) ? grad : (REAL)0);
@@ -986,10 +1069,11 @@ MULTIVERSIONED void NAME(loop_hardtanh_grad_of_input)(void *out, void *const *op
 
 MULTIVERSIONED void NAME(loop_hardsigmoid_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL input_2 = (((input > (REAL)(-3)) & (input < (REAL)3)) ? (grad / (REAL)6) : (REAL)0);
@@ -999,10 +1083,11 @@ MULTIVERSIONED void NAME(loop_hardsigmoid_grad_of_input)(void *out, void *const 
 
 MULTIVERSIONED void NAME(loop_hardswish_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         out_at[i] = ((input <= (REAL)(-3)) ? (REAL)0 : ((input >= (REAL)3) ? grad : (grad * ((input / (REAL)3) + (REAL)0.5))));
@@ -1011,13 +1096,14 @@ MULTIVERSIONED void NAME(loop_hardswish_grad_of_input)(void *out, void *const *o
 
 MULTIVERSIONED void NAME(loop_elu_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double alpha = numbers[2];
     const double scale = numbers[3];
     const double input_scale = numbers[4];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL input_2 = (input * (REAL)input_scale);
@@ -1028,11 +1114,12 @@ MULTIVERSIONED void NAME(loop_elu_grad_of_input)(void *out, void *const *operand
 
 MULTIVERSIONED void NAME(loop_celu_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double alpha = numbers[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL input_2 = (input * (REAL)(1.0 / alpha));
@@ -1043,11 +1130,12 @@ MULTIVERSIONED void NAME(loop_celu_grad_of_input)(void *out, void *const *operan
 
 MULTIVERSIONED void NAME(loop_leaky_relu_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double negative_slope = numbers[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL input_2 = ((input > (REAL)0) ? grad : (grad * (REAL)negative_slope));
@@ -1057,11 +1145,12 @@ MULTIVERSIONED void NAME(loop_leaky_relu_grad_of_input)(void *out, void *const *
 
 MULTIVERSIONED void NAME(loop_prelu_kernel_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict weight_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL weight = weight_at[i];
@@ -1071,10 +1160,11 @@ MULTIVERSIONED void NAME(loop_prelu_kernel_grad_of_input)(void *out, void *const
 
 MULTIVERSIONED void NAME(loop_prelu_kernel_grad_of_weight)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         out_at[i] = ((input > (REAL)0) ? (REAL)0 : (input * grad));
@@ -1083,10 +1173,11 @@ MULTIVERSIONED void NAME(loop_prelu_kernel_grad_of_weight)(void *out, void *cons
 
 MULTIVERSIONED void NAME(loop_rrelu_with_noise_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict noise_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL noise = noise_at[i];
         const REAL input_2 = (grad * noise);
@@ -1096,11 +1187,12 @@ MULTIVERSIONED void NAME(loop_rrelu_with_noise_grad_of_input)(void *out, void *c
 
 MULTIVERSIONED void NAME(loop_threshold_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double threshold = numbers[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL input_2 = ((input <= (REAL)threshold) ? (REAL)0 : grad);
@@ -1110,10 +1202,11 @@ MULTIVERSIONED void NAME(loop_threshold_grad_of_input)(void *out, void *const *o
 
 MULTIVERSIONED void NAME(loop_logit_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL slope = (grad / (input * ((REAL)1 - input)));
@@ -1123,11 +1216,12 @@ MULTIVERSIONED void NAME(loop_logit_grad_of_input)(void *out, void *const *opera
 
 MULTIVERSIONED void NAME(loop_logit_grad_of_input_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double eps = numbers[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL slope = (grad / (input * ((REAL)1 - input)));
@@ -1137,10 +1231,11 @@ MULTIVERSIONED void NAME(loop_logit_grad_of_input_1)(void *out, void *const *ope
 
 MULTIVERSIONED void NAME(loop_sub_grad_of_other_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const double alpha = numbers[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = (-grad);
         out_at[i] = (input * (REAL)alpha);
@@ -1149,11 +1244,12 @@ MULTIVERSIONED void NAME(loop_sub_grad_of_other_1)(void *out, void *const *opera
 
 MULTIVERSIONED void NAME(loop_div_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -1163,11 +1259,12 @@ MULTIVERSIONED void NAME(loop_div_grad_of_other)(void *out, void *const *operand
 
 MULTIVERSIONED void NAME(loop_fmod_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -1177,10 +1274,11 @@ MULTIVERSIONED void NAME(loop_fmod_grad_of_other)(void *out, void *const *operan
 
 MULTIVERSIONED void NAME(loop_reciprocal_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict result_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
         out_at[i] = ((-grad) * (result * result));
@@ -1189,11 +1287,12 @@ MULTIVERSIONED void NAME(loop_reciprocal_grad_of_input)(void *out, void *const *
 
 MULTIVERSIONED void NAME(loop_addcmul_grad_of_tensor1_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict tensor2_at = operands[1];
     const double value = numbers[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL tensor2 = tensor2_at[i];
         out_at[i] = (grad * (tensor2 * (REAL)value));
@@ -1202,11 +1301,12 @@ MULTIVERSIONED void NAME(loop_addcmul_grad_of_tensor1_1)(void *out, void *const 
 
 MULTIVERSIONED void NAME(loop_addcdiv_grad_of_tensor1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict tensor2_at = operands[1];
     const double value = numbers[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL tensor2 = tensor2_at[i];
         out_at[i] = (grad * ((REAL)value / tensor2));
@@ -1215,12 +1315,13 @@ MULTIVERSIONED void NAME(loop_addcdiv_grad_of_tensor1)(void *out, void *const *o
 
 MULTIVERSIONED void NAME(loop_addcdiv_grad_of_tensor2)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict tensor1_at = operands[1];
     const REAL *restrict tensor2_at = operands[2];
     const double value = numbers[3];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL tensor1 = tensor1_at[i];
         const REAL tensor2 = tensor2_at[i];
@@ -1230,10 +1331,11 @@ MULTIVERSIONED void NAME(loop_addcdiv_grad_of_tensor2)(void *out, void *const *o
 
 MULTIVERSIONED void NAME(loop_where_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const npy_bool *restrict condition_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const int condition = condition_at[i];
         out_at[i] = (condition ? grad : (REAL)0);
@@ -1242,10 +1344,11 @@ MULTIVERSIONED void NAME(loop_where_grad_of_input)(void *out, void *const *opera
 
 MULTIVERSIONED void NAME(loop_where_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const npy_bool *restrict condition_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const int condition = condition_at[i];
         out_at[i] = (condition ? (REAL)0 : grad);
@@ -1254,11 +1357,12 @@ MULTIVERSIONED void NAME(loop_where_grad_of_other)(void *out, void *const *opera
 
 MULTIVERSIONED void NAME(loop_maximum_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -1270,11 +1374,12 @@ MULTIVERSIONED void NAME(loop_maximum_grad_of_input)(void *out, void *const *ope
 
 MULTIVERSIONED void NAME(loop_maximum_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -1286,11 +1391,12 @@ MULTIVERSIONED void NAME(loop_maximum_grad_of_other)(void *out, void *const *ope
 
 MULTIVERSIONED void NAME(loop_fmax_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -1300,11 +1406,12 @@ MULTIVERSIONED void NAME(loop_fmax_grad_of_input)(void *out, void *const *operan
 
 MULTIVERSIONED void NAME(loop_fmax_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -1314,11 +1421,12 @@ MULTIVERSIONED void NAME(loop_fmax_grad_of_other)(void *out, void *const *operan
 
 MULTIVERSIONED void NAME(loop_fmin_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -1328,11 +1436,12 @@ MULTIVERSIONED void NAME(loop_fmin_grad_of_input)(void *out, void *const *operan
 
 MULTIVERSIONED void NAME(loop_fmin_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -1342,11 +1451,12 @@ MULTIVERSIONED void NAME(loop_fmin_grad_of_other)(void *out, void *const *operan
 
 MULTIVERSIONED void NAME(loop_clamp_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double max = numbers[3];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         out_at[i] = ((input <= (REAL)max) ? grad : (REAL)0);
@@ -1355,11 +1465,12 @@ MULTIVERSIONED void NAME(loop_clamp_grad_of_input)(void *out, void *const *opera
 
 MULTIVERSIONED void NAME(loop_clamp_grad_of_input_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double min = numbers[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         out_at[i] = ((input >= (REAL)min) ? grad : (REAL)0);
@@ -1368,12 +1479,13 @@ MULTIVERSIONED void NAME(loop_clamp_grad_of_input_1)(void *out, void *const *ope
 
 MULTIVERSIONED void NAME(loop_clamp_grad_of_input_2)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double min = numbers[2];
     const double max = numbers[3];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         out_at[i] = (((input >= (REAL)min) & (input <= (REAL)max)) ? grad : (REAL)0);
@@ -1382,11 +1494,12 @@ MULTIVERSIONED void NAME(loop_clamp_grad_of_input_2)(void *out, void *const *ope
 
 MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict max_at = operands[3];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL max = max_at[i];
@@ -1396,11 +1509,12 @@ MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_input)(void *out, void *const
 
 MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_input_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict min_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL min = min_at[i];
@@ -1410,12 +1524,13 @@ MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_input_1)(void *out, void *con
 
 MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_input_2)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict min_at = operands[2];
     const REAL *restrict max_at = operands[3];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL min = min_at[i];
@@ -1426,11 +1541,12 @@ MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_input_2)(void *out, void *con
 
 MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_min)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict min_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL min = min_at[i];
@@ -1441,12 +1557,13 @@ MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_min)(void *out, void *const *
 
 MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_min_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict min_at = operands[2];
     const REAL *restrict max_at = operands[3];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL min = min_at[i];
@@ -1458,11 +1575,12 @@ MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_min_1)(void *out, void *const
 
 MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_max)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict max_at = operands[3];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL max = max_at[i];
@@ -1473,12 +1591,13 @@ MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_max)(void *out, void *const *
 
 MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_max_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict min_at = operands[2];
     const REAL *restrict max_at = operands[3];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL min = min_at[i];
@@ -1490,11 +1609,12 @@ MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_max_1)(void *out, void *const
 
 MULTIVERSIONED void NAME(loop_clamp_min_tensor_grad_of_min)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict min_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL min = min_at[i];
@@ -1504,11 +1624,12 @@ MULTIVERSIONED void NAME(loop_clamp_min_tensor_grad_of_min)(void *out, void *con
 
 MULTIVERSIONED void NAME(loop_clamp_max_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double max = numbers[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         out_at[i] = ((input <= (REAL)max) ? grad : (REAL)0);
@@ -1517,11 +1638,12 @@ MULTIVERSIONED void NAME(loop_clamp_max_grad_of_input)(void *out, void *const *o
 
 MULTIVERSIONED void NAME(loop_clamp_max_tensor_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict max_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL max = max_at[i];
@@ -1531,11 +1653,12 @@ MULTIVERSIONED void NAME(loop_clamp_max_tensor_grad_of_input)(void *out, void *c
 
 MULTIVERSIONED void NAME(loop_clamp_max_tensor_grad_of_max)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict max_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL max = max_at[i];
@@ -1545,10 +1668,11 @@ MULTIVERSIONED void NAME(loop_clamp_max_tensor_grad_of_max)(void *out, void *con
 
 MULTIVERSIONED void NAME(loop_lerp_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict weight_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL weight = weight_at[i];
         out_at[i] = (grad * ((REAL)1 - weight));
@@ -1557,11 +1681,12 @@ MULTIVERSIONED void NAME(loop_lerp_grad_of_input)(void *out, void *const *operan
 
 MULTIVERSIONED void NAME(loop_lerp_grad_of_weight)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict end_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL end = end_at[i];
@@ -1571,10 +1696,11 @@ MULTIVERSIONED void NAME(loop_lerp_grad_of_weight)(void *out, void *const *opera
 
 MULTIVERSIONED void NAME(loop_lerp_scalar_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const double weight = numbers[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         out_at[i] = (grad * (REAL)(1.0 - weight));
     }
@@ -1582,10 +1708,11 @@ MULTIVERSIONED void NAME(loop_lerp_scalar_grad_of_input)(void *out, void *const 
 
 MULTIVERSIONED void NAME(loop_nan_to_num_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         out_at[i] = ((input - input == 0) ? grad : (REAL)0);
@@ -1594,10 +1721,11 @@ MULTIVERSIONED void NAME(loop_nan_to_num_grad_of_input)(void *out, void *const *
 
 MULTIVERSIONED void NAME(loop_abs_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         out_at[i] = (grad * (((input > (REAL)0) ? (REAL)1 : (REAL)0) - ((input < (REAL)0) ? (REAL)1 : (REAL)0)));
@@ -1606,10 +1734,11 @@ MULTIVERSIONED void NAME(loop_abs_grad_of_input)(void *out, void *const *operand
 
 MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         out_at[i] = (grad * (input * (REAL)2));
@@ -1618,11 +1747,12 @@ MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input)(void *out, void *const *
 
 MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double exponent = numbers[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         out_at[i] = (grad * ((input * input) * (REAL)exponent));
@@ -1631,11 +1761,12 @@ MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input_1)(void *out, void *const
 
 MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input_2)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double exponent = numbers[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         out_at[i] = (grad * (((input * input) * input) * (REAL)exponent));
@@ -1644,11 +1775,12 @@ MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input_2)(void *out, void *const
 
 MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input_3)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double exponent = numbers[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         out_at[i] = (grad * (((REAL)1 / (input * input)) * (REAL)exponent));
@@ -1657,11 +1789,12 @@ MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input_3)(void *out, void *const
 
 MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input_4)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double exponent = numbers[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         out_at[i] = (grad * (((REAL)1 / sqrt_of(input)) * (REAL)exponent));
@@ -1670,11 +1803,12 @@ MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input_4)(void *out, void *const
 
 MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input_5)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double exponent = numbers[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         out_at[i] = (grad * (sqrt_of(input) * (REAL)exponent));
@@ -1683,11 +1817,12 @@ MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input_5)(void *out, void *const
 
 MULTIVERSIONED void NAME(loop_pow_base_grad_of_exponent)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict result_at = operands[2];
     const double input = numbers[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
         out_at[i] = (grad * (result * (REAL)log(input)));
@@ -1696,10 +1831,11 @@ MULTIVERSIONED void NAME(loop_pow_base_grad_of_exponent)(void *out, void *const 
 
 MULTIVERSIONED void NAME(loop_pow_base_grad_of_exponent_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict result_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
         out_at[i] = (grad * (result * (REAL)NAN));
@@ -1708,10 +1844,11 @@ MULTIVERSIONED void NAME(loop_pow_base_grad_of_exponent_1)(void *out, void *cons
 
 MULTIVERSIONED void NAME(loop_sqrt_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict result_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
         out_at[i] = (grad / ((REAL)2 * result));
@@ -1720,10 +1857,11 @@ MULTIVERSIONED void NAME(loop_sqrt_grad_of_input)(void *out, void *const *operan
 
 MULTIVERSIONED void NAME(loop_rsqrt_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict result_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
         out_at[i] = ((grad * ((result * result) * result)) / (REAL)(-2));
@@ -1732,10 +1870,11 @@ MULTIVERSIONED void NAME(loop_rsqrt_grad_of_input)(void *out, void *const *opera
 
 MULTIVERSIONED void NAME(loop_exp2_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict result_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
         out_at[i] = ((grad * result) * (REAL)0.6931471805599453);
@@ -1744,10 +1883,11 @@ MULTIVERSIONED void NAME(loop_exp2_grad_of_input)(void *out, void *const *operan
 
 MULTIVERSIONED void NAME(loop_expm1_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict result_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
         out_at[i] = (grad * (result + (REAL)1));
@@ -1756,10 +1896,11 @@ MULTIVERSIONED void NAME(loop_expm1_grad_of_input)(void *out, void *const *opera
 
 MULTIVERSIONED void NAME(loop_log2_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         out_at[i] = (grad / (input * (REAL)0.6931471805599453));
@@ -1768,10 +1909,11 @@ MULTIVERSIONED void NAME(loop_log2_grad_of_input)(void *out, void *const *operan
 
 MULTIVERSIONED void NAME(loop_log10_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         out_at[i] = (grad / (input * (REAL)2.302585092994046));
@@ -1780,10 +1922,11 @@ MULTIVERSIONED void NAME(loop_log10_grad_of_input)(void *out, void *const *opera
 
 MULTIVERSIONED void NAME(loop_log1p_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         out_at[i] = (grad / (input + (REAL)1));
@@ -1792,11 +1935,12 @@ MULTIVERSIONED void NAME(loop_log1p_grad_of_input)(void *out, void *const *opera
 
 MULTIVERSIONED void NAME(loop_logaddexp_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -1807,11 +1951,12 @@ MULTIVERSIONED void NAME(loop_logaddexp_grad_of_input)(void *out, void *const *o
 
 MULTIVERSIONED void NAME(loop_logaddexp_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -1822,11 +1967,12 @@ MULTIVERSIONED void NAME(loop_logaddexp_grad_of_other)(void *out, void *const *o
 
 MULTIVERSIONED void NAME(loop_copysign_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict result_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL result = result_at[i];
@@ -1836,11 +1982,12 @@ MULTIVERSIONED void NAME(loop_copysign_grad_of_input)(void *out, void *const *op
 
 MULTIVERSIONED void NAME(loop_nextafter_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -1850,10 +1997,11 @@ MULTIVERSIONED void NAME(loop_nextafter_grad_of_input)(void *out, void *const *o
 
 MULTIVERSIONED void NAME(loop_ldexp_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict result_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
         out_at[i] = (grad * (result * (REAL)0.6931471805599453));
@@ -1862,10 +2010,11 @@ MULTIVERSIONED void NAME(loop_ldexp_grad_of_other)(void *out, void *const *opera
 
 MULTIVERSIONED void NAME(loop_erf_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL input_2 = ((-input) * input);
@@ -1875,10 +2024,11 @@ MULTIVERSIONED void NAME(loop_erf_grad_of_input)(void *out, void *const *operand
 
 MULTIVERSIONED void NAME(loop_erfc_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL input_2 = ((-input) * input);
@@ -1888,11 +2038,12 @@ MULTIVERSIONED void NAME(loop_erfc_grad_of_input)(void *out, void *const *operan
 
 MULTIVERSIONED void NAME(loop_erfcx_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict result_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL result = result_at[i];
@@ -1902,10 +2053,11 @@ MULTIVERSIONED void NAME(loop_erfcx_grad_of_input)(void *out, void *const *opera
 
 MULTIVERSIONED void NAME(loop_erfinv_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict result_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
         const REAL input = (result * result);
@@ -1915,10 +2067,11 @@ MULTIVERSIONED void NAME(loop_erfinv_grad_of_input)(void *out, void *const *oper
 
 MULTIVERSIONED void NAME(loop_ndtr_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL input_2 = ((input * input) / (REAL)(-2));
@@ -1928,10 +2081,11 @@ MULTIVERSIONED void NAME(loop_ndtr_grad_of_input)(void *out, void *const *operan
 
 MULTIVERSIONED void NAME(loop_ndtri_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict result_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
         const REAL input = ((result * result) / (REAL)2);
@@ -1941,10 +2095,11 @@ MULTIVERSIONED void NAME(loop_ndtri_grad_of_input)(void *out, void *const *opera
 
 MULTIVERSIONED void NAME(loop_entr_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         out_at[i] = (grad * ((-log_of(input)) - (REAL)1));
@@ -1953,11 +2108,12 @@ MULTIVERSIONED void NAME(loop_entr_grad_of_input)(void *out, void *const *operan
 
 MULTIVERSIONED void NAME(loop_xlogy_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -1967,11 +2123,12 @@ MULTIVERSIONED void NAME(loop_xlogy_grad_of_input)(void *out, void *const *opera
 
 MULTIVERSIONED void NAME(loop_xlogy_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -1981,11 +2138,12 @@ MULTIVERSIONED void NAME(loop_xlogy_grad_of_other)(void *out, void *const *opera
 
 MULTIVERSIONED void NAME(loop_xlog1py_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -1995,11 +2153,12 @@ MULTIVERSIONED void NAME(loop_xlog1py_grad_of_input)(void *out, void *const *ope
 
 MULTIVERSIONED void NAME(loop_xlog1py_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -2009,18 +2168,19 @@ MULTIVERSIONED void NAME(loop_xlog1py_grad_of_other)(void *out, void *const *ope
 
 MULTIVERSIONED void NAME(loop_sin_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     int beyond = 0;
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         beyond |= abs_of(input) > (REAL)LARGEST_ANGLE;
         out_at[i] = (grad * cos_of(input));
     }
     if (beyond)
-        for (size_t i = 0; i < WHOLE(count); i++) {
+        for (size_t i = 0; i < count; i++) {
             const REAL grad = grad_at[i];
             const REAL input = input_at[i];
             out_at[i] = (grad * libm_cos_of(input));
@@ -2029,18 +2189,19 @@ MULTIVERSIONED void NAME(loop_sin_grad_of_input)(void *out, void *const *operand
 
 MULTIVERSIONED void NAME(loop_cos_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     int beyond = 0;
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         beyond |= abs_of(input) > (REAL)LARGEST_ANGLE;
         out_at[i] = (grad * (-sin_of(input)));
     }
     if (beyond)
-        for (size_t i = 0; i < WHOLE(count); i++) {
+        for (size_t i = 0; i < count; i++) {
             const REAL grad = grad_at[i];
             const REAL input = input_at[i];
             out_at[i] = (grad * (-libm_sin_of(input)));
@@ -2049,10 +2210,11 @@ MULTIVERSIONED void NAME(loop_cos_grad_of_input)(void *out, void *const *operand
 
 MULTIVERSIONED void NAME(loop_tan_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict result_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
         out_at[i] = (grad * ((REAL)1 + (result * result)));
@@ -2061,10 +2223,11 @@ MULTIVERSIONED void NAME(loop_tan_grad_of_input)(void *out, void *const *operand
 
 MULTIVERSIONED void NAME(loop_asin_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL input_2 = ((REAL)1 - (input * input));
@@ -2074,10 +2237,11 @@ MULTIVERSIONED void NAME(loop_asin_grad_of_input)(void *out, void *const *operan
 
 MULTIVERSIONED void NAME(loop_acos_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL input_2 = ((REAL)1 - (input * input));
@@ -2087,10 +2251,11 @@ MULTIVERSIONED void NAME(loop_acos_grad_of_input)(void *out, void *const *operan
 
 MULTIVERSIONED void NAME(loop_atan_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         out_at[i] = (grad / ((input * input) + (REAL)1));
@@ -2099,10 +2264,11 @@ MULTIVERSIONED void NAME(loop_atan_grad_of_input)(void *out, void *const *operan
 
 MULTIVERSIONED void NAME(loop_tanh_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict result_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
         out_at[i] = (grad * ((REAL)1 - (result * result)));
@@ -2111,10 +2277,11 @@ MULTIVERSIONED void NAME(loop_tanh_grad_of_input)(void *out, void *const *operan
 
 MULTIVERSIONED void NAME(loop_asinh_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL input_2 = ((input * input) + (REAL)1);
@@ -2124,10 +2291,11 @@ MULTIVERSIONED void NAME(loop_asinh_grad_of_input)(void *out, void *const *opera
 
 MULTIVERSIONED void NAME(loop_acosh_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL input_2 = ((input * input) - (REAL)1);
@@ -2137,10 +2305,11 @@ MULTIVERSIONED void NAME(loop_acosh_grad_of_input)(void *out, void *const *opera
 
 MULTIVERSIONED void NAME(loop_atanh_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         out_at[i] = (grad / ((REAL)1 - (input * input)));
@@ -2149,11 +2318,12 @@ MULTIVERSIONED void NAME(loop_atanh_grad_of_input)(void *out, void *const *opera
 
 MULTIVERSIONED void NAME(loop_hypot_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict result_at = operands[2];
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL result = result_at[i];
@@ -2163,11 +2333,12 @@ MULTIVERSIONED void NAME(loop_hypot_grad_of_input)(void *out, void *const *opera
 
 MULTIVERSIONED void NAME(loop_sinc_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
+    ASSUME_WHOLE(count);
     REAL *restrict out_at = out;
     const REAL *restrict grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     int beyond = 0;
-    for (size_t i = 0; i < WHOLE(count); i++) {
+    for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL angle = (input * (REAL)3.141592653589793);
@@ -2177,7 +2348,7 @@ MULTIVERSIONED void NAME(loop_sinc_grad_of_input)(void *out, void *const *operan
         out_at[i] = ((area == (REAL)0) ? (REAL)0 : (grad * slope));
     }
     if (beyond)
-        for (size_t i = 0; i < WHOLE(count); i++) {
+        for (size_t i = 0; i < count; i++) {
             const REAL grad = grad_at[i];
             const REAL input = input_at[i];
             const REAL angle = (input * (REAL)3.141592653589793);

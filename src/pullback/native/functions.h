@@ -76,28 +76,33 @@ INLINE double exp_remainder(double r)
     return p * r + 5.00000000000000111e-01;
 }
 
-/* exp(x) = 2^n exp(r), |r| <= log(2) / 2; the power is multiplied in two steps, so that subnormal results are rounded
- * once and n = 128 does not overflow too early. */
+/* exp(x) = 2^n exp(r), |r| <= log(2) / 2. The power is multiplied in two steps, so that subnormal results are rounded
+ * once and n = 128 does not overflow too early. n stands in the low bits of `whole`, whose others leave by the shifts; it
+ * is limited above, where the polynomial of what remains is large as well; below, the result is set. */
 INLINE float fast_expf(float x)
 {
-    float limited = x < -104.0f ? -104.0f : x > 89.0f ? 89.0f : x; /* NaN stays */
-    float shifted = limited * 1.44269504f + SHIFTF, n = shifted - SHIFTF;
-    float r = (limited - n * LOG2_HIGHF) - n * LOG2_LOWF;
+    int32_t whole = (int32_t)bits_of_float(x * 1.44269504f + SHIFTF);
+    const int32_t most = 0x4b400000 + 129;
+    whole = whole < most ? whole : most;
+    float n = float_of_bits((uint32_t)whole) - SHIFTF;
+    float r = (x - n * LOG2_HIGHF) - n * LOG2_LOWF;
     float p = (exp_remainderf(r) * (r * r) + r) + 1.0f;
-    uint32_t whole = bits_of_float(shifted) - bits_of_float(SHIFTF);
-    uint32_t half = ((whole + 512) >> 1) - 256;
-    return p * float_of_bits((half + 127) << 23) * float_of_bits((whole - half + 127) << 23);
+    uint32_t half = ((uint32_t)whole >> 1) << 23, rest = ((uint32_t)whole << 23) - half;
+    float value = p * float_of_bits(half + (127u << 23)) * float_of_bits(rest + (127u << 23));
+    return x < -104.0f ? 0.0f : value;
 }
 
 INLINE double fast_exp(double x)
 {
-    double limited = x < -746.0 ? -746.0 : x > 710.0 ? 710.0 : x;
-    double shifted = limited * 1.44269504088896341 + SHIFT, n = shifted - SHIFT;
+    double limited = x > 710.0 ? 710.0 : x; /* whole numbers of 64 bits have no minimum in AVX2 */
+    uint64_t whole = bits_of_double(limited * 1.44269504088896341 + SHIFT);
+    double n = double_of_bits(whole) - SHIFT;
     double r = (limited - n * LOG2_HIGH) - n * LOG2_LOW;
     double p = (exp_remainder(r) * (r * r) + r) + 1.0;
-    uint64_t whole = bits_of_double(shifted) - bits_of_double(SHIFT);
-    uint64_t half = ((whole + 4096) >> 1) - 2048; /* a shift of signed numbers is not in AVX2 */
-    return p * double_of_bits((half + 1023) << 52) * double_of_bits((whole - half + 1023) << 52);
+    uint64_t half = (whole >> 1) << 52, rest = (whole << 52) - half;
+    const uint64_t one = (uint64_t)1023 << 52;
+    double value = p * double_of_bits(half + one) * double_of_bits(rest + one);
+    return x < -746.0 ? 0.0 : value;
 }
 
 /* exp(x) for x up to 40, as softmaxes need it, in three quarters of the time: the power of two comes out of the rounding,
@@ -120,37 +125,48 @@ INLINE double fast_exp_of_negative(double x)
     return p * double_of_bits(bits_of_double(shifted) << 52) * 5.42101086242752217e-20;
 }
 
-/* exp(x) - 1 = 2 (2^(n-1) (exp(r) - 1) + 2^(n-1) - 1/2) */
+/* exp(x) - 1 = 2^n (exp(r) - 1) + (2^n - 1) while 2^n is a normal number */
+INLINE float expm1_of_moderatef(float x)
+{
+    float shifted = x * 1.44269504f + SHIFTF, n = shifted - SHIFTF;
+    float r = (x - n * LOG2_HIGHF) - n * LOG2_LOWF;
+    float power = float_of_bits((bits_of_float(shifted) << 23) + (127u << 23));
+    return (exp_remainderf(r) * (r * r) + r) * power + (power - 1.0f);
+}
+
+INLINE double expm1_of_moderate(double x)
+{
+    double shifted = x * 1.44269504088896341 + SHIFT, n = shifted - SHIFT;
+    double r = (x - n * LOG2_HIGH) - n * LOG2_LOW;
+    double power = double_of_bits((bits_of_double(shifted) << 52) + ((uint64_t)1023 << 52));
+    return (exp_remainder(r) * (r * r) + r) * power + (power - 1.0);
+}
+
+/* Beyond 80 (700) the 1 does not matter, but the power overflows too early: exp(x) is the square of exp(x / 2). */
 INLINE float fast_expm1f(float x)
 {
-    float limited = x < -20.0f ? -20.0f : x > 89.0f ? 89.0f : x;
-    float shifted = limited * 1.44269504f + SHIFTF, n = shifted - SHIFTF;
-    float r = (limited - n * LOG2_HIGHF) - n * LOG2_LOWF;
-    float p = exp_remainderf(r) * (r * r) + r;
-    float power = float_of_bits((bits_of_float(shifted) - bits_of_float(SHIFTF) + 126) << 23);
-    return copysignf(n == 0.0f ? p : 2.0f * (p * power + (power - 0.5f)), x);
+    float limited = x < -20.0f ? -20.0f : x;
+    float root = x > 80.0f ? fast_expf(0.5f * x) : 0.0f;
+    return x > 80.0f ? root * root : copysignf(expm1_of_moderatef(limited), x);
 }
 
 INLINE double fast_expm1(double x)
 {
-    double limited = x < -40.0 ? -40.0 : x > 710.0 ? 710.0 : x;
-    double shifted = limited * 1.44269504088896341 + SHIFT, n = shifted - SHIFT;
-    double r = (limited - n * LOG2_HIGH) - n * LOG2_LOW;
-    double p = exp_remainder(r) * (r * r) + r;
-    double power = double_of_bits((bits_of_double(shifted) - bits_of_double(SHIFT) + 1022) << 52);
-    return copysign(n == 0.0 ? p : 2.0 * (p * power + (power - 0.5)), x);
+    double limited = x < -40.0 ? -40.0 : x;
+    double root = x > 700.0 ? fast_exp(0.5 * x) : 0.0;
+    return x > 700.0 ? root * root : copysign(expm1_of_moderate(limited), x);
 }
 
 /* tanh(y) = e / (e + 2) with e = exp(2y) - 1 */
 INLINE float fast_tanhf(float x)
 {
-    float y = fabsf(x), e = fast_expm1f(2.0f * (y > 10.0f ? 10.0f : y));
+    float y = fabsf(x), e = expm1_of_moderatef(2.0f * (y > 10.0f ? 10.0f : y));
     return copysignf(e / (e + 2.0f), x);
 }
 
 INLINE double fast_tanh(double x)
 {
-    double y = fabs(x), e = fast_expm1(2.0 * (y > 20.0 ? 20.0 : y));
+    double y = fabs(x), e = expm1_of_moderate(2.0 * (y > 20.0 ? 20.0 : y));
     return copysign(e / (e + 2.0), x);
 }
 
@@ -250,10 +266,7 @@ INLINE float fast_erff(float x)
     p = p * y - 1.027778238e-01f;
     p = p * y - 6.366193891e-01f;
     p = p * y - 1.283791661e-01f;
-    float logarithm = p * y - y, shifted = logarithm * 1.44269504f + SHIFTF, n = shifted - SHIFTF;
-    float r = (logarithm - n * LOG2_HIGHF) - n * LOG2_LOWF;
-    float power = float_of_bits((bits_of_float(shifted) - bits_of_float(SHIFTF) + 127) << 23);
-    return copysignf((exp_remainderf(r) * (r * r) + r) * power + (power - 1.0f), x);
+    return copysignf(expm1_of_moderatef(p * y - y), x);
 }
 
 /* float64: an odd polynomial near zero; 1 - erfc(y), erfc(y) = exp(-y^2) Q(t), t = (y - 3) / (y + 3), elsewhere. */

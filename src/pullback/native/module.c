@@ -7,6 +7,7 @@
 #include "blas.h"
 
 extern const KernelEntry convolution_kernels[];
+extern const KernelEntry accumulation_kernels[];
 extern const KernelEntry elementwise_kernels[];
 extern const KernelEntry softmaxes_kernels[];
 extern const KernelEntry attention_kernels[];
@@ -21,6 +22,7 @@ extern const KernelEntry view_kernels[];
 
 static const KernelEntry *const tables[] = {
     convolution_kernels,
+    accumulation_kernels,
     elementwise_kernels,
     softmaxes_kernels,
     attention_kernels,
