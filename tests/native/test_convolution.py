@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pullback.kernels.convolutions import convolution, convolution_grad_weight
+from pullback.kernels import convolutions
 from tests.native.rows import assert_as_reference, declines, dtypes, layouts, needs_extension, normal, with_threads
 
 pytestmark = needs_extension
+
+convolution: Any = convolutions.convolution
+convolution_grad_weight: Any = convolutions.convolution_grad_weight
 
 # batch, channels, out_channels, groups, sizes, kernel, stride, padding, dilation
 CASES = {

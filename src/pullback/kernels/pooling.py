@@ -12,6 +12,7 @@ import numpy as np
 
 from pullback.kernels.accumulation import widened
 from pullback.kernels.windows import offset_slices, pad_with
+from pullback.native import native
 from pullback.typing import Array, Shape
 
 
@@ -27,6 +28,7 @@ def pooled_sizes(sizes: Shape, kernel: Shape, stride: Shape, padding: Shape, dil
     return tuple(counts)
 
 
+@native
 def max_pool2d_with_indices(
     input: Array, kernel_size: Shape, stride: Shape, padding: Shape, dilation: Shape, ceil_mode: bool
 ) -> tuple[Array, Array]:
@@ -34,6 +36,7 @@ def max_pool2d_with_indices(
     return _max_pool(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
+@native
 def max_pool3d_with_indices(
     input: Array, kernel_size: Shape, stride: Shape, padding: Shape, dilation: Shape, ceil_mode: bool
 ) -> tuple[Array, Array]:
@@ -116,6 +119,7 @@ def _plane_positions(
     return offsets.reshape(-1), starts
 
 
+@native
 def put_in_planes(input: Array, indices: Array, sizes: Shape) -> Array:
     """Add each element at its flat position in a plane of `sizes`; the adjoint of `take_from_planes`."""
     dims = len(sizes)
@@ -134,6 +138,7 @@ def put_in_planes(input: Array, indices: Array, sizes: Shape) -> Array:
     return total.reshape(*lead, *sizes)
 
 
+@native
 def take_from_planes(input: Array, indices: Array, dims: int) -> Array:
     """The elements at flat positions in the planes that the last `dims` dimensions make."""
     lead = input.shape[: input.ndim - dims]
@@ -143,6 +148,7 @@ def take_from_planes(input: Array, indices: Array, dims: int) -> Array:
     return chosen.reshape(indices.shape)
 
 
+@native
 def avg_pool2d(
     input: Array, kernel_size: Shape, stride: Shape, padding: Shape, ceil_mode: bool, count_include_pad: bool,
     divisor_override: int | None,
@@ -151,6 +157,7 @@ def avg_pool2d(
     return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
+@native
 def avg_pool3d(
     input: Array, kernel_size: Shape, stride: Shape, padding: Shape, ceil_mode: bool, count_include_pad: bool,
     divisor_override: int | None,
@@ -205,6 +212,7 @@ def _divisors(
     return divisor
 
 
+@native
 def avg_pool_back(
     input: Array, sizes: Shape, kernel_size: Shape, stride: Shape, padding: Shape, ceil_mode: bool,
     count_include_pad: bool, divisor_override: int | None,

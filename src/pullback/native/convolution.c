@@ -12,15 +12,8 @@
 static const ConvolutionLoops *loops_for(int type)
 {
     int number = type == NPY_DOUBLE;
-#ifdef HAS_CONVOLUTION_VERSIONS
-    static int version = 0;
-    if (!version) {
-        __builtin_cpu_init();
-        int has_v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
-        int has_v4 = has_v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-        version = has_v4 ? 4 : has_v3 ? 3 : 1;
-    }
+#ifdef HAS_INSTRUCTION_SETS
+    int version = instruction_set();
     if (version > 1)
         return version == 4 ? &convolution_v4[number] : &convolution_v3[number];
 #endif

@@ -15,15 +15,12 @@
 
 #include <stddef.h>
 
+#include "instruction_set.h"
+
 #define DIMS 3          /* spatial dimensions; fewer are led by ones */
 #define MOST_KERNEL 64  /* elements of the kernel along a dimension */
 #define MOST_PHASES 64  /* of a transposed convolution's results */
 #define BOX_SIZES 2     /* boxes are of at most two sizes, one element apart */
-
-/* The processors that the loops are compiled for; see convolution_v4.c. */
-#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
-#define HAS_CONVOLUTION_VERSIONS 1
-#endif
 
 typedef struct {
     ptrdiff_t batch, groups, channels, out_channels; /* channels of one group */
@@ -103,7 +100,7 @@ typedef struct {
 
 /* For float32 and for float64. */
 extern const ConvolutionLoops convolution_base[2];
-#ifdef HAS_CONVOLUTION_VERSIONS
+#ifdef HAS_INSTRUCTION_SETS
 extern const ConvolutionLoops convolution_v3[2], convolution_v4[2];
 #endif
 

@@ -133,12 +133,13 @@ typedef struct {
     REAL *partial;
 } NAME(Position);
 
-/* Copy the results of a block of output channels from the scratch plane to where they belong. */
+/* Copy the results from the scratch planes to where they belong. */
 static void NAME(scatter)(const Plan *plan, const ResultPhase *phase, const NAME(Position) *at, const ptrdiff_t *windows,
-                          ptrdiff_t channels, const REAL *scratch, REAL *result)
+                          const REAL *scratch)
 {
     const ptrdiff_t *size = plan->geometry.result, *spread = plan->spread;
-    for (ptrdiff_t c = 0; c < channels; c++, scratch += plan->scratch_plane, result += size[0] * size[1] * size[2])
+    REAL *result = at->result;
+    for (ptrdiff_t c = 0; c < plan->geometry.out_channels; c++, scratch += plan->scratch_plane, result += size[0] * size[1] * size[2])
         for (ptrdiff_t z = 0; z < windows[0]; z++)
             for (ptrdiff_t y = 0; y < windows[1]; y++) {
                 const REAL *from = scratch + z * plan->slab_step + y * plan->row_step;
@@ -153,31 +154,20 @@ static void NAME(scatter)(const Plan *plan, const ResultPhase *phase, const NAME
             }
 }
 
-/* One block of output channels of one phase, of a box and a chunk. */
-static void NAME(convolve_block)(const Plan *plan, const ResultPhase *phase, const NAME(Position) *at,
-                                 const Vectors *vectors, ptrdiff_t begin, int channels, REAL *result,
-                                 ptrdiff_t channel_step)
+/* All output channels of a few vectors of one phase: what they read of the input stays in the first cache. */
+static void NAME(convolve_vectors)(const Plan *plan, const ResultPhase *phase, const NAME(Position) *at,
+                                   NAME(Tile) tile, int vectors)
 {
     const Geometry *g = &plan->geometry;
-    NAME(Tile) tile = {
-        .input = at->input,
-        .offsets = phase->offsets,
-        .steps = at->channels * phase->taps,
-        .weight = at->weight + (begin * g->channels + at->channel * channels) * phase->taps,
-        .bias = at->bias ? at->bias + begin : NULL,
-        .partial = at->partial + begin * vectors->count * LANES,
-        .is_first = at->channel == 0,
-        .is_last = at->channel + at->channels == g->channels,
-        .result = result,
-        .channel_step = channel_step,
-    };
-    for (ptrdiff_t v = 0; v < vectors->count;) {
-        int next = NAME(next_vectors)(channels, vectors->count - v);
-        tile.starts = vectors->starts + v;
-        tile.places = vectors->places + v;
-        NAME(tiles)[channels][next](&tile);
-        tile.partial += channels * next * LANES;
-        v += next;
+    REAL *result = tile.result;
+    for (ptrdiff_t block = 0, begin = 0; begin < g->out_channels; block++) {
+        ptrdiff_t end = NAME(block_begin)(g->out_channels, MOST_CHANNELS, block + 1), channels = end - begin;
+        tile.weight = at->weight + (begin * g->channels + at->channel * channels) * phase->taps;
+        tile.bias = at->bias ? at->bias + begin : NULL;
+        tile.result = result + begin * tile.channel_step;
+        NAME(tiles)[channels][vectors](&tile);
+        tile.partial += channels * vectors * LANES;
+        begin = end;
     }
 }
 
@@ -194,18 +184,28 @@ static void NAME(convolve_phase)(const Plan *plan, const ResultPhase *phase, con
     const Vectors *vectors = vectors_of(plan, phase, windows[plan->split]);
     ptrdiff_t origin = ((at->begin[0] * plan->spread[0] + phase->first[0]) * g->result[1] +
                         at->begin[1] * plan->spread[1] + phase->first[1]) * g->result[2] + at->begin[2];
-    for (ptrdiff_t block = 0, begin = 0; begin < g->out_channels; block++) {
-        ptrdiff_t end = NAME(block_begin)(g->out_channels, MOST_CHANNELS, block + 1);
-        REAL *result = at->result + begin * plane;
-        if (plan->direct) {
-            NAME(convolve_block)(plan, phase, at, vectors, begin, (int)(end - begin), result + origin, plane);
-        } else {
-            NAME(convolve_block)(plan, phase, at, vectors, begin, (int)(end - begin), scratch, plan->scratch_plane);
-            if (at->channel + at->channels == g->channels)
-                NAME(scatter)(plan, phase, at, windows, end - begin, scratch, result);
-        }
-        begin = end;
+    NAME(Tile) tile = {
+        .input = at->input,
+        .offsets = phase->offsets,
+        .steps = at->channels * phase->taps,
+        .partial = at->partial,
+        .is_first = at->channel == 0,
+        .is_last = at->channel + at->channels == g->channels,
+        .result = plan->direct ? at->result + origin : scratch,
+        .channel_step = plan->direct ? plane : plan->scratch_plane,
+    };
+    int block = (int)NAME(block_begin)(g->out_channels, MOST_CHANNELS, 1);
+    int largest = block < g->out_channels && block < MOST_CHANNELS ? block + 1 : block;
+    for (ptrdiff_t v = 0; v < vectors->count;) {
+        int next = NAME(next_vectors)(largest, vectors->count - v);
+        tile.starts = vectors->starts + v;
+        tile.places = vectors->places + v;
+        NAME(convolve_vectors)(plan, phase, at, tile, next);
+        tile.partial += g->out_channels * next * LANES;
+        v += next;
     }
+    if (!plan->direct && tile.is_last)
+        NAME(scatter)(plan, phase, at, windows, scratch);
 }
 
 /* One box of one group of one sample. */
@@ -252,7 +252,7 @@ static void NAME(convolve)(void *context, ptrdiff_t begin, ptrdiff_t end)
         all += plan->phase[p].vectors[0].count * LANES;
     NAME(Room) room;
     if (!NAME(make_room)(plan->in_place ? 0 : plan->chunk * plan->plane,
-                         plan->direct ? 0 : plan->scratch_plane * MOST_CHANNELS,
+                         plan->direct ? 0 : plan->scratch_plane * plan->geometry.out_channels,
                          plan->chunk < plan->geometry.channels ? all * plan->geometry.out_channels : 0, &room)) {
         call->failed = 1;
         return;

@@ -46,6 +46,10 @@ INLINE void NAME(compute)(const int channels, const int vectors, const NAME(Tile
                 sums[c][v] = (Vector){0} + (tile->bias ? tile->bias[c] : 0);
             else
                 sums[c][v] = LOAD(tile->partial + (c * vectors + v) * LANES);
+    if (tile->is_last) /* the lines are there when the sums are */
+        for (int c = 0; c < channels; c++)
+            for (int v = 0; v < vectors; v++)
+                PREFETCH_TO_WRITE(tile->result + c * tile->channel_step + tile->places[v]);
     const REAL *weight = tile->weight;
     const ptrdiff_t *end = tile->offsets + tile->steps;
     for (const ptrdiff_t *offset = tile->offsets; offset < end; offset++, weight += channels) {

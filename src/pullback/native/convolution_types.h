@@ -5,8 +5,10 @@
 
 #if defined(__GNUC__)
 #define INLINE static inline __attribute__((always_inline))
+#define PREFETCH_TO_WRITE(place) __builtin_prefetch(place, 1)
 #else
 #define INLINE static inline
+#define PREFETCH_TO_WRITE(place) ((void)0)
 #endif
 
 #define REAL float

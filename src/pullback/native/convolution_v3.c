@@ -1,7 +1,7 @@
 /* Convolutions for x86-64-v3 (AVX2). */
 #include "convolution.h"
 
-#ifdef HAS_CONVOLUTION_VERSIONS
+#ifdef HAS_INSTRUCTION_SETS
 #pragma GCC target("arch=x86-64-v3")
 
 #define VECTOR_BYTES 32

@@ -9,6 +9,7 @@
 extern const KernelEntry convolution_kernels[];
 extern const KernelEntry accumulation_kernels[];
 extern const KernelEntry elementwise_kernels[];
+extern const KernelEntry pooling_kernels[];
 extern const KernelEntry softmaxes_kernels[];
 extern const KernelEntry attention_kernels[];
 extern const KernelEntry gather_kernels[];
@@ -24,6 +25,7 @@ static const KernelEntry *const tables[] = {
     convolution_kernels,
     accumulation_kernels,
     elementwise_kernels,
+    pooling_kernels,
     softmaxes_kernels,
     attention_kernels,
     gather_kernels,
