@@ -23,7 +23,7 @@ def _as_tuple(value: Any, argument: str, function: str) -> tuple[bool, tuple[Any
     values = tuple(value) if is_tuple else (value,)
     for index, item in enumerate(values):
         if not isinstance(item, Tensor):
-            where = f" {index}" if is_tuple else ""
+            where = f" at index {index}" if is_tuple else ""
             raise TypeError(
                 f"The {argument} given to {function} must be either a Tensor or a tuple of Tensors but the value{where} "
                 f"has type {type(item)}."
@@ -76,8 +76,8 @@ _STRICT_CONSTANT = {
     "differentiable manner from the input when running in strict mode.",
     "grad_inputs": "The gradient with respect to input {} is independent of the inputs of the user-provided function. This "
     "is not allowed in strict mode.",
-    "jacobian": "The jacobian of the user-provided function with respect to input {} is independent of the inputs of the "
-    "user-provided function. This is not allowed in strict mode.",
+    "jacobian": "While computing the hessian, found that the jacobian of the user-provided function with respect to input "
+    "{} is independent of the inputs of the user-provided function. This is not allowed in strict mode.",
     "hessian": "The hessian of the user-provided function with respect to input {} is independent of the inputs of the "
     "user-provided function. This is not allowed in strict mode.",
 }
@@ -114,13 +114,18 @@ def _filled(values: Sequence[Any], like: Sequence[Any], strict: bool, kind: str)
     return tuple(filled)
 
 
+_SINGLE = {
+    "output of": "the user-provided function returns",
+    "input to": "the input to the user-provided function is",
+}
+
+
 def _check_vector(v: Any, like: Sequence[Any], function: str, of: str) -> tuple[Any, ...]:
     """The vector of a product, with the shapes of what it is multiplied with."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(
-                f"The vector v can only be None if the {of} the user-provided function is "
-                "a single Tensor with a single element."
+                f"The vector v can only be None if {_SINGLE.get(of, of)} a single Tensor with a single element."
             )
         return tuple(_ones_like(x) for x in like)
     _, vectors = _as_tuple(v, "v", function)

@@ -23,6 +23,19 @@ _next_id = itertools.count().__next__
 _active: list[profile] = []
 
 
+_PUBLIC_NAMES = {
+    "contiguous_copy": "clone", "copy_to": "clone", "log_softmax": "_log_softmax", "max_dim": "max", "min_dim": "min",
+    "pow_base": "pow", "pow_scalar": "pow", "refill_": "fill_", "refill_tensor_": "fill_", "slice_view": "slice",
+    "softmax": "_softmax", "squeeze_dim": "squeeze", "squeeze_dims": "squeeze", "to_dtype": "_to_copy",
+    "to_integer": "_to_copy", "unsafe_view": "_unsafe_view", "view_dtype": "view",
+}  # fmt: skip
+"""What PyTorch calls the operations that have a name of their own here."""
+
+
+def _public_name(name: str) -> str:
+    return _PUBLIC_NAMES.get(name) or name.removesuffix("_all")
+
+
 class profile:
     """Record what runs inside of the block.
 
@@ -79,7 +92,7 @@ class profile:
         event.time_range.end = time.perf_counter_ns() / 1000
 
     def _operation(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        event = self.begin(f"aten::{getattr(function, '__name__', 'operation')}")
+        event = self.begin(f"aten::{_public_name(getattr(function, '__name__', 'operation'))}")
         if self.record_shapes:
             event.input_shapes = [list(a.shape) if isinstance(a, Tensor) else [] for a in args]
         try:

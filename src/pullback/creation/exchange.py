@@ -10,6 +10,7 @@ from pullback.backend.array_module import is_array, is_number
 from pullback.backend.device import usable_device
 from pullback.backend.dtype import default_float, from_numpy_dtype
 from pullback.backend.dtype import dtype as Dtype
+from pullback.backend.naming import display_namespace
 from pullback.creation.from_values import tensor
 from pullback.creation.options import dtype_option, wrap
 from pullback.kernels.exchange import array_over_buffer, array_over_file, import_dlpack
@@ -28,8 +29,9 @@ def as_tensor(data: Any, dtype: Dtype | None = None, device: Any = None) -> Tens
 
 
 def asarray(
-    obj: Any, *, dtype: Dtype | None = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
-) -> Tensor:
+    obj: Any, *, dtype: Dtype | None = None, device: Any = None, copy: bool | None = None,
+    requires_grad: bool | None = None,
+) -> Tensor:  # fmt: skip
     """A tensor of `obj`; shares memory unless `copy` is True or the dtype changes."""
     usable_device(device)
     if isinstance(obj, Tensor):
@@ -49,11 +51,20 @@ def asarray(
     return result.requires_grad_() if requires_grad else result
 
 
-def _as_array_of_tensor(obj: Tensor, dtype: Dtype | None, copy: bool | None, requires_grad: bool) -> Tensor:
+def _as_array_of_tensor(obj: Tensor, dtype: Dtype | None, copy: bool | None, requires_grad: bool | None) -> Tensor:
     changes = dtype is not None and obj.dtype is not dtype
     if changes and copy is False:
         raise ValueError(f"can't alias tensor with dtype '{obj.dtype}' into dtype '{dtype}'.")
     result = obj.to(dtype) if changes else obj.clone() if copy else obj
+    if requires_grad is None and obj.requires_grad:
+        warnings.warn(
+            f"{display_namespace()}.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. "
+            "Pass requires_grad=True or False to say which is meant.",
+            UserWarning,
+            stacklevel=3,
+        )
+    if requires_grad is False and result.requires_grad:
+        return result.detach()
     if requires_grad and not result.requires_grad:
         return (result.detach() if result is obj else result).requires_grad_()
     return result

@@ -15,6 +15,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from pullback.backend.array_module import as_array, is_number
 from pullback.errors import graph_freed
 from pullback.graph.hooks import HookDict, NodeExtra
 from pullback.graph.input_metadata import InputMetadata
@@ -168,10 +169,25 @@ class Node:
     def _read_saved(self, public: str, *, raw: bool) -> Any:
         for name in self.saved_names:
             if self.public_names.get(name, name) == public:
+                if raw:
+                    return self.raw_saved(name)
                 if self.released:
                     raise graph_freed(self.name())
-                return self.raw_saved(name) if raw else self.unpack(name)
+                return _as_shown(public, self.unpack(name))
+        if public.endswith("_sym_sizes") and not raw:
+            shape = self._read_shape(public.removesuffix("_sym_sizes"))
+            if shape is not None:
+                return shape
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '_saved_{public}'")
+
+    def _read_shape(self, public: str) -> Shape | None:
+        """The sizes of an input that the rule reads, under PyTorch's name for the input."""
+        for name in (public, "input" if public == "self" else public):
+            for field in (f"saved_{name}_shape", f"{name}_shape"):
+                shape = getattr(self, field, None) if hasattr(type(self), field) else None
+                if shape is not None:
+                    return tuple(shape)
+        return None
 
     def unpack(self, name: str) -> Any:
         """The saved value as the user knows it: a Tensor, a number or a tuple, its version checked."""
@@ -183,6 +199,17 @@ class Node:
         from pullback.graph.saved_tensor import raw_saved  # lazy: saved_tensor builds on this module
 
         return raw_saved(self, name)
+
+
+def _as_shown(public: str, value: Any) -> Any:
+    """A saved value as PyTorch shows it: a list as a tuple, a number that stood for an operand as a tensor."""
+    if isinstance(value, list):
+        return tuple(value)
+    if public in ("self", "other") and is_number(value):
+        from pullback.tensor.tensor import new_tensor  # lazy: this module is compiled, and few programs look
+
+        return new_tensor(as_array(value))
+    return value
 
 
 def longest_path(node: Node) -> int:

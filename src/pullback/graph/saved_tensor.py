@@ -206,7 +206,10 @@ class SavedTensor:
         """Pack the saved value with `pack_hook` now, and unpack it with `unpack_hook` when backward reads it."""
         node, field = self._node, f"saved_{self._name}"
         if node.released:
-            raise graph_freed(node.name())
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph "
+                f"are freed by backward() or autograd.grad(): retain_graph=True keeps those of {node.name()}."
+            )
         value = getattr(node, field)
         if isinstance(value, PackedTensor):
             raise RuntimeError(

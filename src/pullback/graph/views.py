@@ -240,6 +240,8 @@ class CopySlices(Node):
         grad_slice = gather_strided(grads[0], self.base_geometry, self.view_geometry)
         self._connect_inner()
         inner_grads = self.inner.apply((grad_slice,))
+        if self.next_edges[0] is None:
+            return (None, *inner_grads[1:])
         result = overwrite_strided(grads[0], self.base_geometry, self.view_geometry, inner_grads[0])
         return (result, *inner_grads[1:])
 

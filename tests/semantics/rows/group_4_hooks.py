@@ -198,3 +198,37 @@ def row_066_hooks_are_not_serialized(torch: Any, say: Any) -> None:
     x.register_hook(lambda g: g)
     with say.warned("will not be serialized"):
         pickle.dumps(x)
+
+
+def row_55_order_of_leaves(torch: Any, say: Any) -> None:
+    seen: list[Any] = []
+    for count in range(1, 8):
+        leaves = [torch.ones(1, requires_grad=True) for _ in range(count)]
+        for number, leaf in enumerate(leaves):
+            leaf.register_hook(lambda grad, number=number: seen.append(number))
+        torch.cat(leaves).sum().backward()
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.LayerNorm(2))
+    for name, parameter in model.named_parameters():
+        parameter.register_post_accumulate_grad_hook(lambda p, name=name: seen.append(name))
+    model(torch.ones(1, 2))[0].sum().backward()
+    say(seen)
+
+
+def row_54_hooks_of_nodes_with_whole_numbers(torch: Any, say: Any) -> None:
+    x = torch.tensor([[1.0, 3.0], [2.0, 0.5]], requires_grad=True)
+    for values in (x.max(1).values, x.sort(1).values, x.topk(1).values):
+        values.grad_fn.register_prehook(lambda grads: say("before", grads))
+        values.grad_fn.register_hook(lambda into, out: say("after", into, out))
+        values.sum().backward()
+
+
+def row_43_inputs_that_are_no_leaves(torch: Any, say: Any) -> None:
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x * x
+    y.grad_fn.register_hook(lambda into, out: say(into, out))
+    y.exp().sum().backward(inputs=[y])
+    say(y.retains_grad, y.grad, x.grad)
+    with say.catch("Trying to backward through the graph a second time"):
+        y.sum().backward()
+    with say.catch("can't retain_grad on Tensor that has requires_grad=False"):
+        (x * 2).sum().backward(inputs=[torch.ones(1)])

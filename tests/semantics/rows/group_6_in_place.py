@@ -184,3 +184,53 @@ def row_091_preserve_version(torch: Any, say: Any) -> None:
     with torch.autograd._unsafe_preserve_version_counter(x):
         x.add_(1)
     say(x._version)
+
+
+def row_83_views_and_the_flags_of_their_base(torch: Any, say: Any) -> None:
+    base = torch.ones(2, 2)
+    view = base[0]
+    base.requires_grad_()
+    say(view.requires_grad, view.is_leaf, view.grad_fn)
+    base.requires_grad_(False)
+    say(view.requires_grad)
+    leaf = torch.ones(2, 2, requires_grad=True)
+    with torch.no_grad():
+        quiet = leaf[0]
+    say(quiet.requires_grad, quiet.is_leaf, (quiet * 2).grad_fn.next_functions)
+    leaf.requires_grad_(False)
+    say(quiet.requires_grad)
+    y = torch.ones(2, 2, requires_grad=True) * 1
+    row = y[0]
+    row.unsqueeze_(0)
+    say(row._base is y, row.grad_fn.name(), row.grad_fn.next_functions[0][0].name())
+    y[0] = 0
+    y.sum().backward()
+    with say.catch("Trying to backward through the graph a second time"):
+        y.sum().backward()
+    z = torch.ones(2, requires_grad=True)
+    later = z * 2
+    z.requires_grad_(False)
+    z.mul_(torch.ones(2, requires_grad=True))
+    with say.catch("leaf variable has been moved into the graph interior"):
+        later.sum().backward()
+
+
+def row_83_messages_of_forbidden_views(torch: Any, say: Any) -> None:
+    y = torch.ones(2, 3, requires_grad=True) * 2
+    with torch.no_grad():
+        quiet = y.view(-1)
+    with say.catch("A view was created in no_grad mode and is being modified inplace with grad mode enabled."):
+        quiet.mul_(2)
+    with say.catch(
+        "Output 0 of View is a view of a view which was created in no_grad mode and is being modified inplace"
+    ):
+        quiet.view(6, 1).mul_(2)
+    first, _ = torch.ones(2, 3).unbind(0)
+    with say.catch(
+        "A view was created in no_grad mode and is being modified inplace with grad mode enabled. This view is"
+    ):
+        first.mul_(y[0])
+    first, _ = y.unbind(0)
+    y.mul_(2)
+    with say.catch("Output 0 of Unbind is a view and its base or another view of its base has been modified inplace."):
+        first.grad_fn

@@ -409,3 +409,43 @@ def row_105_attributes(torch: Any, say: Any) -> None:
     y.backward(retain_graph=True)
     y.backward()
     say(x.grad, y.grad_fn.factor)
+
+
+def row_103_saving_what_is_returned(torch: Any, say: Any) -> None:
+    class AsItIs(torch.autograd.Function):
+        @staticmethod
+        def forward(x: Any, y: Any) -> Any:
+            return x * y, x
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any, other: Any) -> Any:
+            x, y = ctx.saved_tensors
+            return grad * y + other, grad * x
+
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with say.catch("An input that has been returned as-is as output is being saved for backward."):
+        AsItIs.apply(x, x * 2)
+
+
+def row_114_tangents_that_are_missing(torch: Any, say: Any) -> None:
+    for materialize in (True, False):
+
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, x: Any, y: Any, number: Any, indices: Any, materialize: bool) -> Any:
+                ctx.set_materialize_grads(materialize)
+                return x * y * number
+
+            @staticmethod
+            def jvp(ctx: Any, *tangents: Any) -> Any:
+                say(tangents)
+                return tangents[0] * 2
+
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(torch.ones(2), torch.ones(2))
+            result = Product.apply(dual, torch.ones(2) * 3, 5, torch.ones(2, dtype=torch.int64), materialize)
+            say(*torch.autograd.forward_ad.unpack_dual(result))
