@@ -12,6 +12,7 @@ error comes from. Rows are taken in chunks, so that a batch stays near the size 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import pullback.functions as F
@@ -92,24 +93,21 @@ def _largest_gradient(nodes: Sequence[Node]) -> int:
     """The number of elements of the largest gradient that a node gets."""
     largest = 1
     for node in nodes:
-        for index in range(node.output_count):
-            metadata = node.input_metadata(index)
-            if metadata is not None:
-                largest = max(largest, _count(metadata.shape))
+        if node.output_metadata is not None:
+            shapes = [metadata.shape for metadata in node.output_metadata]
+        else:
+            shapes = [node.variable._array.shape if isinstance(node, AccumulateGrad) else node.shape or ()]
+        largest = max(largest, *map(prod, shapes))
     return largest
-
-
-def _count(shape: Sequence[int]) -> int:
-    total = 1
-    for size in shape:
-        total *= size
-    return total
 
 
 def _runs_unseen(node: Node) -> bool:
     """Whether a node is an operation's own, which no code of the user is part of."""
     if node.extra is not None and node.extra.has_hooks():
         return False
+    fields = _SAVED.get(type(node))
+    if fields is not None:
+        return all(_is_readable(getattr(node, field)) for field in fields)
     if isinstance(node, AccumulateGrad):
         extra = node.variable._extra
         return extra is None or not (extra.hooks or extra.post_accumulate_hooks)
@@ -117,13 +115,20 @@ def _runs_unseen(node: Node) -> bool:
         return _runs_unseen(node.inner)
     if node.needs_tensors or not type(node).__module__.startswith("pullback.generated."):
         return isinstance(node, AsStridedBackward0)
-    return all(_is_readable(getattr(node, f"saved_{name}", None)) for name in node.saved_names)
+    _SAVED[type(node)] = tuple([f"saved_{name}" for name in node.saved_names if hasattr(node, f"saved_{name}")])
+    return _runs_unseen(node)
+
+
+_SAVED: dict[type[Node], tuple[str, ...]] = {}
+"""The fields in which nodes of generated operations keep tensors and numbers, by kind."""
 
 
 def _is_readable(saved: Any) -> bool:
     """Whether reading a saved value calls nobody: no unpack hook, no subclass that overrides operations."""
+    if type(saved) is Tensor:
+        return True
     if isinstance(saved, Tensor):
-        return type(saved) is Tensor or (saved._is_param and type(saved) not in overrides.types)
+        return saved._is_param and type(saved) not in overrides.types
     return not isinstance(saved, PackedTensor)
 
 
