@@ -222,24 +222,29 @@ MULTIVERSIONED static void NAME(multiply_by_dots)(const Product *p)
             NAME(dots)(1, 1, p, row, column);
 }
 
-/* The sums of the columns of a matrix whose rows lie together, in blocks of rows so that errors do not pile up. */
-MULTIVERSIONED static void NAME(add_rows)(const REAL *from, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t step, REAL *to)
+/* The sums of the columns from `begin` to `end` of a matrix whose rows lie together, read row by row; in blocks of rows,
+ * so that errors do not pile up. */
+MULTIVERSIONED static void NAME(add_rows)(const REAL *from, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t begin,
+                                          ptrdiff_t end, REAL *to)
 {
-    for (ptrdiff_t column = 0; column < columns; column += LANES) {
-        ptrdiff_t count = columns - column < LANES ? columns - column : LANES;
-        NAME(Vector) total = {0};
+    for (ptrdiff_t column = begin; column < end; column += STRIP) {
+        ptrdiff_t count = end - column < STRIP ? end - column : STRIP;
+        REAL total[STRIP] = {0}, part[STRIP];
         for (ptrdiff_t row = 0; row < rows; row += 64) {
-            ptrdiff_t end = rows - row < 64 ? rows : row + 64;
-            NAME(Vector) part = {0};
-            if (count == LANES)
-                for (ptrdiff_t r = row; r < end; r++)
-                    part += NAME(load)(from + r * step + column);
-            else
-                for (ptrdiff_t r = row; r < end; r++)
-                    part += NAME(load_part)(from + r * step + column, count);
-            total += part;
+            ptrdiff_t stop = rows - row < 64 ? rows : row + 64, r = row;
+            memset(part, 0, count * sizeof(REAL));
+            for (; r + 4 <= stop; r += 4) {
+                const REAL *a = from + r * step + column, *b = a + step, *c = b + step, *d = c + step;
+                for (ptrdiff_t j = 0; j < count; j++)
+                    part[j] += (a[j] + b[j]) + (c[j] + d[j]);
+            }
+            for (; r < stop; r++)
+                for (ptrdiff_t j = 0; j < count; j++)
+                    part[j] += from[r * step + column + j];
+            for (ptrdiff_t j = 0; j < count; j++)
+                total[j] += part[j];
         }
-        NAME(store)(to + column, &total, count);
+        memcpy(to + column, total, count * sizeof(REAL));
     }
 }
 

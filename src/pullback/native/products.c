@@ -10,6 +10,7 @@
 /* Vectors are passed between inlined functions only. */
 #pragma GCC diagnostic ignored "-Wpsabi"
 
+#define STRIP 512 /* columns whose sums are kept in the first-level cache */
 #define VECTOR_BYTES 64
 #define DEEPEST 256 /* of the inner dimension at a time: a panel of b fills half of a first-level cache */
 
@@ -222,12 +223,30 @@ double dot_of(const char *a, const char *b, ptrdiff_t count, int wide)
                 : dot_single((const float *)a, (const float *)b, count);
 }
 
+typedef struct {
+    const Matrix *matrix;
+    char *result;
+    int wide;
+} ColumnSums;
+
+#define COLUMN_GROUP 64
+
+static void add_some_columns(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const ColumnSums *s = context;
+    const Matrix *m = s->matrix;
+    end = end * COLUMN_GROUP < m->columns ? end * COLUMN_GROUP : m->columns;
+    if (s->wide)
+        add_rows_double((const double *)m->data, m->rows, m->row_step, begin * COLUMN_GROUP, end, (double *)s->result);
+    else
+        add_rows_single((const float *)m->data, m->rows, m->row_step, begin * COLUMN_GROUP, end, (float *)s->result);
+}
+
 void add_rows(const Matrix *m, char *result, int wide)
 {
-    if (wide)
-        add_rows_double((const double *)m->data, m->rows, m->columns, m->row_step, (double *)result);
-    else
-        add_rows_single((const float *)m->data, m->rows, m->columns, m->row_step, (float *)result);
+    ColumnSums sums = {m, result, wide};
+    ptrdiff_t groups = (m->columns + COLUMN_GROUP - 1) / COLUMN_GROUP;
+    run_blocks(groups, 65536 / (m->rows * COLUMN_GROUP + 1) + 1, add_some_columns, &sums);
 }
 
 #endif
