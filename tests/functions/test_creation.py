@@ -99,3 +99,21 @@ def test_as_tensor_returns_a_fitting_tensor_itself() -> None:
     tensor = pullback.ones(2)
     assert pullback.as_tensor(tensor) is tensor
     assert pullback.asarray(tensor, copy=True) is not tensor
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        ([np.int32(1), 2.5], "float32"),
+        ([2, np.float64(1)], "float64"),
+        ([np.float32(1), np.float64(2)], "float64"),
+        ([np.int32(1), 2], "int64"),
+        ([np.float16(1), 2.5], "float32"),
+        ([[1, 2], (3, np.float64(4))], "float64"),
+        ([np.int8(1)], "int8"),
+    ],
+)
+def test_numbers_of_numpy_promote_with_those_of_python(values: Any, dtype: str) -> None:
+    made = pullback.tensor(values)
+    assert made.dtype is getattr(pullback, dtype)
+    assert made.reshape(-1)[-1].item() == np.ravel(values)[-1]

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import math
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from pullback.backend.array_module import memory_order, restride
-from pullback.backend.dtype import default_complex, default_float, number_as, number_dtype, scalar_type_name
+from pullback.backend.dtype import (
+    default_complex,
+    default_float,
+    number_as,
+    number_dtype,
+    promote_dtypes,
+    scalar_type_name,
+)
 from pullback.typing import Array, DType, Scalar, Shape
 
 
@@ -27,10 +35,14 @@ def array_from_values(data: Any, dtype: DType | None) -> Array:
     if array.dtype.kind in "US":
         raise TypeError(f"new(): invalid data type '{_first_text(data)}'")
     if dtype is None:
-        if array.size == 0 and not _holds_arrays(data):
+        # NumPy's int64 and bool are PyTorch's too; a float64 may be of Python's floats.
+        is_settled = array.dtype in (np.int64, np.bool_) or not isinstance(data, (list, tuple))
+        kinds = set() if is_settled else _dtypes_in(data)
+        from_numpy = any(isinstance(kind, np.dtype) for kind in kinds)
+        if array.size == 0 and not from_numpy:
             dtype = default_float()
-        elif _holds_arrays(data):
-            dtype = None if array.dtype.kind == "b" else _first_dtype(data)
+        elif from_numpy:
+            dtype = _joint_dtype(kinds)
         else:
             dtype = {"f": default_float(), "c": default_complex(), "i": np.dtype(np.int64)}.get(array.dtype.kind)
     if dtype is None or array.dtype == dtype:
@@ -91,17 +103,30 @@ def checked_fill(shape: Shape, value: Scalar, dtype: DType) -> Array:
     return np.full(shape, checked_number(value, dtype), dtype)
 
 
-def _holds_arrays(data: Any) -> bool:
-    while isinstance(data, (list, tuple)) and data:
-        data = data[0]
-    return isinstance(data, (np.ndarray, np.generic))
+def _dtypes_in(data: Any) -> set[Any]:
+    """The dtypes of the arrays and NumPy scalars in nested sequences, and the types of the other elements."""
+    items, kinds = data, set(map(type, data))
+    while kinds and kinds <= {list, tuple}:
+        items = list(chain.from_iterable(items))
+        kinds = set(map(type, items))
+    if kinds <= {bool, int, float, complex}:
+        return kinds
+    found: set[Any] = set()
+    for item in items:
+        if isinstance(item, (np.ndarray, np.generic)):
+            found.add(item.dtype)
+        else:
+            found |= _dtypes_in(item) if isinstance(item, (list, tuple)) else {type(item)}
+    return found
 
 
-def _first_dtype(data: Any) -> Any:
-    """The type of the first array or NumPy scalar: PyTorch lets it decide for a list of them."""
-    while isinstance(data, (list, tuple)):
-        data = data[0]
-    return data.dtype
+def _joint_dtype(kinds: set[Any]) -> DType:
+    """What the elements of a sequence promote to, Python's numbers as the dtypes they have by themselves."""
+    found: DType | None = None
+    for kind in kinds:
+        one = kind if isinstance(kind, np.dtype) else number_dtype(kind())
+        found = one if found is None else promote_dtypes(found, one)
+    return found
 
 
 def _first_text(data: Any) -> str:
