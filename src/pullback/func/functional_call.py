@@ -57,7 +57,7 @@ def _replaced(module: Any, given: dict[str, Any], tie_weights: bool, strict: boo
     }
     values = _with_tied(tensors, given) if tie_weights else dict(given)
     if strict:
-        _check_strict(tensors, values)
+        _check_strict(module, tensors, values)
     places = {name: _place(module, name) for name in values}
     former: dict[str, Any] = {}
     try:
@@ -89,16 +89,14 @@ def _with_tied(tensors: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]
     return values
 
 
-def _check_strict(tensors: dict[str, Any], values: dict[str, Any]) -> None:
-    missing = [name for name in tensors if name not in values]
-    unexpected = [name for name in values if name not in tensors]
-    if missing or unexpected:
-        parts = []
-        if unexpected:
-            parts.append(f"Unexpected key(s): {', '.join(unexpected)}.")
-        if missing:
-            parts.append(f"Missing key(s): {', '.join(missing)}.")
-        raise RuntimeError(f"Error(s) in reparametrizing: {' '.join(parts)}")
+def _check_strict(module: Any, tensors: dict[str, Any], values: dict[str, Any]) -> None:
+    groups = {
+        "Unexpected": sorted(name for name in values if name not in tensors),
+        "Missing": sorted(name for name in tensors if name not in values),
+    }
+    parts = [f"\n\t{kind} key(s): {', '.join(map(repr, names))}." for kind, names in groups.items() if names]
+    if parts:
+        raise RuntimeError(f"Error(s) in reparametrizing for {type(module).__name__}:{''.join(parts)}")
 
 
 def _place(module: Any, name: str) -> tuple[Any, str]:

@@ -66,6 +66,10 @@ def _grad_and_value(
         transform.open = False
     cleaned = release(tree_unflatten(gradients, spec), transform)
     value = release((output, aux) if has_aux else output, transform)
+    for input in inputs:
+        leaf = innermost_physical(input)
+        if getattr(leaf, "_transform", None) is transform:
+            leaf._requires_grad = False  # where it escaped, nothing is recorded on it any more
     return cleaned, value
 
 

@@ -60,7 +60,8 @@ def _transforms_behind(tensor: Any) -> tuple[list[Any], Node | None]:
     """The transforms whose inputs a tensor was computed from, and the node that made it if it leads to a leaf outside."""
     edge = gradient_edge(tensor)
     if edge is None:
-        return [], None
+        owner = getattr(tensor, "_transform", None)
+        return ([] if owner is None else [owner]), None
     found: list[Any] = []
     outside = False
     waiting, seen = [edge[0]], {edge[0]}
