@@ -1,0 +1,76 @@
+"""How accurate the elementary functions of compiled loops are, in units in the last place, and what they do at the ends."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback.native
+from pullback import kernels
+
+pytestmark = pytest.mark.skipif(pullback.native.extension is None, reason="the compiled kernels are not built")
+MOST_ULPS = 2.5
+
+
+def wide_erf(x: Any) -> Any:
+    return np.array([math.erf(v) for v in x.tolist()], x.dtype)
+
+
+# The function in a wider type, and the ranges to draw arguments from.
+FUNCTIONS: dict[str, tuple[Callable[[Any], Any], list[tuple[float, float]]]] = {
+    "exp": (np.exp, [(-1, 1), (-87, 88)]),
+    "expm1": (np.expm1, [(-1e-3, 1e-3), (-1, 1), (-20, 88)]),
+    "log": (np.log, [(0.5, 2), (0.9, 1.1), (1e-30, 1e-20), (1, 1e6)]),
+    "log1p": (np.log1p, [(-1e-3, 1e-3), (-0.9, 1), (0, 1e6)]),
+    "tanh": (np.tanh, [(-1e-3, 1e-3), (-1, 1), (-10, 10)]),
+    "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), [(-1, 1), (-20, 20)]),
+    "erf": (wide_erf, [(-1e-3, 1e-3), (-1, 1), (-4, 4)]),
+    "sin": (np.sin, [(-1, 1), (-100, 100), (-1e6, 1e6)]),
+    "cos": (np.cos, [(-1, 1), (-100, 100), (-1e6, 1e6)]),
+    "sqrt": (np.sqrt, [(0, 1), (0, 1e6)]),
+}
+
+
+def ulps(actual: Any, exact: Any) -> Any:
+    return np.abs(actual.astype(exact.dtype) - exact) / np.abs(np.spacing(exact.astype(actual.dtype)))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize(("dtype", "wide"), [(np.float32, np.float64), (np.float64, np.longdouble)])
+def test_functions_are_accurate(name: str, dtype: Any, wide: Any) -> None:
+    if dtype == np.float64 and np.finfo(np.longdouble).eps == np.finfo(np.float64).eps:
+        pytest.skip("there is no wider type to compare with")
+    reference, ranges = FUNCTIONS[name]
+    for low, high in ranges:
+        x = np.random.default_rng(0).uniform(low, high, 20_000).astype(dtype)
+        error = ulps(getattr(kernels, name)(x), reference(x.astype(wide)))
+        worst = int(np.argmax(error))
+        assert error[worst] <= MOST_ULPS, (x[worst], error[worst])
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in ("sigmoid", "erf")])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_ends_of_the_range_come_out_as_from_libm(name: str, dtype: Any) -> None:
+    limits = np.finfo(dtype)
+    x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, limits.tiny, -limits.tiny, limits.smallest_subnormal,
+                  -limits.smallest_subnormal, limits.max, -limits.max, limits.tiny / 4, 88.722, 88.723, 88.73, -87.5, -103.9,
+                  -104.5, 709.78, 709.79, -745.1, -745.2, 20.0, -20.0, -40.0], dtype)  # fmt: skip
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(x)
+    actual = getattr(kernels, name)(x)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(np.isnan(actual), np.isnan(expected))
+        np.testing.assert_array_equal(np.isinf(actual), np.isinf(expected))
+        np.testing.assert_array_equal(np.signbit(actual[~np.isnan(actual)]), np.signbit(expected[~np.isnan(actual)]))
+        np.testing.assert_allclose(actual, expected, rtol=4 * limits.eps, atol=0)
+
+
+def test_subnormal_results_are_rounded_once() -> None:
+    x = np.linspace(-103.9, -87.4, 5000).astype(np.float32)
+    exact = np.exp(x.astype(np.float64))
+    step = float(np.finfo(np.float32).smallest_subnormal)
+    assert np.max(np.abs(kernels.exp(x) - exact) / np.maximum(step, exact * 2.0**-23)) <= 1.5
