@@ -12,8 +12,8 @@ from pullback.rules import F, Pullback, Shape, Tensor, general, wrt
 def native_layer_norm(
     grad: Tensor, input: Tensor, normalized_shape: Shape, weight: Tensor, eps: float, *, mean: Tensor, rstd: Tensor
 ) -> Pullback:
-    pair = F.layer_norm_back(grad, input, mean, rstd, weight, normalized_shape, eps)
-    return wrt(input=pair[0], weight=pair[1], bias=F.sum_to(grad, normalized_shape))
+    parts = F.layer_norm_back(grad, input, mean, rstd, weight, normalized_shape, eps)
+    return wrt(input=parts[0], weight=parts[1], bias=parts[2])
 
 
 @general(
@@ -23,8 +23,8 @@ def native_layer_norm(
 def batch_norm_training(
     grad: Tensor, input: Tensor, weight: Tensor, eps: float, *, mean: Tensor, rstd: Tensor
 ) -> Pullback:
-    pair = F.batch_norm_training_back(grad, input, mean, rstd, weight, eps)
-    return wrt(input=pair[0], weight=pair[1], bias=F.sum_over_channels(grad))
+    parts = F.batch_norm_training_back(grad, input, mean, rstd, weight, eps)
+    return wrt(input=parts[0], weight=parts[1], bias=parts[2])
 
 
 @general(node="NativeBatchNormBackward0", out=False)
@@ -42,8 +42,8 @@ def batch_norm_evaluation(
 def native_group_norm(
     grad: Tensor, input: Tensor, weight: Tensor, group: int, eps: float, *, mean: Tensor, rstd: Tensor
 ) -> Pullback:
-    pair = F.group_norm_back(grad, input, mean, rstd, weight, group, eps)
-    return wrt(input=pair[0], weight=pair[1], bias=F.sum_over_channels(grad))
+    parts = F.group_norm_back(grad, input, mean, rstd, weight, group, eps)
+    return wrt(input=parts[0], weight=parts[1], bias=parts[2])
 
 
 @general(node="MulBackward0", out=False)

@@ -11,12 +11,12 @@ from pullback.typing import Shape
 def layer_norm_back(
     grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, normalized_shape: Shape, eps: float
 ) -> Any:
-    """The gradients of a layer norm with respect to its input and its weight."""
+    """The gradients of a layer norm with respect to its input, its weight and its bias."""
     dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
     normalized, scale = F.normalized_over(input, dims, eps)
     scaled = grad if weight is None else F.mul(grad, weight)
     to_weight = None if weight is None else F.sum_to(F.mul(grad, normalized), normalized_shape)
-    return F.normalization_back(scaled, normalized, scale, dims), to_weight
+    return F.normalization_back(scaled, normalized, scale, dims), to_weight, F.sum_to(grad, normalized_shape)
 
 
 def normalized_over(input: Any, dims: Shape, eps: float) -> Any:
@@ -38,11 +38,12 @@ def as_channels(values: Any, ndim: int) -> Any:
 
 
 def batch_norm_training_back(grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, eps: float) -> Any:
-    """The gradients of a batch norm in training with respect to its input and its weight."""
+    """The gradients of a batch norm in training with respect to its input, its weight and its bias."""
     dims = (0, *range(2, input.ndim))
     normalized, scale = F.normalized_over(input, dims, eps)
     scaled = grad if weight is None else F.mul(grad, F.as_channels(weight, grad.ndim))
-    return F.normalization_back(scaled, normalized, scale, dims), F.sum_over_channels(F.mul(grad, normalized))
+    to_weight, to_bias = F.sum_over_channels(F.mul(grad, normalized)), F.sum_over_channels(grad)
+    return F.normalization_back(scaled, normalized, scale, dims), to_weight, to_bias
 
 
 def batch_norm_evaluation_back(grad: Any, weight: Any, running_var: Any, eps: float) -> Any:
@@ -63,14 +64,14 @@ def batch_norm_evaluation_weight_back(
 
 
 def group_norm_back(grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, group: int, eps: float) -> Any:
-    """The gradients of a group norm with respect to its input and its weight."""
+    """The gradients of a group norm with respect to its input, its weight and its bias."""
     shape = tuple(input.shape)
     grouped = (shape[0], group, -1) if input.shape[0] else (0, group, shape[1] // group)
     normalized, scale = F.normalized_over(F.reshape(input, grouped), (2,), eps)
     scaled = grad if weight is None else F.mul(grad, F.as_channels(weight, grad.ndim))
     to_input = F.normalization_back(F.reshape(scaled, grouped), normalized, scale, (2,))
     to_weight = F.sum_over_channels(F.mul(grad, F.reshape(normalized, shape)))
-    return F.reshape(to_input, shape), to_weight
+    return F.reshape(to_input, shape), to_weight, F.sum_over_channels(grad)
 
 
 def rms_norm_back(grad: Any, input: Any, normalized_shape: Shape, weight: Any, eps: float | None) -> Any:

@@ -19,7 +19,6 @@ from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow
-from pullback.kernels.broadcasting import sum_to as sum_to_kernel
 from pullback.kernels.normalization import batch_norm_evaluation as batch_norm_evaluation_kernel
 from pullback.kernels.normalization import batch_norm_training as batch_norm_training_kernel
 from pullback.kernels.normalization import batch_norm_training_back as batch_norm_training_back_kernel
@@ -79,16 +78,16 @@ class NativeLayerNormBackward0(Node):
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
             weight = weight._array
-        pair = layer_norm_back_kernel(grad, input, mean, rstd, weight, normalized_shape, eps)
+        parts = layer_norm_back_kernel(grad, input, mean, rstd, weight, normalized_shape, eps)
         grad_of_input = None
         grad_of_weight = None
         grad_of_bias = None
         if edges[0] is not None:
-            grad_of_input = pair[0]
+            grad_of_input = parts[0]
         if edges[1] is not None:
-            grad_of_weight = pair[1]
+            grad_of_weight = parts[1]
         if edges[2] is not None:
-            grad_of_bias = sum_to_kernel(grad, normalized_shape)
+            grad_of_bias = parts[2]
         return (
             grad_of_input,
             grad_of_weight,
@@ -106,16 +105,16 @@ class NativeLayerNormBackward0(Node):
         mean = self.unpack("mean")
         rstd = self.unpack("rstd")
         weight = self.unpack("weight")
-        pair = F.layer_norm_back(grad, input, mean, rstd, weight, normalized_shape, eps)
+        parts = F.layer_norm_back(grad, input, mean, rstd, weight, normalized_shape, eps)
         grad_of_input = None
         grad_of_weight = None
         grad_of_bias = None
         if edges[0] is not None:
-            grad_of_input = pair[0]
+            grad_of_input = parts[0]
         if edges[1] is not None:
-            grad_of_weight = pair[1]
+            grad_of_weight = parts[1]
         if edges[2] is not None:
-            grad_of_bias = F.sum_to(grad, normalized_shape)
+            grad_of_bias = parts[2]
         return (
             grad_of_input,
             grad_of_weight,
@@ -170,13 +169,11 @@ def native_layer_norm(
         )
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((result, mean, rstd))
-        if input._requires_grad or (weight is not None and weight._requires_grad):
-            node.saved_input = input
-            node.saved_input_version = input._counter.value if input._counter is not None else 0
-        if input._requires_grad or (weight is not None and weight._requires_grad):
-            node.saved_weight = weight
-            if weight is not None:
-                node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
+        node.saved_weight = weight
+        if weight is not None:
+            node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_normalized_shape = normalized_shape
         node.saved_eps = eps
         result._requires_grad = True
@@ -276,16 +273,16 @@ class BatchNormTrainingNode(Node):
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
             weight = weight._array
-        pair = batch_norm_training_back_kernel(grad, input, mean, rstd, weight, eps)
+        parts = batch_norm_training_back_kernel(grad, input, mean, rstd, weight, eps)
         grad_of_input = None
         grad_of_weight = None
         grad_of_bias = None
         if edges[0] is not None:
-            grad_of_input = pair[0]
+            grad_of_input = parts[0]
         if edges[1] is not None:
-            grad_of_weight = pair[1]
+            grad_of_weight = parts[1]
         if edges[2] is not None:
-            grad_of_bias = sum_over_channels_kernel(grad)
+            grad_of_bias = parts[2]
         return (
             grad_of_input,
             grad_of_weight,
@@ -302,16 +299,16 @@ class BatchNormTrainingNode(Node):
         mean = self.unpack("mean")
         rstd = self.unpack("rstd")
         weight = self.unpack("weight")
-        pair = F.batch_norm_training_back(grad, input, mean, rstd, weight, eps)
+        parts = F.batch_norm_training_back(grad, input, mean, rstd, weight, eps)
         grad_of_input = None
         grad_of_weight = None
         grad_of_bias = None
         if edges[0] is not None:
-            grad_of_input = pair[0]
+            grad_of_input = parts[0]
         if edges[1] is not None:
-            grad_of_weight = pair[1]
+            grad_of_weight = parts[1]
         if edges[2] is not None:
-            grad_of_bias = F.sum_over_channels(grad)
+            grad_of_bias = parts[2]
         return (
             grad_of_input,
             grad_of_weight,
@@ -367,13 +364,11 @@ def batch_norm_training(input: Tensor, weight: Tensor | None, bias: Tensor | Non
         )
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((result, mean, rstd, variance))
-        if input._requires_grad or (weight is not None and weight._requires_grad):
-            node.saved_input = input
-            node.saved_input_version = input._counter.value if input._counter is not None else 0
-        if input._requires_grad or (weight is not None and weight._requires_grad):
-            node.saved_weight = weight
-            if weight is not None:
-                node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
+        node.saved_weight = weight
+        if weight is not None:
+            node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_eps = eps
         result._requires_grad = True
         result._edge = (node, 0)
@@ -691,16 +686,16 @@ class NativeGroupNormBackward0(Node):
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
             weight = weight._array
-        pair = group_norm_back_kernel(grad, input, mean, rstd, weight, group, eps)
+        parts = group_norm_back_kernel(grad, input, mean, rstd, weight, group, eps)
         grad_of_input = None
         grad_of_weight = None
         grad_of_bias = None
         if edges[0] is not None:
-            grad_of_input = pair[0]
+            grad_of_input = parts[0]
         if edges[1] is not None:
-            grad_of_weight = pair[1]
+            grad_of_weight = parts[1]
         if edges[2] is not None:
-            grad_of_bias = sum_over_channels_kernel(grad)
+            grad_of_bias = parts[2]
         return (
             grad_of_input,
             grad_of_weight,
@@ -718,16 +713,16 @@ class NativeGroupNormBackward0(Node):
         mean = self.unpack("mean")
         rstd = self.unpack("rstd")
         weight = self.unpack("weight")
-        pair = F.group_norm_back(grad, input, mean, rstd, weight, group, eps)
+        parts = F.group_norm_back(grad, input, mean, rstd, weight, group, eps)
         grad_of_input = None
         grad_of_weight = None
         grad_of_bias = None
         if edges[0] is not None:
-            grad_of_input = pair[0]
+            grad_of_input = parts[0]
         if edges[1] is not None:
-            grad_of_weight = pair[1]
+            grad_of_weight = parts[1]
         if edges[2] is not None:
-            grad_of_bias = F.sum_over_channels(grad)
+            grad_of_bias = parts[2]
         return (
             grad_of_input,
             grad_of_weight,
@@ -781,13 +776,11 @@ def native_group_norm(
         )
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((result, mean, rstd))
-        if input._requires_grad or (weight is not None and weight._requires_grad):
-            node.saved_input = input
-            node.saved_input_version = input._counter.value if input._counter is not None else 0
-        if input._requires_grad or (weight is not None and weight._requires_grad):
-            node.saved_weight = weight
-            if weight is not None:
-                node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
+        node.saved_weight = weight
+        if weight is not None:
+            node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_group = group
         node.saved_eps = eps
         result._requires_grad = True

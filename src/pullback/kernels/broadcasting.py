@@ -19,6 +19,7 @@ def is_expandable_to(shape: Shape, desired: Shape) -> bool:
     return all(a in (b, 1) for a, b in zip(reversed(shape), reversed(desired), strict=False))
 
 
+@native
 def sum_to(grad: Any, shape: Shape) -> Any:
     """Sum a gradient over the dimensions along which an input of `shape` was broadcast."""
     if grad.shape == shape:

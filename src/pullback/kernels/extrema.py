@@ -15,12 +15,14 @@ from pullback.kernels.accumulation import (
     refuse_complex,
     require_elements,
 )
+from pullback.native import native
 from pullback.typing import Array, Dim, Dims
 
 _MAXIMUM: Any = np.maximum
 _MINIMUM: Any = np.minimum
 
 
+@native
 def max_all(input: Array) -> Array:
     """The largest element."""
     require_elements("max", input, None)
@@ -28,6 +30,7 @@ def max_all(input: Array) -> Array:
     return _MAXIMUM.reduce(input, axis=None)
 
 
+@native
 def min_all(input: Array) -> Array:
     """The smallest element."""
     require_elements("min", input, None)
@@ -68,6 +71,7 @@ def _first(function: Any, input: Array, axis: int | None) -> Any:
     return np.asarray(function(input, axis=axis), np.int64)
 
 
+@native
 def amax(input: Array, dim: Dims = (), keepdim: bool = False) -> Array:
     """The largest element over `dim`, or over everything."""
     require_elements("amax", input, dim)
@@ -79,6 +83,7 @@ def amax(input: Array, dim: Dims = (), keepdim: bool = False) -> Array:
     return contiguous(np.max(input, axis=axes, keepdims=keepdim))
 
 
+@native
 def amin(input: Array, dim: Dims = (), keepdim: bool = False) -> Array:
     """The smallest element over `dim`, or over everything."""
     require_elements("amin", input, dim)

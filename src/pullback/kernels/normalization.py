@@ -8,12 +8,15 @@ from functools import lru_cache
 import numpy as np
 
 from pullback.kernels.accumulation import require_floating, widened
+from pullback.kernels.broadcasting import sum_to
+from pullback.native import native
 from pullback.typing import Array, DType, Shape
 
 # Elements of rows that are treated together, which bounds temporary memory; smaller parts are not faster (measured).
 _CHUNK = 2**20
 
 
+@native
 def native_layer_norm(
     input: Array, normalized_shape: Shape, weight: Array | None, bias: Array | None, eps: float
 ) -> tuple[Array, Array, Array]:
@@ -63,16 +66,18 @@ def _mean_vector(count: int, dtype: DType) -> Array:
     return np.full((count, 1), 1 / max(count, 1), dtype)
 
 
+@native
 def layer_norm_back(
     grad: Array, input: Array, mean: Array, rstd: Array, weight: Array | None, normalized_shape: Shape, eps: float
-) -> tuple[Array, Array | None]:
-    """The gradients of a layer norm with respect to its input and its weight."""
+) -> tuple[Array, Array | None, Array]:
+    """The gradients of a layer norm with respect to its input, its weight and its bias."""
     count = math.prod(normalized_shape)
     rows, g = widened(input).reshape(mean.size, count), widened(grad).reshape(mean.size, count)
     factor = None if weight is None else widened(weight).reshape(-1)
-    to_input, to_weight = _normalization_back(g, rows, mean.reshape(-1, 1), rstd.reshape(-1, 1), factor)
+    to_input, along = _normalization_back(g, rows, mean.reshape(-1, 1), rstd.reshape(-1, 1), factor)
     to_input = to_input.reshape(input.shape).astype(input.dtype, copy=False)
-    return to_input, None if weight is None else to_weight.reshape(normalized_shape).astype(weight.dtype, copy=False)
+    to_weight = None if weight is None else along.reshape(normalized_shape).astype(weight.dtype, copy=False)
+    return to_input, to_weight, sum_to(grad, normalized_shape)
 
 
 def _normalization_back(
@@ -99,6 +104,7 @@ def _normalization_back(
     return result, to_factor
 
 
+@native
 def batch_norm_training(
     input: Array, weight: Array | None, bias: Array | None, eps: float
 ) -> tuple[Array, Array, Array, Array]:
@@ -131,10 +137,11 @@ def _channel_products(a: Array, b: Array) -> Array:
     return np.einsum("ncl,ncl->nc", a.reshape(flat), b.reshape(flat)).sum(0)
 
 
+@native
 def batch_norm_training_back(
     grad: Array, input: Array, mean: Array, rstd: Array, weight: Array | None, eps: float
-) -> tuple[Array, Array]:
-    """The gradients of a batch norm in training with respect to its input and its weight."""
+) -> tuple[Array, Array, Array]:
+    """The gradients of a batch norm in training with respect to its input, its weight and its bias."""
     x, g = widened(input), widened(grad)
     count = x.dtype.type(max(1, input.size // max(1, input.shape[1])))
     normalized = x - _as_channels(mean, input)
@@ -145,7 +152,7 @@ def batch_norm_training_back(
     normalized -= _as_channels(total / count, input)
     normalized *= _as_channels(rstd if weight is None else rstd * weight, input)
     kept = along if weight is None else along.astype(weight.dtype, copy=False)
-    return normalized.astype(input.dtype, copy=False), kept
+    return normalized.astype(input.dtype, copy=False), kept, total.astype(grad.dtype, copy=False)
 
 
 def batch_norm_evaluation(
@@ -163,6 +170,7 @@ def batch_norm_evaluation(
     return result.astype(input.dtype, copy=False)
 
 
+@native
 def native_group_norm(
     input: Array, weight: Array | None, bias: Array | None, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Array, Array, Array]:
@@ -178,22 +186,24 @@ def native_group_norm(
     return result.astype(input.dtype, copy=False), mean.reshape(N, group), rstd.reshape(N, group)
 
 
+@native
 def group_norm_back(
     grad: Array, input: Array, mean: Array, rstd: Array, weight: Array | None, group: int, eps: float
-) -> tuple[Array, Array]:
-    """The gradients of a group norm with respect to its input and its weight."""
+) -> tuple[Array, Array, Array]:
+    """The gradients of a group norm with respect to its input, its weight and its bias."""
     x, g = widened(input), widened(grad)
     scale = rstd.reshape(-1, 1)
     rows = (mean.size, math.prod(input.shape[1:]) // group)
     normalized = ((x.reshape(rows) - mean.reshape(-1, 1)) * scale).reshape(input.shape)
-    to_weight = _channel_products(g, normalized)
+    to_weight, to_bias = _channel_products(g, normalized), _channel_sums(g).astype(grad.dtype, copy=False)
     if weight is not None:
         g = g * _as_channels(widened(weight), input)
         to_weight = to_weight.astype(weight.dtype, copy=False)
     to_input, _ = _normalization_back(g.reshape(rows), x.reshape(rows), mean.reshape(-1, 1), scale, None)
-    return to_input.reshape(input.shape).astype(input.dtype, copy=False), to_weight
+    return to_input.reshape(input.shape).astype(input.dtype, copy=False), to_weight, to_bias
 
 
+@native
 def rms_norm_fused(input: Array, normalized_shape: Shape, weight: Array | None, eps: float | None) -> Array:
     """Divide the last dimensions by their root mean square."""
     require_floating("rms_norm", input)
@@ -212,6 +222,7 @@ def _root_mean_square(rows: Array, eps: float | None) -> Array:
     return 1 / np.sqrt(square + rows.dtype.type(bound))
 
 
+@native
 def rms_norm_back(
     grad: Array, input: Array, normalized_shape: Shape, weight: Array | None, eps: float | None
 ) -> tuple[Array, Array | None]:

@@ -9,9 +9,11 @@ import numpy as np
 from pullback.backend.array_module import cast_array
 from pullback.backend.dtype import is_float_or_complex, promote_for_subtraction, real_of, scalar_type_name
 from pullback.kernels.accumulation import accurate_sum, reduced_axes, widened
+from pullback.native import native
 from pullback.typing import Array, Dim, Dims, DType, Scalar
 
 
+@native
 def linalg_vector_norm(
     input: Array, ord: Scalar = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Array:

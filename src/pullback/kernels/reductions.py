@@ -19,11 +19,13 @@ from pullback.kernels.accumulation import (
     refuse_complex,
     widened,
 )
+from pullback.native import native
 from pullback.typing import Array, Dim, Dims, DType, Shape
 
 _SMALL = 4096
 
 
+@native
 def sum_all(input: Array, *, dtype: DType | None = None) -> Array:
     """Sum everything."""
     if dtype is None and is_short(input):
@@ -31,6 +33,7 @@ def sum_all(input: Array, *, dtype: DType | None = None) -> Array:
     return sum(input, None, False, dtype=dtype)
 
 
+@native
 def sum(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
     """Sum over `dim`, or over everything."""
     return accurate_sum(_in_dtype(input, dtype), reduced_axes(input, dim), keepdim)
@@ -72,6 +75,7 @@ def restore_reduced(input: Array, shape: Shape, dim: Dims, keepdim: bool) -> Arr
     return input.reshape([1 if i in dim else n for i, n in enumerate(shape)])
 
 
+@native
 def mean_all(input: Array, *, dtype: DType | None = None) -> Array:
     """The mean of everything."""
     if dtype is None and is_short(input):
@@ -79,6 +83,7 @@ def mean_all(input: Array, *, dtype: DType | None = None) -> Array:
     return mean(input, None, False, dtype=dtype)
 
 
+@native
 def mean(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
     """The mean over `dim`, or over everything."""
     wanted = input.dtype if dtype is None else dtype
@@ -100,12 +105,14 @@ def mean_grad(grad: Array, shape: Shape, dim: Dims, keepdim: bool) -> Array:
     return expand_reduced(np.true_divide(grad, count, dtype=grad.dtype), shape, dim, keepdim)
 
 
+@native
 def prod_all(input: Array, *, dtype: DType | None = None) -> Array:
     """The product of everything."""
     values = _in_dtype(input, dtype)
     return cast_array(multiply_up(widened(values), None), values.dtype)
 
 
+@native
 def prod(input: Array, dim: Dim, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
     """The product over one dimension."""
     values = _in_dtype(input, dtype)

@@ -9,27 +9,32 @@ import numpy as np
 from pullback.backend.array_module import cast_array
 from pullback.backend.dtype import is_float_or_complex, real_of
 from pullback.kernels.accumulation import accurate_sum, contiguous, reduced_axes, reduced_count, widened
+from pullback.native import native
 from pullback.typing import Array, Dims
 
 
+@native
 def var(input: Array, dim: Dims = None, correction: float = 1, keepdim: bool = False) -> Array:
     """The mean squared distance from the mean, over `dim` or everything; the count is less by `correction`."""
     variance, _ = _moments("var", input, dim, correction, keepdim)
     return cast_array(variance, real_of(input.dtype))
 
 
+@native
 def std(input: Array, dim: Dims = None, correction: float = 1, keepdim: bool = False) -> Array:
     """The square root of the variance."""
     variance, _ = _moments("std", input, dim, correction, keepdim)
     return cast_array(np.sqrt(variance), real_of(input.dtype))
 
 
+@native
 def var_mean(input: Array, dim: Dims = None, correction: float = 1, keepdim: bool = False) -> tuple[Array, Array]:
     """The variance and the mean."""
     variance, mean = _moments("var_mean", input, dim, correction, keepdim)
     return cast_array(variance, real_of(input.dtype)), cast_array(mean, input.dtype)
 
 
+@native
 def std_mean(input: Array, dim: Dims = None, correction: float = 1, keepdim: bool = False) -> tuple[Array, Array]:
     """The standard deviation and the mean."""
     variance, mean = _moments("std_mean", input, dim, correction, keepdim)

@@ -10,7 +10,11 @@ extern const KernelEntry convolution_kernels[];
 extern const KernelEntry accumulation_kernels[];
 extern const KernelEntry elementwise_kernels[];
 extern const KernelEntry pooling_kernels[];
+extern const KernelEntry reductions_kernels[];
+extern const KernelEntry extrema_kernels[];
+extern const KernelEntry losses_kernels[];
 extern const KernelEntry softmaxes_kernels[];
+extern const KernelEntry normalization_kernels[];
 extern const KernelEntry attention_kernels[];
 extern const KernelEntry gather_kernels[];
 extern const KernelEntry joining_kernels[];
@@ -26,7 +30,11 @@ static const KernelEntry *const tables[] = {
     accumulation_kernels,
     elementwise_kernels,
     pooling_kernels,
+    reductions_kernels,
+    extrema_kernels,
+    losses_kernels,
     softmaxes_kernels,
+    normalization_kernels,
     attention_kernels,
     gather_kernels,
     joining_kernels,

@@ -1,0 +1,326 @@
+/* Normalization of rows and of channels, forward and backward, for one type of number; see for_each_real.h.
+ *
+ * With n = (x - mean) * scale and h = grad * factor, the gradient of x is scale * (h - mean of h - n * mean of (h * n)),
+ * that of the factor the sum of grad * n, that of the shift the sum of grad. Means are kept in float64 till they are done.
+ */
+#include "reduction_rows.h"
+
+/* Where the mean of squares is all that is divided by (RMS norm), the mean is 0. */
+INLINE void TYPED(row_statistics)(const REAL *row, ptrdiff_t count, double eps, int centered, REAL *mean, REAL *scale)
+{
+    *mean = centered ? (REAL)(TYPED(reduce_row)(SUM, row, count, 0) / (double)count) : 0;
+    double square = centered ? TYPED(reduce_row)(DEVIATIONS, row, count, *mean) : TYPED(reduce_row)(SQUARES, row, count, 0);
+    *scale = (REAL)(1 / sqrt(square / (double)count + eps));
+}
+
+INLINE void TYPED(apply_row)(const REAL *restrict row, REAL *restrict output, ptrdiff_t count, REAL mean, REAL scale,
+                             const REAL *restrict factor, const REAL *restrict shift)
+{
+    for (ptrdiff_t i = 0; i < count; i++) {
+        REAL value = (row[i] - mean) * scale;
+        if (factor)
+            value *= factor[i];
+        output[i] = shift ? value + shift[i] : value;
+    }
+}
+
+MULTIVERSIONED static void TYPED(normalize_rows)(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const Normalization *loop = context;
+    ptrdiff_t count = loop->count;
+    const REAL *factor = loop->factor, *shift = loop->shift;
+    REAL *means = loop->mean, *scales = loop->scale;
+    for (ptrdiff_t r = begin; r < end; r++) {
+        const REAL *row = (const REAL *)loop->input + r * count;
+        REAL *output = (REAL *)loop->output + r * count, mean, scale;
+        if (loop->centered)
+            TYPED(row_statistics)(row, count, loop->eps, 1, &mean, &scale);
+        else
+            TYPED(row_statistics)(row, count, loop->eps, 0, &mean, &scale);
+        if (factor && shift)
+            TYPED(apply_row)(row, output, count, mean, scale, factor, shift);
+        else if (factor)
+            TYPED(apply_row)(row, output, count, mean, scale, factor, NULL);
+        else
+            TYPED(apply_row)(row, output, count, mean, scale, NULL, shift);
+        if (means) {
+            means[r] = mean;
+            scales[r] = scale;
+        }
+    }
+}
+
+/* The sums of h and of h * n over a row; grad * n and grad are added to the columns of the factor's and shift's gradient. */
+INLINE void TYPED(back_sums)(const REAL *restrict grad, const REAL *restrict row, const REAL *restrict factor,
+                             ptrdiff_t count, REAL mean, REAL scale, REAL *restrict to_factor, REAL *restrict to_shift,
+                             double *sum, double *along)
+{
+    *sum = *along = 0;
+    ptrdiff_t whole = count - count % LANES;
+    for (ptrdiff_t start = 0; start < whole; start += CHUNK) {
+        REAL sums[LANES] = {0}, products[LANES] = {0};
+        ptrdiff_t end = start + CHUNK < whole ? start + CHUNK : whole;
+        for (ptrdiff_t i = start; i < end; i += LANES)
+            for (int j = 0; j < LANES; j++) {
+                REAL n = (row[i + j] - mean) * scale, g = grad[i + j], h = factor ? g * factor[i + j] : g;
+                sums[j] += h;
+                products[j] += h * n;
+                if (to_factor) {
+                    to_factor[i + j] += g * n;
+                    to_shift[i + j] += g;
+                }
+            }
+        *sum += TYPED(total_of)(sums);
+        *along += TYPED(total_of)(products);
+    }
+    for (ptrdiff_t i = whole; i < count; i++) {
+        REAL n = (row[i] - mean) * scale, g = grad[i], h = factor ? g * factor[i] : g;
+        *sum += h;
+        *along += h * n;
+        if (to_factor) {
+            to_factor[i] += g * n;
+            to_shift[i] += g;
+        }
+    }
+}
+
+/* scale * (grad * factor - sum - n * along), the factor given for each element or for all. */
+INLINE void TYPED(back_row)(const REAL *restrict grad, const REAL *restrict row, const REAL *restrict factor, REAL constant,
+                            REAL *restrict output, ptrdiff_t count, REAL mean, REAL scale, REAL sum, REAL along)
+{
+    for (ptrdiff_t i = 0; i < count; i++) {
+        REAL n = (row[i] - mean) * scale, h = grad[i] * (factor ? factor[i] : constant);
+        output[i] = scale * ((h - sum) - n * along);
+    }
+}
+
+/* An item is PART_ROWS rows, which add up their gradients of factor and shift in the array's own precision. */
+MULTIVERSIONED static void TYPED(back_rows)(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const Normalization *loop = context;
+    ptrdiff_t count = loop->count;
+    const REAL *means = loop->mean, *scales = loop->scale, *factor = loop->factor;
+    for (ptrdiff_t part = begin; part < end; part++) {
+        REAL *to_factor = (REAL *)loop->partials + 2 * part * count, *to_shift = to_factor + count;
+        memset(to_factor, 0, 2 * count * sizeof(REAL));
+        ptrdiff_t last = (part + 1) * PART_ROWS < loop->rows ? (part + 1) * PART_ROWS : loop->rows;
+        for (ptrdiff_t r = part * PART_ROWS; r < last; r++) {
+            const REAL *row = (const REAL *)loop->input + r * count, *grad = (const REAL *)loop->grad + r * count;
+            REAL *output = (REAL *)loop->output + r * count, mean, scale;
+            if (loop->centered) {
+                mean = means[r];
+                scale = scales[r];
+            } else
+                TYPED(row_statistics)(row, count, loop->eps, 0, &mean, &scale);
+            double sum, along;
+            if (factor)
+                TYPED(back_sums)(grad, row, factor, count, mean, scale, to_factor, to_shift, &sum, &along);
+            else
+                TYPED(back_sums)(grad, row, NULL, count, mean, scale, to_factor, to_shift, &sum, &along);
+            REAL mean_sum = loop->centered ? (REAL)(sum / (double)count) : 0, mean_along = (REAL)(along / (double)count);
+            if (factor)
+                TYPED(back_row)(grad, row, factor, 1, output, count, mean, scale, mean_sum, mean_along);
+            else
+                TYPED(back_row)(grad, row, NULL, 1, output, count, mean, scale, mean_sum, mean_along);
+        }
+    }
+}
+
+/* Add up the parts of the gradients of factor and shift, [part][2][count]. */
+MULTIVERSIONED static void TYPED(join_columns)(const void *partials, ptrdiff_t parts, ptrdiff_t count, void *to_factor,
+                                               void *to_shift)
+{
+    for (int which = 0; which < 2; which++) {
+        REAL *result = which ? to_shift : to_factor;
+        for (ptrdiff_t start = 0; result && start < count; start += LANES) {
+            int width = start + LANES <= count ? LANES : (int)(count - start);
+            double total[LANES] = {0};
+            const REAL *part = (const REAL *)partials + which * count + start;
+            for (ptrdiff_t p = 0; p < parts; p++, part += 2 * count)
+                if (width == LANES)
+                    for (int j = 0; j < LANES; j++)
+                        total[j] += part[j];
+                else
+                    for (int j = 0; j < width; j++)
+                        total[j] += part[j];
+            for (int j = 0; j < width; j++)
+                result[start + j] = (REAL)total[j];
+        }
+    }
+}
+
+/* Groups: rows of several channels of `inner` elements, each with one factor and shift. */
+
+MULTIVERSIONED static void TYPED(normalize_groups)(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const Normalization *loop = context;
+    ptrdiff_t inner = loop->inner, channels = loop->channels, groups = loop->groups;
+    const REAL *factors = loop->factor, *shifts = loop->shift;
+    for (ptrdiff_t r = begin; r < end; r++) {
+        const REAL *row = (const REAL *)loop->input + r * channels * inner;
+        REAL *output = (REAL *)loop->output + r * channels * inner, mean, scale;
+        TYPED(row_statistics)(row, channels * inner, loop->eps, 1, &mean, &scale);
+        for (ptrdiff_t c = 0; c < channels; c++) {
+            ptrdiff_t channel = r % groups * channels + c;
+            REAL factor = factors ? scale * factors[channel] : scale, shift = shifts ? shifts[channel] : 0;
+            for (ptrdiff_t i = c * inner; i < (c + 1) * inner; i++)
+                output[i] = (row[i] - mean) * factor + shift;
+        }
+        ((REAL *)loop->mean)[r] = mean;
+        ((REAL *)loop->scale)[r] = scale;
+    }
+}
+
+/* An item is one row; the sums of its channels go to partials, [sample][2][all channels]. */
+MULTIVERSIONED static void TYPED(back_groups)(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const Normalization *loop = context;
+    ptrdiff_t inner = loop->inner, channels = loop->channels, groups = loop->groups, all = groups * channels;
+    const REAL *factors = loop->factor;
+    for (ptrdiff_t r = begin; r < end; r++) {
+        ptrdiff_t start = r * channels * inner, first = r % groups * channels;
+        const REAL *row = (const REAL *)loop->input + start, *grad = (const REAL *)loop->grad + start;
+        REAL *output = (REAL *)loop->output + start, *to_factor = (REAL *)loop->partials + 2 * (r / groups) * all + first;
+        REAL mean = ((const REAL *)loop->mean)[r], scale = ((const REAL *)loop->scale)[r];
+        double sum = 0, along = 0, count = (double)(channels * inner);
+        for (ptrdiff_t c = 0; c < channels; c++) {
+            double channel_sum, channel_along, factor = factors ? factors[first + c] : 1;
+            TYPED(back_sums)(grad + c * inner, row + c * inner, NULL, inner, mean, scale, NULL, NULL, &channel_sum,
+                             &channel_along);
+            to_factor[c] = (REAL)channel_along;
+            to_factor[all + c] = (REAL)channel_sum;
+            sum += factor * channel_sum;
+            along += factor * channel_along;
+        }
+        for (ptrdiff_t c = 0; c < channels; c++)
+            TYPED(back_row)(grad + c * inner, row + c * inner, NULL, factors ? factors[first + c] : 1, output + c * inner,
+                            inner, mean, scale, (REAL)(sum / count), (REAL)(along / count));
+    }
+}
+
+/* Batches: each channel over all samples; the samples of a channel are `inner` elements, `stride` apart. */
+
+MULTIVERSIONED static void TYPED(normalize_channels)(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const Normalization *loop = context;
+    ptrdiff_t inner = loop->inner, stride = loop->channels * inner;
+    const REAL *factors = loop->factor, *shifts = loop->shift;
+    double count = (double)(loop->rows * inner);
+    for (ptrdiff_t c = begin; c < end; c++) {
+        const REAL *input = (const REAL *)loop->input + c * inner;
+        REAL *output = (REAL *)loop->output + c * inner;
+        double sum = 0, square = 0;
+        for (ptrdiff_t n = 0; n < loop->rows; n++)
+            sum += TYPED(reduce_row)(SUM, input + n * stride, inner, 0);
+        REAL mean = (REAL)(sum / count);
+        for (ptrdiff_t n = 0; n < loop->rows; n++)
+            square += TYPED(reduce_row)(DEVIATIONS, input + n * stride, inner, mean);
+        REAL variance = (REAL)(square / count), scale = (REAL)(1 / sqrt(square / count + loop->eps));
+        REAL factor = factors ? scale * factors[c] : scale, shift = shifts ? shifts[c] : 0;
+        for (ptrdiff_t n = 0; n < loop->rows; n++)
+            for (ptrdiff_t i = n * stride; i < n * stride + inner; i++)
+                output[i] = (input[i] - mean) * factor + shift;
+        ((REAL *)loop->mean)[c] = mean;
+        ((REAL *)loop->scale)[c] = scale;
+        ((REAL *)loop->variance)[c] = variance;
+    }
+}
+
+MULTIVERSIONED static void TYPED(back_channels)(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const Normalization *loop = context;
+    ptrdiff_t inner = loop->inner, stride = loop->channels * inner;
+    const REAL *factors = loop->factor;
+    double count = (double)(loop->rows * inner);
+    for (ptrdiff_t c = begin; c < end; c++) {
+        const REAL *input = (const REAL *)loop->input + c * inner, *grad = (const REAL *)loop->grad + c * inner;
+        REAL *output = (REAL *)loop->output + c * inner;
+        REAL mean = ((const REAL *)loop->mean)[c], scale = ((const REAL *)loop->scale)[c];
+        double sum = 0, along = 0;
+        for (ptrdiff_t n = 0; n < loop->rows; n++) {
+            double part_sum, part_along;
+            TYPED(back_sums)(grad + n * stride, input + n * stride, NULL, inner, mean, scale, NULL, NULL, &part_sum,
+                             &part_along);
+            sum += part_sum;
+            along += part_along;
+        }
+        ((REAL *)loop->to_factor)[c] = (REAL)along;
+        ((REAL *)loop->to_shift)[c] = (REAL)sum;
+        REAL factor = factors ? factors[c] : 1;
+        for (ptrdiff_t n = 0; n < loop->rows; n++)
+            TYPED(back_row)(grad + n * stride, input + n * stride, NULL, factor, output + n * stride, inner, mean, scale,
+                            (REAL)(factor * sum / count), (REAL)(factor * along / count));
+    }
+}
+
+/* Channels that are columns, one element a sample: an item is LANES of them. */
+
+INLINE void TYPED(normalize_columns)(const Normalization *loop, ptrdiff_t c, int width)
+{
+    ptrdiff_t stride = loop->channels;
+    const REAL *input = (const REAL *)loop->input + c, *factors = loop->factor, *shifts = loop->shift;
+    REAL *output = (REAL *)loop->output + c, mean[LANES], factor[LANES], shift[LANES];
+    double sum[LANES] = {0}, square[LANES] = {0}, count = (double)loop->rows;
+    for (ptrdiff_t n = 0; n < loop->rows; n++)
+        for (int j = 0; j < width; j++)
+            sum[j] += input[n * stride + j];
+    for (int j = 0; j < width; j++)
+        mean[j] = (REAL)(sum[j] / count);
+    for (ptrdiff_t n = 0; n < loop->rows; n++)
+        for (int j = 0; j < width; j++) {
+            REAL distance = input[n * stride + j] - mean[j];
+            square[j] += distance * distance;
+        }
+    for (int j = 0; j < width; j++) {
+        REAL scale = (REAL)(1 / sqrt(square[j] / count + loop->eps));
+        factor[j] = factors ? scale * factors[c + j] : scale;
+        shift[j] = shifts ? shifts[c + j] : 0;
+        ((REAL *)loop->mean)[c + j] = mean[j];
+        ((REAL *)loop->scale)[c + j] = scale;
+        ((REAL *)loop->variance)[c + j] = (REAL)(square[j] / count);
+    }
+    for (ptrdiff_t n = 0; n < loop->rows; n++)
+        for (int j = 0; j < width; j++)
+            output[n * stride + j] = (input[n * stride + j] - mean[j]) * factor[j] + shift[j];
+}
+
+INLINE void TYPED(back_columns)(const Normalization *loop, ptrdiff_t c, int width)
+{
+    ptrdiff_t stride = loop->channels;
+    const REAL *input = (const REAL *)loop->input + c, *grad = (const REAL *)loop->grad + c, *factors = loop->factor;
+    const REAL *mean = (const REAL *)loop->mean + c, *scale = (const REAL *)loop->scale + c;
+    REAL *output = (REAL *)loop->output + c, mean_sum[LANES], mean_along[LANES], factor[LANES];
+    double sum[LANES] = {0}, along[LANES] = {0}, count = (double)loop->rows;
+    for (ptrdiff_t n = 0; n < loop->rows; n++)
+        for (int j = 0; j < width; j++) {
+            REAL g = grad[n * stride + j];
+            sum[j] += g;
+            along[j] += g * ((input[n * stride + j] - mean[j]) * scale[j]);
+        }
+    for (int j = 0; j < width; j++) {
+        mean_sum[j] = (REAL)(sum[j] / count);
+        mean_along[j] = (REAL)(along[j] / count);
+        factor[j] = factors ? scale[j] * factors[c + j] : scale[j];
+        ((REAL *)loop->to_factor)[c + j] = (REAL)along[j];
+        ((REAL *)loop->to_shift)[c + j] = (REAL)sum[j];
+    }
+    for (ptrdiff_t n = 0; n < loop->rows; n++)
+        for (int j = 0; j < width; j++) {
+            REAL normalized = (input[n * stride + j] - mean[j]) * scale[j];
+            output[n * stride + j] = factor[j] * ((grad[n * stride + j] - mean_sum[j]) - normalized * mean_along[j]);
+        }
+}
+
+#define COLUMN_LOOP(name, body)                                                                                        \
+    MULTIVERSIONED static void TYPED(name)(void *context, ptrdiff_t begin, ptrdiff_t end)                              \
+    {                                                                                                                  \
+        const Normalization *loop = context;                                                                           \
+        for (ptrdiff_t c = begin * LANES; c < end * LANES && c < loop->channels; c += LANES)                           \
+            if (c + LANES <= loop->channels)                                                                           \
+                TYPED(body)(loop, c, LANES);                                                                           \
+            else                                                                                                       \
+                TYPED(body)(loop, c, (int)(loop->channels - c));                                                       \
+    }
+COLUMN_LOOP(normalize_vectors, normalize_columns)
+COLUMN_LOOP(back_vectors, back_columns)
+#undef COLUMN_LOOP

@@ -1,0 +1,54 @@
+/* Reducing dimensions of an array: the one machine behind sums, means, extrema, norms, variances and gradients of
+ * broadcasting. See reduction.c. */
+#ifndef PULLBACK_REDUCTION_H
+#define PULLBACK_REDUCTION_H
+
+#include "rows.h"
+
+/* In the order of the table of loops in reduction_loops.h; NANS only helps to find extrema. */
+typedef enum { SUM, PRODUCT, LARGEST, SMALLEST, SQUARES, SIZES, DEVIATIONS, NANS } Operation;
+
+INLINE int is_extremum(Operation operation) { return operation == LARGEST || operation == SMALLEST; }
+
+/* Combine two totals; NaN is larger and smaller than every number. */
+INLINE double joined(Operation operation, double first, double second)
+{
+    switch (operation) {
+    case PRODUCT: return first * second;
+    case LARGEST: return second > first || second != second ? second : first;
+    case SMALLEST: return second < first || second != second ? second : first;
+    default: return first + second;
+    }
+}
+
+/* What becomes of a total. */
+typedef enum { AS_IT_IS, DIVIDED, ROOT, ROOT_OF_DIVIDED } Finish;
+
+typedef struct {
+    Operation operation;
+    Finish finish;
+    double divisor;
+    const void *means; /* of DEVIATIONS: what each result's elements are measured from */
+} Task;
+
+/* Neighbouring dimensions of one kind are merged; each step reduces one of them, from the last to the first. */
+typedef struct {
+    PyObject *array;                /* owned */
+    Layout steps[NPY_MAXDIMS];
+    int step_count;
+    ptrdiff_t reduced_size;         /* how many elements one result is made of */
+    npy_intp shape[NPY_MAXDIMS];    /* of the result */
+    int ndim;
+} Plan;
+
+/* Bits of the dimensions to reduce: all for None and for (); 0 where that is not what the object says. */
+int read_dims(PyObject *dims, int ndim, uint64_t *reduced);
+
+/* Plan the reduction of a float array of any strides; 0 with an exception where memory runs out. */
+int make_plan(PyObject *array, uint64_t reduced, int keepdim, Plan *plan);
+void drop_plan(Plan *plan);
+
+/* Run the plan into new memory of the result's shape; NULL with an exception where memory runs out. */
+PyObject *run_plan(const Plan *plan, Task task);
+
+#endif

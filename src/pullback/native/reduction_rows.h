@@ -1,0 +1,96 @@
+/* Reductions of rows, for one type of number; see for_each_real.h and Note [Order of sums] in reduction.c.
+ *
+ * Everything here is inlined with `operation` as a constant, so that each reduction gets loops of its own.
+ */
+
+/* What is reduced, given an element. */
+INLINE REAL TYPED(mapped)(Operation operation, REAL value, REAL mean)
+{
+    switch (operation) {
+    case SQUARES: return value * value;
+    case SIZES: return value < 0 ? -value : value;
+    case DEVIATIONS: return (value - mean) * (value - mean);
+    case NANS: return value != value;
+    default: return value;
+    }
+}
+
+/* Extrema pass over NaN here, which are looked for apart: one choice among two is an instruction, among three it is a
+ * branch, and stops vectorisation. */
+INLINE REAL TYPED(combined)(Operation operation, REAL first, REAL second)
+{
+    switch (operation) {
+    case PRODUCT: return first * second;
+    case LARGEST: return second > first ? second : first;
+    case SMALLEST: return second < first ? second : first;
+    default: return first + second;
+    }
+}
+
+/* The lanes reduced to one number; `width` is LANES or 8. */
+INLINE double TYPED(gathered)(Operation operation, const REAL *lanes, int width)
+{
+    REAL eight[8];
+    for (int j = 0; j < 8; j++)
+        eight[j] = lanes[j];
+    for (int i = 8; i < width; i += 8)
+        for (int j = 0; j < 8; j++)
+            eight[j] = TYPED(combined)(operation, eight[j], lanes[i + j]);
+    if (is_extremum(operation)) { /* in the array's own type each step is one instruction, without a branch */
+        for (int half = 4; half; half /= 2)
+            for (int j = 0; j < half; j++)
+                eight[j] = TYPED(combined)(operation, eight[j], eight[j + half]);
+        return eight[0];
+    }
+    double four[4];
+    for (int j = 0; j < 4; j++)
+        four[j] = joined(operation, eight[j], eight[j + 4]);
+    return joined(operation, joined(operation, four[0], four[2]), joined(operation, four[1], four[3]));
+}
+
+INLINE double TYPED(reduce_lanes)(Operation operation, const REAL *row, ptrdiff_t count, REAL mean, int width)
+{
+    REAL lanes[LANES];
+    for (int j = 0; j < width; j++)
+        lanes[j] = TYPED(mapped)(operation, row[j], mean);
+    ptrdiff_t i = width;
+    for (; i + width <= count; i += width)
+        for (int j = 0; j < width; j++)
+            lanes[j] = TYPED(combined)(operation, lanes[j], TYPED(mapped)(operation, row[i + j], mean));
+    if (i < count) { /* the last `width` elements, without those that have been taken */
+        REAL taken = (REAL)(i + width - count);
+        for (int j = 0; j < width; j++) {
+            REAL value = TYPED(mapped)(operation, row[count - width + j], mean);
+            lanes[j] = TYPED(combined)(operation, lanes[j], is_extremum(operation) || j >= taken ? value : operation == PRODUCT);
+        }
+    }
+    return TYPED(gathered)(operation, lanes, width);
+}
+
+/* At most twice CHUNK elements of a row, at least `width`. */
+INLINE double TYPED(reduce_chunk)(Operation operation, const REAL *row, ptrdiff_t count, REAL mean, int width)
+{
+    if (is_extremum(operation) && TYPED(reduce_lanes)(NANS, row, count, mean, width))
+        return NAN;
+    return TYPED(reduce_lanes)(operation, row, count, mean, width);
+}
+
+INLINE double TYPED(reduce_row)(Operation operation, const REAL *row, ptrdiff_t count, REAL mean)
+{
+    if (count < 8) {
+        double total = TYPED(mapped)(operation, row[0], mean);
+        for (ptrdiff_t i = 1; i < count; i++)
+            total = joined(operation, total, TYPED(mapped)(operation, row[i], mean));
+        return total;
+    }
+    if (count < 2 * LANES)
+        return TYPED(reduce_chunk)(operation, row, count, mean, 8);
+    /* The last chunk takes a rest that would not fill the lanes. */
+    ptrdiff_t chunks = count < 2 * CHUNK ? 1 : count / CHUNK;
+    double total = TYPED(reduce_chunk)(operation, row, chunks == 1 ? count : CHUNK, mean, LANES);
+    for (ptrdiff_t c = 1; c < chunks; c++) {
+        ptrdiff_t start = c * CHUNK, end = c == chunks - 1 ? count : start + CHUNK;
+        total = joined(operation, total, TYPED(reduce_chunk)(operation, row + start, end - start, mean, LANES));
+    }
+    return total;
+}
