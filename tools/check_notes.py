@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MENTION = re.compile(r"\bNote \[([A-Z][^\]\n]*)\]")
-DEFINITION = re.compile(r"^\s*(?:#+\s*|\"\"\"|\*\s+)?Note \[([A-Z][^\]\n]*)\]\s*[.:]?\s*$")
+DEFINITION = re.compile(r"^\s*(?:#+\s*|\"\"\"|/?\*\s+)?Note \[([A-Z][^\]\n]*)\]\s*[.:]?\s*$")
 FOLDERS = ("src", "tools", "docs", "benchmarks")
-SUFFIXES = {".py", ".md"}
+SUFFIXES = {".py", ".md", ".c", ".h"}
 
 
 @dataclass
