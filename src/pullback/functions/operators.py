@@ -90,6 +90,15 @@ for _method, _name in {
     OPERATORS[f"__{_method}__"] = _unary(_name)
 
 
+def _invert(self: Any) -> Any:
+    if self._array.dtype.kind not in "biu":
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return F.bitwise_not(self)
+
+
+OPERATORS["__invert__"] = _invert
+
+
 def _getitem(self: Any, index: Any) -> Any:
     return F.getitem(self, index)
 

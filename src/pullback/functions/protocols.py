@@ -38,14 +38,23 @@ def _bool(self: Tensor) -> bool:
     raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
 
 
+def _real_number(value: Any) -> Any:
+    """A number without an imaginary part, which a complex one may be."""
+    if not isinstance(value, complex):
+        return value
+    if value.imag:
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    return value.real
+
+
 def _float(self: Tensor) -> float:
     _warn_scalar(self)
-    return float(_item(self))
+    return float(_real_number(_item(self)))
 
 
 def _int(self: Tensor) -> int:
     _warn_scalar(self)
-    return int(_item(self))
+    return int(_real_number(_item(self)))
 
 
 def _complex(self: Tensor) -> complex:

@@ -83,6 +83,12 @@ def bmm(input: Array, mat2: Array) -> Array:
     return _multiply(input, mat2)
 
 
+def _check_addmv(input: Array, mat: Array, vec: Array) -> None:
+    if not input.dtype == mat.dtype == vec.dtype:
+        first, second, third = (scalar_type_name(a.dtype) for a in (input, mat, vec))
+        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {first}, {second}, and {third}")
+
+
 @native
 def mv(input: Array, vec: Array) -> Array:
     """A matrix times a vector."""
@@ -91,7 +97,7 @@ def mv(input: Array, vec: Array) -> Array:
     if input.shape[1] != vec.shape[0]:
         raise RuntimeError(f"size mismatch, got input ({input.shape[0]}), mat ({input.shape[0]}x{input.shape[1]}), "
                            f"vec ({vec.shape[0]})")  # fmt: skip
-    _same_dtype(input, vec)
+    _check_addmv(vec, input, vec)
     _refuse_kinds(input, "b", "addmv_impl_cpu")
     return _multiply(input, vec)
 
@@ -242,6 +248,7 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta: Scalar = 1, alpha: Scal
         raise RuntimeError(
             f"size mismatch, got input ({input.size}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})"
         )
+    _check_addmv(input, mat, vec)
     return _blend(input, mv(mat, vec), beta, alpha)
 
 
