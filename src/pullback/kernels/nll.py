@@ -6,9 +6,11 @@ import numpy as np
 
 from pullback.backend.array_module import cast_array
 from pullback.kernels.accumulation import accurate_sum, add_up, widened
+from pullback.native import native
 from pullback.typing import Array, Shape
 
 
+@native
 def nll_loss(
     input: Array, target: Array, weight: Array | None = None, reduction: int = 1, ignore_index: int = -100
 ) -> Array:
@@ -51,6 +53,7 @@ def nll_loss2d(
     return nll_loss(input, target, weight, reduction, ignore_index)
 
 
+@native
 def nll_loss_grad(
     input: Array, target: Array, weight: Array | None, shape: Shape, reduction: int, ignore_index: int
 ) -> Array:

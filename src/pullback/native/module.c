@@ -19,6 +19,7 @@ extern const KernelEntry attention_kernels[];
 extern const KernelEntry gather_kernels[];
 extern const KernelEntry joining_kernels[];
 extern const KernelEntry matrix_product_kernels[];
+extern const KernelEntry nll_kernels[];
 extern const KernelEntry optimizer_step_kernels[];
 extern const KernelEntry random_kernels[];
 extern const KernelEntry recurrent_kernels[];
@@ -39,6 +40,7 @@ static const KernelEntry *const tables[] = {
     gather_kernels,
     joining_kernels,
     matrix_product_kernels,
+    nll_kernels,
     optimizer_step_kernels,
     random_kernels,
     recurrent_kernels,
