@@ -184,4 +184,21 @@ def install_as_torch() -> None:
             add_missing_names(module)
     namespace["__name__"] = "torch"  # programs ask for it
     prepare_spawned_processes()
+    _name_public_classes()
     importlib.import_module("torch")
+
+
+def _name_public_classes() -> None:
+    """Let the classes that programs print say where PyTorch has them: `<class 'torch.Tensor'>`.
+
+    Those of modules that are not loaded yet stay as they are: loading them would take longer than it is worth.
+    """
+    for path, names in _PUBLIC_CLASSES.items():
+        found = sys.modules.get(path.replace("torch", "pullback", 1))
+        for name in names.split() if found is not None else ():
+            getattr(found, name).__module__ = path
+
+
+_PUBLIC_CLASSES = {
+    "torch": "Tensor Size dtype device", "torch.nn.parameter": "Parameter", "torch.autograd.function": "Function",
+}  # fmt: skip

@@ -139,11 +139,12 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
     arguments = (view.owner, name, view.offset, tuple(array.shape), view.stride, tensor.requires_grad)
     _warn_of_hooks(tensor)
     bits = _bits(tensor)
-    return _rebuild_tensor, (type(tensor), *arguments, user_state(tensor) or None, *([bits] if bits else []))
+    kind = None if type(tensor) is Tensor else type(tensor)  # None: the class may go by another name where it is read
+    return _rebuild_tensor, (kind, *arguments, user_state(tensor) or None, *([bits] if bits else []))
 
 
 def _rebuild_tensor(
-    kind: type,
+    kind: type | None,
     owner: Array,
     dtype_name: str,
     offset: int,
@@ -156,11 +157,11 @@ def _rebuild_tensor(
     """Make a tensor again over the memory of `owner`."""
     array = strided_view(view_of_storage(owner).data, DTYPES[dtype_name].numpy_dtype, offset, size, stride)
     access = PullbackTensors()
-    if _is_parameter_type(kind):
+    if kind is not None and _is_parameter_type(kind):
         tensor = access.parameter_from_tensor(new_tensor(array), requires_grad, None)
     else:
         tensor = access.tensor_from_array(array, requires_grad, None)
-        tensor = tensor if kind is Tensor else access.as_type(tensor, kind)
+        tensor = tensor if kind in (None, Tensor) else access.as_type(tensor, kind)
     if state is not None:
         set_tensor_state(tensor, state)
     return access.turned(tensor, bits) if bits else tensor

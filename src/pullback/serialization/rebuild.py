@@ -147,7 +147,7 @@ def belongs_to_pullback(owner: type, name: str) -> bool:
     """Whether an attribute of instances of `owner` is part of pullback's own state rather than the user's."""
     if name in _MARKS:
         return False
-    own_bases = [base for base in owner.__mro__ if base.__module__.partition(".")[0] == "pullback"]
+    own_bases = [base for base in owner.__mro__ if base.__module__.partition(".")[0] in ("pullback", "torch")]
     return any(name in vars(base) or name in vars(base).get("__annotations__", ()) for base in own_bases)
 
 
