@@ -72,7 +72,7 @@ def test_module_that_only_pytorch_has_can_be_imported_and_passed_around() -> Non
 
 
 def test_module_that_only_pytorch_has_is_found_without_importing_it() -> None:
-    assert run_as_torch("import torch; print(torch.onnx.__name__)") == "torch.onnx"
+    assert run_as_torch("import torch; print(torch.package.__name__)") == "torch.package"
 
 
 def test_using_a_name_of_a_missing_module_says_what_is_missing() -> None:
@@ -133,7 +133,7 @@ def test_a_missing_name_is_answered_for_without_importing_its_module() -> None:
 def test_a_missing_decorator_does_not_keep_a_module_from_being_imported(tmp_path: Path) -> None:
     (tmp_path / "library.py").write_text(
         "from torch.onnx.symbolic_helper import parse_args\n@parse_args('v', 'f')\ndef symbolic(): ...\n"
-        "IS_THERE = bool(parse_args.registry.size())\n",
+        "IS_THERE = bool(parse_args.registry.size()) or 'x' in parse_args.registry.names()\n",
         encoding="utf-8",
     )
     program = (
@@ -147,6 +147,10 @@ def test_a_module_of_what_is_a_package_in_pytorch_only_can_be_imported() -> None
     assert run_as_torch(
         "from torch.jit.annotations import BroadcastingList2\nprint(BroadcastingList2[int])"
     ).startswith("<torch.jit.annotations.BroadcastingList2")
+
+
+def test_torch_is_an_attribute_of_its_modules() -> None:
+    assert run_as_torch("import torch\nprint(torch.torch is torch, torch.nn.functional.torch is torch)") == "True True"
 
 
 def test_a_missing_submodule_is_an_attribute_of_its_package() -> None:

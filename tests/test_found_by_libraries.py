@@ -71,8 +71,10 @@ def test_pytorchs_own_operators_are_found_by_their_names() -> None:
     mm = pullback.ops.aten.mm
     assert mm.default is mm
     assert mm(pullback.ones(1, 2), pullback.ones(2, 1)).tolist() == [[2.0]]
-    with pytest.raises(AttributeError, match="has no attribute 'no_such_operator'"):
-        _ = pullback.ops.aten.no_such_operator
+    assert not hasattr(pullback.ops.aten, "no_such_operator")
+    named = pullback.ops.aten._no_such_operator.default
+    with pytest.raises(NotImplementedError, match="aten::_no_such_operator"):
+        named(1)
 
 
 def test_compiled_operators_are_refused_as_a_file_that_cannot_be_loaded() -> None:
@@ -101,3 +103,26 @@ def test_hub_fetches_a_file_once_and_checks_it(tmp_path: Path) -> None:
 
 def test_final_annotations_take_a_type() -> None:
     assert pullback.jit.Final[bool] == Final[bool]
+
+
+def test_a_program_can_ask_whether_a_transform_runs() -> None:
+    inside = []
+
+    def function(x: pullback.Tensor) -> pullback.Tensor:
+        inside.append(pullback._C._are_functorch_transforms_active())
+        return x.sum()
+
+    pullback.func.grad(function)(pullback.ones(2))
+    pullback.vmap(function)(pullback.ones(2, 1))
+    function(pullback.ones(2))
+    assert inside == [True, True, False]
+
+
+def test_the_configuration_is_where_pytorch_has_it() -> None:
+    assert pullback.__config__.show() == pullback.show_config()
+
+
+def test_asynchronous_assertions_are_checked_at_once() -> None:
+    pullback._assert_async(pullback.tensor(True), "fine")
+    with pytest.raises(RuntimeError, match="out of range"):
+        pullback._assert_async(pullback.tensor(False), "out of range")

@@ -17,7 +17,7 @@ from pathlib import Path
 PACKAGE = "pullback"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("typing", "errors", "version", "torch_version"),
+    ("typing", "errors", "version", "torch_version", "missing_names"),
     ("native",),
     ("backend",),
     ("modes", "kernels"),
@@ -30,7 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("overrides", "random", "__future__"),
     ("utils", "linalg", "fft", "special", "amp", "serialization", "testing"),
     ("nn", "func"),
-    ("optim", "distributions", "_C", "_dynamo", "library"),
+    ("optim", "distributions", "_C", "_dynamo", "library", "__config__"),
     ("as_torch",),
     ("__init__", "__main__"),
 )

@@ -6,7 +6,9 @@ from enum import Enum
 from typing import Any
 
 from pullback.backend.device import device
+from pullback.func.vmap_level import active_levels
 from pullback.graph.history import current_node
+from pullback.modes.switches import switches
 from pullback.nn.modules.module_conversion import _parse_to as parse_to
 from pullback.overrides import DisableTorchFunctionSubclass
 from pullback.tensor.size import Size
@@ -37,6 +39,11 @@ def _get_tracing_state() -> None:
 def _is_tracing() -> bool:
     """Whether a tracer records this call: never."""
     return False
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether this runs inside of `grad`, `vjp`, `jvp` or `vmap`."""
+    return bool(switches.transforms) or bool(active_levels())
 
 
 class _nn:

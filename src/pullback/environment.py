@@ -255,6 +255,12 @@ def sym_ite(b: builtins.bool, t: Any, f: Any) -> Any:
     return t if b else f
 
 
+def _assert_async(input: Any, assert_msg: str = "Expected Tensor with single nonzero value, but got zero") -> None:
+    """Raise unless the only element is not zero; here at once, on an accelerator later."""
+    if not input:
+        raise RuntimeError(assert_msg)
+
+
 def __getattr__(name: str) -> Any:
     if name in storages.NAMES or name == "Storage":
         return getattr(storages, name)

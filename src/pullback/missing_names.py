@@ -15,6 +15,7 @@ from __future__ import annotations
 import dis
 import importlib
 import sys
+from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise, takewhile
 from pathlib import Path
@@ -62,6 +63,12 @@ class MissingName:
     def __getitem__(self, item: object) -> MissingName:
         """An annotation may subscript it."""
         return self
+
+    def __iter__(self) -> Iterator[object]:
+        raise self._refuse()
+
+    def __contains__(self, item: object) -> bool:
+        return False
 
     def __instancecheck__(self, instance: object) -> bool:
         return False
@@ -127,6 +134,8 @@ def add_missing_names(module: ModuleType) -> None:
         module.__path__ = []  # a package in PyTorch: its modules are to be looked for
 
     def look_up(name: str) -> object:
+        if name == "torch":  # PyTorch's modules import it, and some programs say `torch.torch`
+            return sys.modules["torch"]
         if lookup is not None:
             try:
                 return lookup(name)

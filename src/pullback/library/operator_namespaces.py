@@ -5,12 +5,14 @@ Dispatch keys choose among implementations in PyTorch; here the one that would r
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
 from pullback import functions
 from pullback.library.custom_op import find_custom_op
+from pullback.missing_names import is_provided_for
 from pullback.nn import functional
 
 __all__ = ["Library", "define", "impl", "ops"]
@@ -157,6 +159,9 @@ class _Namespace:
         operator: Any = find_custom_op(full_name) or _defined.get(full_name)
         if operator is None and self._namespace == "aten" and not name.startswith("__"):
             operator = _builtin(name)
+            if operator is None and not is_provided_for(sys._getframe(1)):
+                # See Note [Missing names]: an operator that is named is not yet used.
+                operator = OpOverload("aten", name, {})
         if operator is None:
             raise AttributeError(f"'_OpNamespace' '{self._namespace}' object has no attribute '{name}'")
         return operator
