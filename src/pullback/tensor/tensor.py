@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from pullback.backend.array_module import element_strides, storage_offset
 from pullback.backend.device import CPU, device
 from pullback.backend.dtype import dtype as Dtype
-from pullback.backend.dtype import from_numpy_dtype, is_float_or_complex, type_name
+from pullback.backend.dtype import from_numpy_dtype, is_float_or_complex, scalar_type_name, type_name
 from pullback.modes.interception import register_overriding_type
 from pullback.modes.switches import process, switches
 from pullback.tensor.autograd_extra import AutogradExtra
@@ -512,8 +512,8 @@ def _check_assigned_grad(tensor: Tensor, value: Any) -> None:
     wanted = extra.grad_dtype if extra is not None and free else tensor.dtype
     if wanted is not None and value.dtype is not wanted:
         raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with grad_dtype '{wanted}'. "
-            "The gradient must match the tensor's grad_dtype."
+            f"attempting to assign a gradient with dtype '{scalar_type_name(value._array.dtype).lower()}' to a tensor with "
+            f"grad_dtype '{scalar_type_name(wanted.numpy_dtype)}'. The gradient must match the tensor's grad_dtype."
         )
     if value._array.shape != tensor._array.shape:
         raise RuntimeError(
