@@ -84,12 +84,12 @@ $(VENV)/.created:
 	touch $@
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml $(SOURCES)
-	$(BIN)/python -m pip install --quiet .
+	PULLBACK_COMPILE=kernels $(BIN)/python -m pip install --quiet .
 	touch $@
 
-$(COMPILED)/.installed: pyproject.toml setup.py tools/native_sources.py $(SOURCES)
+$(COMPILED)/.installed: pyproject.toml setup.py tools/native_sources.py tools/native_access.pxd $(NATIVE) $(SOURCES)
 	$(PYTHON) -m venv $(COMPILED)
-	PULLBACK_COMPILE=1 $(COMPILED)/bin/python -m pip install --quiet '.[dev]'
+	$(COMPILED)/bin/python -m pip install --quiet '.[dev]'
 	touch $@
 
 $(VENV)/.developed: $(VENV)/.created pyproject.toml setup.py $(NATIVE)

@@ -90,7 +90,13 @@ def _is_torchs(name: str, value: Any) -> bool:
     if isinstance(value, ModuleType) or hasattr(typing, name):
         return False
     home = getattr(value, "__module__", None)
-    return not isinstance(home, str) or home.partition(".")[0] in {"torch", "builtins", "typing", "types", "collections"}
+    return not isinstance(home, str) or home.partition(".")[0] in {
+        "torch",
+        "builtins",
+        "typing",
+        "types",
+        "collections",
+    }
 
 
 def missing_names(torch_names: Names, own_names: Names) -> list[str]:

@@ -35,7 +35,7 @@ FUNCTIONS = ("indexing", "joining", "matrix_products", "operators", "reductions"
 MODULES = (
     "pullback.modes.switches",
     "pullback.tensor.version_counter", "pullback.tensor.autograd_extra", "pullback.tensor.tensor_base",
-    "pullback.tensor.arguments",
+    "pullback.tensor.tensor", "pullback.tensor.arguments",
     "pullback.graph.node", "pullback.graph.accumulate_grad", "pullback.graph.basic_nodes", "pullback.graph.saved_tensor",
     "pullback.graph.recording", "pullback.graph.views", "pullback.graph.history",
     "pullback.engine.input_buffer", "pullback.engine.ready_queue", "pullback.engine.graph_task",
@@ -47,6 +47,12 @@ MODULES = (
 
 TYPED = ("pullback.engine.graph_task", "pullback.engine.engine")
 """Modules whose annotations Cython may believe: elsewhere `float` must go on to accept an int, and so on."""
+
+ACCESSING = (
+    "pullback.tensor.tensor", "pullback.graph.accumulate_grad", "pullback.graph.saved_tensor", "pullback.graph.history",
+    "pullback.graph.views", "pullback.engine.input_buffer", "pullback.autograd.differentiation",
+)  # fmt: skip
+"""Modules written by hand that read tensors and arrays as structs too."""
 
 ACCESS = Path(__file__).with_name("native_access.pxd")
 """The functions that stand for attributes of tensors and arrays in compiled modules."""
@@ -75,7 +81,13 @@ _OPERATION_ACCESS = (
     (re.compile(r"(?<![\w.])(?!self\b)([a-z]\w*)\._array\.(dtype|shape)\b"), r"\2_of(array_of(\1))"),
     (re.compile(r"(?<![\w.])(?!self\b)([a-z]\w*)\._array\b(?! = )"), r"array_of(\1)"),
 )
-_ACCESS_IMPORT = "; from pullback.native_access cimport array_of, counter_of, dtype_of, shape_of, shapes_differ_between"
+_PLAIN_ACCESS = (
+    (re.compile(r"(?<![\w.])([a-z]\w*)\._array\b(?! [+]?= |\.\w+ = )"), r"array_of(\1)"),
+    (re.compile(r"(?<![\w.])([a-z]\w*)\.flags\.(c_contiguous|writeable)\b"), r"\2_of(\1)"),
+)
+_ACCESS_IMPORT = "; from pullback.native_access cimport " + ", ".join(
+    ("array_of", "c_contiguous_of", "counter_of", "dtype_of", "shape_of", "shapes_differ_between", "writeable_of")
+)
 
 
 class NativeSource(NamedTuple):
@@ -107,10 +119,19 @@ class _Translation:
                 self._class(statement)
             elif isinstance(statement, ast.FunctionDef) and self.generated:
                 self._function(statement)
+        if self.module in ACCESSING:
+            self._access()
         if self.knows_process:
             self.lines = [_PROCESS_ACCESS.sub("(<Process?>process).changed", line) for line in self.lines]
         declares = any(line.startswith("cdef class") for line in self.declarations)
         return NativeSource("\n".join(self.lines) + "\n", "\n".join(self.declarations) if declares else "")
+
+    def _access(self) -> None:
+        for function in [item for item in ast.walk(self.tree) if isinstance(item, ast.FunctionDef)]:
+            self._rewrite(function, _PLAIN_ACCESS)
+        for item in self.tree.body:
+            if isinstance(item, ast.ImportFrom) and item.module == "__future__":
+                self.lines[item.lineno - 1] += _ACCESS_IMPORT
 
     def _is_native(self, statement: ast.ClassDef) -> bool:
         if SHARED.get(statement.name) == self.module:
@@ -137,6 +158,8 @@ class _Translation:
         for name in native:
             self.declarations.append(f"from {SHARED[name]} cimport {name}")
         parts = [f"from {SHARED[name]} cimport {name}" for name in native]
+        # What a module imports for others as well (`import X as X`) must be a name of Python's too.
+        parts += [f"globals()['{a.name}'] = {a.name}" for a in statement.names if a.asname and a.name in native]
         others = [ast.unparse(alias) for alias in statement.names if alias.name not in native]
         if others:
             parts.insert(0, f"from {statement.module} import {', '.join(others)}")

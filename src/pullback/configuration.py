@@ -7,6 +7,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 from pullback.backend.blas import describe_arrays, describe_blas
+from pullback.native import compiled_kernels
 from pullback.version import __version__
 
 __all__ = ["compiled_modules", "show_config"]
@@ -27,17 +28,19 @@ def show_config() -> str:
     >>> print(show_config())
     pullback ...
       compiled: ...
+      kernels:  ...
       arrays:   NumPy ...
       BLAS:     ...
       threads:  ...
     """
     from pullback.environment import get_num_threads  # lazy: a neighbour, and only asked when this is
 
-    compiled = compiled_modules()
+    compiled, kernels = compiled_modules(), compiled_kernels()
     return "\n".join(
         [
             f"pullback {__version__} on Python {platform.python_version()}",
             f"  compiled: {', '.join(compiled) or 'nothing (pure Python)'}",
+            f"  kernels:  {f'{len(kernels)} in C' if kernels else 'of NumPy'}",
             f"  arrays:   {describe_arrays()}",
             f"  BLAS:     {describe_blas()}",
             f"  threads:  {get_num_threads()}",

@@ -11,6 +11,7 @@ reference, which therefore decides all semantics and all errors. Nothing above t
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, TypeVar
@@ -24,7 +25,12 @@ def _load() -> Any:
         return None
     try:
         return import_module("pullback.native.kernels")
-    except ImportError:
+    except ModuleNotFoundError:
+        return None
+    except ImportError as error:
+        warnings.warn(
+            f"pullback's compiled kernels do not load, NumPy's are used: {error}", RuntimeWarning, stacklevel=2
+        )
         return None
 
 
