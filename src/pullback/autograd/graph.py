@@ -16,11 +16,13 @@ from pullback.graph.history import bump_version
 from pullback.graph.node import Node as _Node
 from pullback.graph.removable_handle import RemovableHandle
 from pullback.modes.saved_tensor_hooks import disable_hooks, pop_hooks, push_hooks, restore_hooks
+from pullback.modes.switches import set_switch
 from pullback.tensor.tensor import Tensor
 
 __all__ = [
     "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
-    "increment_version", "region_activation_memory_budget", "register_multi_grad_hook", "save_on_cpu",
+    "increment_version", "record_source_lines", "region_activation_memory_budget", "register_multi_grad_hook",
+    "save_on_cpu",
     "saved_tensors_hooks", "set_override_stale_capture_stream", "set_warn_on_accumulate_grad_stream_mismatch",
 ]  # fmt: skip
 
@@ -302,6 +304,31 @@ def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
 
 def set_override_stale_capture_stream(enabled: bool) -> None:
     """Accepted: there are no streams on the CPU."""
+
+
+class record_source_lines(contextlib.ContextDecorator):
+    """Let nodes remember the source line that records them: for pictures of the graph and for errors of backward.
+
+    As a context manager or a decorator around the forward computation. See Note [Source lines] for what it costs.
+
+    >>> import pullback
+    >>> from pullback.utils.graph_picture import graph_tree
+    >>> x = pullback.ones(3, requires_grad=True)
+    >>> with record_source_lines():
+    ...     y = (x * x).sum()
+    >>> print(graph_tree(y, {"x": x}).splitlines()[0])
+    SumBackward0 () <doctest ...
+    """
+
+    def __init__(self, enabled: bool = True) -> None:
+        self.enabled = enabled
+        self._former: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._former.append(set_switch("source_lines", self.enabled))
+
+    def __exit__(self, *error: object) -> None:
+        set_switch("source_lines", self._former.pop())
 
 
 class region_activation_memory_budget:

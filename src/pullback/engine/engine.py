@@ -25,6 +25,7 @@ from pullback.graph.basic_nodes import GraphRoot
 from pullback.graph.edge import Edge
 from pullback.graph.hooks import HookDict, call_node_hooks, call_tensor_hooks
 from pullback.graph.node import Node
+from pullback.graph.source_lines import note_source_line
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.switches import SWITCH_DEFAULTS, process, reset_switches, set_switch, switches
 from pullback.tensor.sparse_tensor import SparseTensor, new_sparse_tensor
@@ -345,7 +346,9 @@ class Engine:
                 results = _in_mode(task, node, node.apply_differentiable, _as_tensors(task, grads))
                 return _as_values(task, fit_gradients(node, results))
             return node.apply(grads)
-        except Exception:
+        except Exception as error:
+            if node.extra is not None:
+                note_source_line(error, node)
             if process.changed and switches.anomaly_mode:
                 _report_anomaly(node)
             raise

@@ -12,6 +12,7 @@ from pullback.graph.anomaly_metadata import AnomalyMetadata
 from pullback.graph.edge import Edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.saved_tensor import pack_saved_tensors
+from pullback.graph.source_lines import calling_line
 from pullback.graph.views import check_view_modification, rebase_view, view_edge
 from pullback.modes.switches import switches
 from pullback.tensor.tensor import Tensor
@@ -48,11 +49,13 @@ def set_history(tensor: Tensor, node: Node, output_nr: int = 0) -> None:
 
 
 def adopt_switches(node: Node) -> None:
-    """Apply to a new node what this thread has switched on: saved-tensor hooks and anomaly mode."""
+    """Apply to a new node what this thread has switched on: saved-tensor hooks, anomaly mode, source lines."""
     if switches.saved_tensor_hooks:
         pack_saved_tensors(node, gradient_edge)
     if switches.anomaly_mode:
         node.require_extra().anomaly = AnomalyMetadata(current_node())
+    if switches.source_lines:
+        node.require_extra().source = calling_line()
 
 
 def current_node() -> Node | None:

@@ -16,6 +16,7 @@ from pullback.backend.dtype import type_name
 
 if TYPE_CHECKING:
     from pullback.graph.anomaly_metadata import AnomalyMetadata
+    from pullback.graph.source_lines import SourceLine
 
 HookDict = OrderedDict[int, Callable[..., Any]]
 
@@ -23,7 +24,7 @@ HookDict = OrderedDict[int, Callable[..., Any]]
 class NodeExtra:
     """What few nodes have: hooks, anomaly metadata, the user's metadata. See Note [Hook order]."""
 
-    __slots__ = ("anomaly", "metadata", "post_hooks", "pre_hooks", "retain_hooks", "tensor_hooks")
+    __slots__ = ("anomaly", "metadata", "post_hooks", "pre_hooks", "retain_hooks", "source", "tensor_hooks")
 
     def __init__(self) -> None:
         self.tensor_hooks: dict[int, HookDict] = {}
@@ -31,6 +32,7 @@ class NodeExtra:
         self.pre_hooks: HookDict = OrderedDict()
         self.post_hooks: HookDict = OrderedDict()
         self.anomaly: AnomalyMetadata | None = None
+        self.source: SourceLine | None = None
         self.metadata: dict[Any, Any] | None = None
 
     def has_hooks(self) -> bool:

@@ -37,6 +37,7 @@ class Switches(threading.local):
         """Whether operations are recorded: grad mode is on, and inference mode is not."""
         self.forward_grad: bool = True
         self.anomaly_mode: bool = False
+        self.source_lines: bool = False
         self.dual_level: int = -1
         self.saved_tensor_hooks: tuple[tuple[Any, Any], ...] = ()
         self.interceptors: tuple[Any, ...] = ()
@@ -63,6 +64,7 @@ SWITCH_DEFAULTS = {
     "inference_mode": False,
     "forward_grad": True,
     "anomaly_mode": False,
+    "source_lines": False,
     "dual_level": -1,
     "saved_tensor_hooks": (),
     "interceptors": (),

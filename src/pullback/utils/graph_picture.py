@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
+from pullback.graph.node import Node
+from pullback.graph.source_lines import place_of
 from pullback.utils.layered_layout import lay_out
 
 __all__ = ["Detail", "Drawing", "graph_tree", "make_dot", "read_graph", "save_svg"]
@@ -164,9 +166,8 @@ def _node_shape(node: GraphNode) -> tuple[str, ...]:
 
 
 def _node_place(node: GraphNode) -> tuple[str, ...]:
-    """The source line that recorded the node, which it knows if that was done under anomaly mode."""
-    metadata = getattr(node, "anomaly_metadata", None)
-    place = metadata.place if metadata is not None else None
+    """The source line that recorded the node, which it knows if it was asked to remember it."""
+    place = place_of(node) if isinstance(node, Node) else None
     return () if place is None else (f"{Path(place[0]).name}:{place[1]}",)
 
 
@@ -174,7 +175,7 @@ def graph_tree(tensor: Any, params: Params = None, max_depth: int = 60, *, show_
     """Return the graph behind `tensor` as indented text; a node met again is only named.
 
     What lies deeper than `max_depth` is left out. `show_saved` adds what each node saved for its backward. Nodes that
-    were recorded under anomaly mode are shown with their source line.
+    were recorded under `autograd.graph.record_source_lines()` or anomaly mode are shown with their source line.
 
     >>> import pullback
     >>> x = pullback.ones(3, requires_grad=True)
