@@ -38,11 +38,13 @@ def min_all(input: Array) -> Array:
     return _MINIMUM.reduce(input, axis=None)
 
 
+@native
 def max_dim(input: Array, dim: Dim, keepdim: bool = False) -> tuple[Array, Array]:
     """The largest element along `dim`, and its first index."""
     return _select(np.argmax, "max", input, dim, keepdim)
 
 
+@native
 def min_dim(input: Array, dim: Dim, keepdim: bool = False) -> tuple[Array, Array]:
     """The smallest element along `dim`, and its first index."""
     return _select(np.argmin, "min", input, dim, keepdim)
@@ -104,11 +106,13 @@ def aminmax(input: Array, *, dim: Dim | None = None, keepdim: bool = False) -> t
     return np.min(input, axis=where, keepdims=keepdim), np.max(input, axis=where, keepdims=keepdim)
 
 
+@native
 def argmax(input: Array, dim: Dim | None = None, keepdim: bool = False) -> Array:
     """The first index of the largest element along `dim`, or in the flattened tensor."""
     return _place(np.argmax, "argmax", input, dim, keepdim)
 
 
+@native
 def argmin(input: Array, dim: Dim | None = None, keepdim: bool = False) -> Array:
     """The first index of the smallest element along `dim`, or in the flattened tensor."""
     return _place(np.argmin, "argmin", input, dim, keepdim)

@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback.backend.array_module import cast_array
 from pullback.kernels.accumulation import accurate_sum, widened
+from pullback.native import native
 from pullback.typing import Array
 
 
@@ -24,12 +25,14 @@ def loss_weight(grad: Array, count: int, reduction: int) -> Array:
     return np.true_divide(grad, count, dtype=grad.dtype) if reduction == 1 else grad
 
 
+@native
 def mse_loss(input: Array, target: Array, reduction: int = 1) -> Array:
     """The squared distance."""
     distance = np.asarray(widened(input) - widened(target))
     return cast_array(reduce_loss(np.multiply(distance, distance, out=distance), reduction), input.dtype)
 
 
+@native
 def mse_loss_grad(grad: Array, input: Array, target: Array, reduction: int) -> Array:
     """The gradient of mse_loss with respect to its input."""
     distance = np.asarray(input - target)

@@ -46,6 +46,7 @@ def _plain_loss(input: Array, target: Array, reduction: int) -> Array:
     return cast_array(total / picked.dtype.type(target.size) if reduction == 1 else total, input.dtype)
 
 
+@native
 def nll_loss2d(
     input: Array, target: Array, weight: Array | None = None, reduction: int = 1, ignore_index: int = -100
 ) -> Array:

@@ -1,6 +1,194 @@
-/* The compiled kernels of kernels/losses.py. */
+/* The compiled kernels of kernels/nll.py and of the squared distance in kernels/losses.py.
+ * `reduction` is 0 for none, 1 for the mean, 2 for the sum. */
 #include "rows.h"
 
+#include <stdint.h>
+
+/* Elements of one partial sum: the order of additions does not depend on the number of threads. */
+#define PART 65536
+
+typedef struct {
+    Layout layout; /* samples, classes, places of a sample */
+    const void *input, *weight;
+    const int64_t *target;
+    int64_t ignored;
+} Likelihood;
+
+typedef struct {
+    const void *first, *second;
+    ptrdiff_t count;
+    double factor, *partials;
+    void *output;
+} Distance;
+
+#define LOOPS "loss_loops.h"
+#include "for_each_real.h"
+
+/* Whether every target is a class or ignored; what is neither is for the reference to name. */
+static int targets_are_classes(const Likelihood *loop)
+{
+    int64_t classes = loop->layout.count, ignored = loop->ignored;
+    int wrong = 0;
+    for (ptrdiff_t t = 0; t < loop->layout.outer * loop->layout.inner; t++)
+        wrong |= (uint64_t)loop->target[t] >= (uint64_t)classes && loop->target[t] != ignored;
+    return !wrong;
+}
+
+/* Read targets, weights and the ignored index for an input of this shape; 0 where something does not fit. */
+static int read_likelihood(int ndim, const npy_intp *shape, int type, PyObject *target, PyObject *weight, PyObject *ignored,
+                           Likelihood *loop)
+{
+    if (ndim < 1 || !target || !PyArray_CheckExact(target) || type_of(target) != NPY_INT64 ||
+        !PyArray_ISCARRAY_RO((PyArrayObject *)target) || PyArray_NDIM((PyArrayObject *)target) != ndim - 1)
+        return 0;
+    int axis = ndim == 1 ? 0 : 1;
+    loop->layout = (Layout){1, shape[axis], 1};
+    for (int i = 0, t = 0; i < ndim; i++) {
+        if (i == axis)
+            continue;
+        if (PyArray_DIM((PyArrayObject *)target, t++) != shape[i])
+            return 0;
+        *(i < axis ? &loop->layout.outer : &loop->layout.inner) *= shape[i];
+    }
+    long index = -100;
+    if ((ignored && !read_integer(ignored, LONG_MIN, LONG_MAX, &index)) ||
+        !is_absent_or_plain(weight, type, loop->layout.count) || !size_of(target) || !loop->layout.count)
+        return 0;
+    loop->weight = data_or_null(weight);
+    loop->target = data_of(target);
+    loop->ignored = index;
+    return targets_are_classes(loop);
+}
+
+static PyObject *store_number(double value, int type)
+{
+    PyObject *result = new_array(0, NULL, type);
+    if (result && type == NPY_FLOAT)
+        *(float *)data_of(result) = (float)value;
+    else if (result)
+        *(double *)data_of(result) = value;
+    return result;
+}
+
+static PyObject *nll_loss(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    PLACE(slots, "input", "target", "weight", "reduction", "ignore_index");
+    PyObject *input = slots[0];
+    Likelihood loop;
+    long reduction = 1;
+    if (!input || !is_plain(input) || (slots[3] && !read_integer(slots[3], 0, 2, &reduction)))
+        return DECLINE;
+    PyArrayObject *array = (PyArrayObject *)input;
+    int type = type_of(input);
+    if (!read_likelihood(PyArray_NDIM(array), PyArray_DIMS(array), type, slots[1], slots[2], slots[4], &loop))
+        return DECLINE;
+    loop.input = data_of(input);
+    double total, divisor;
+    PyObject *each = NULL;
+    if (!reduction) {
+        PyArrayObject *target = (PyArrayObject *)slots[1];
+        each = new_array(PyArray_NDIM(target), PyArray_DIMS(target), type);
+        if (!each)
+            return NULL;
+    }
+    if (type == NPY_FLOAT)
+        likelihoods_float(&loop, each ? data_of(each) : NULL, &total, &divisor);
+    else
+        likelihoods_double(&loop, each ? data_of(each) : NULL, &total, &divisor);
+    return each ? each : store_number(reduction == 1 ? total / divisor : total, type);
+}
+
+static PyObject *nll_loss_grad(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    PLACE(slots, "input", "target", "weight", "shape", "reduction", "ignore_index");
+    PyObject *grad = slots[0], *sizes = slots[3];
+    long reduction;
+    if (!grad || !is_plain(grad) || !sizes || !PyTuple_CheckExact(sizes) || PyTuple_GET_SIZE(sizes) > NPY_MAXDIMS ||
+        !read_integer(slots[4], 0, 2, &reduction))
+        return DECLINE;
+    npy_intp shape[NPY_MAXDIMS];
+    int ndim = (int)PyTuple_GET_SIZE(sizes), type = type_of(grad);
+    for (int i = 0; i < ndim; i++) {
+        long size;
+        if (!read_integer(PyTuple_GET_ITEM(sizes, i), 1, LONG_MAX, &size))
+            return DECLINE;
+        shape[i] = size;
+    }
+    Likelihood loop;
+    if (!read_likelihood(ndim, shape, type, slots[1], slots[2], slots[5], &loop) ||
+        (reduction ? size_of(grad) != 1 : !same_shape(grad, slots[1])))
+        return DECLINE;
+    PyObject *result = PyArray_ZEROS(ndim, shape, type, 0);
+    if (!result)
+        return NULL;
+    double total, divisor = 1;
+    loop.input = NULL;
+    if (type == NPY_FLOAT) {
+        if (reduction == 1)
+            likelihoods_float(&loop, NULL, &total, &divisor);
+        spread_likelihoods_float(&loop, data_of(grad), !reduction, divisor, data_of(result));
+    } else {
+        if (reduction == 1)
+            likelihoods_double(&loop, NULL, &total, &divisor);
+        spread_likelihoods_double(&loop, data_of(grad), !reduction, divisor, data_of(result));
+    }
+    return result;
+}
+
+/* Two plain arrays of one type and shape, not empty. */
+static int fit_together(PyObject *first, PyObject *second)
+{
+    return first && second && is_plain(first) && is_plain_of(second, type_of(first)) && same_shape(first, second) &&
+           size_of(first);
+}
+
+/* Means and sums; the distances themselves are the reference's. */
+static PyObject *mse_loss(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    PLACE(slots, "input", "target", "reduction");
+    long reduction = 1;
+    if (!fit_together(slots[0], slots[1]) || (slots[2] && !read_integer(slots[2], 1, 2, &reduction)))
+        return DECLINE;
+    int type = type_of(slots[0]);
+    ptrdiff_t count = size_of(slots[0]), parts = (count + PART - 1) / PART;
+    double first, *partials = parts == 1 ? &first : PyMem_RawMalloc(sizeof(double) * parts), total = 0;
+    if (!partials)
+        return PyErr_NoMemory();
+    Distance loop = {.first = data_of(slots[0]), .second = data_of(slots[1]), .count = count, .partials = partials};
+    run_items(parts, count < PART ? count : PART, FOR_TYPE(type, squared_distances), &loop);
+    for (ptrdiff_t part = 0; part < parts; part++)
+        total += partials[part];
+    if (parts > 1)
+        PyMem_RawFree(partials);
+    return store_number(reduction == 1 ? total / (double)count : total, type);
+}
+
+static PyObject *mse_loss_grad(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    PLACE(slots, "grad", "input", "target", "reduction");
+    long reduction;
+    if (!fit_together(slots[1], slots[2]) || !read_integer(slots[3], 1, 2, &reduction) ||
+        !slots[0] || !is_plain_of(slots[0], type_of(slots[1])) || PyArray_NDIM((PyArrayObject *)slots[0]))
+        return DECLINE;
+    int type = type_of(slots[1]);
+    PyObject *result = new_like(slots[1]);
+    if (result) {
+        ptrdiff_t count = size_of(slots[1]);
+        double grad = type == NPY_FLOAT ? *(const float *)data_of(slots[0]) : *(const double *)data_of(slots[0]);
+        Distance loop = {
+            .first = data_of(slots[1]), .second = data_of(slots[2]), .output = data_of(result),
+            .factor = (reduction == 1 ? 2.0 / (double)count : 2.0) * grad,
+        };
+        run_items(count, 1, FOR_TYPE(type, scaled_distances), &loop);
+    }
+    return result;
+}
+
 const KernelEntry losses_kernels[] = {
+    {"nll_loss", nll_loss},
+    {"nll_loss2d", nll_loss},
+    {"nll_loss_grad", nll_loss_grad},
+    {"mse_loss", mse_loss},
+    {"mse_loss_grad", mse_loss_grad},
     {NULL},
 };

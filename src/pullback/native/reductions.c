@@ -217,14 +217,6 @@ static PyObject *sum_to(PyObject *const *arguments, Py_ssize_t positional, PyObj
     return undo_broadcasting(slots[0], slots[1]);
 }
 
-static PyObject *sum_to_like(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    PLACE(slots, "grad", "shape", "dtype");
-    if (is_none(slots[2]) || !is_own_dtype(slots[2], slots[0]))
-        return DECLINE;
-    return undo_broadcasting(slots[0], slots[1]);
-}
-
 const KernelEntry reductions_kernels[] = {
     {"sum_all", sum_all},
     {"sum", sum},
@@ -242,6 +234,5 @@ const KernelEntry reductions_kernels[] = {
     {"var_mean", var_mean},
     {"std_mean", std_mean},
     {"sum_to", sum_to},
-    {"sum_to_like", sum_to_like},
     {NULL},
 };
