@@ -74,6 +74,11 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
             f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
             f"{list(tangent.shape)}."
         )
+    if tangent_at(tensor, level) is not None:
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level "
+            f"{level} is not supported. Use its primal, from unpack_dual(), instead."
+        )
     dual = tensor.view_as(tensor)
     set_tangent(dual, level, _laid_out_like(tensor, tangent))
     return dual

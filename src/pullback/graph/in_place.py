@@ -190,6 +190,10 @@ def write_out(name: str, out: Any, result: Any, *read: Any) -> Any:
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
         )
+    if process.changed and switches.dual_level >= 0 and (levels_of(result) or levels_of(out)):
+        raise NotImplementedError(
+            f"Trying to use forward AD with {name}_out that does not support it because it is an out= function"
+        )
     source = result._array
     if has_internal_overlap(out._array):
         raise RuntimeError(

@@ -97,3 +97,17 @@ def row_126_missing_formula(torch: Any, say: Any) -> None:
         dual = fw.make_dual(torch.ones(1), torch.ones(1))
         with say.catch("that does not support it because it has not been implemented yet."):
             torch.igamma(dual, torch.ones(1))
+
+
+def row_123_duals_of_duals_and_out(torch: Any, say: Any) -> None:
+    forward_ad = torch.autograd.forward_ad
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(torch.ones(2), torch.ones(2))
+        with say.catch(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0"
+        ):
+            forward_ad.make_dual(dual, torch.ones(2))
+        with say.catch("Trying to use forward AD with add_out that does not support it because it is an out= function"):
+            torch.add(dual, 1, out=torch.zeros(2))
+        with say.catch("Trying to use forward AD with sin_out that does not support it because it is an out= function"):
+            torch.sin(torch.ones(2), out=dual)
