@@ -20,6 +20,8 @@ from setuptools.command.build_ext import build_ext
 ROOT = Path(__file__).parent
 COMPILE = os.environ.get("PULLBACK_COMPILE", "all")
 KERNELS = "pullback.native.kernels"
+SOURCES_ONLY = frozenset(("editable_wheel", "develop", "dist_info", "egg_info", "sdist"))
+"""Commands that leave the Python sources to be run. (`editable_mode` is set too late: metadata are made before.)"""
 FLAGS = ["-O3", "-g0", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fvisibility=hidden"]
 
 
@@ -27,7 +29,8 @@ class OptionalBuild(build_ext):
     """Builds the extension modules; where that fails, says so and leaves the Python sources to do the work."""
 
     def finalize_options(self) -> None:
-        if COMPILE == "all" and self.distribution.ext_modules and not self.editable_mode and not self.inplace:
+        keeps_sources = SOURCES_ONLY.intersection(self.distribution.commands)
+        if COMPILE == "all" and self.distribution.ext_modules and not keeps_sources and not self.inplace:
             self.distribution.ext_modules += _cythonized()
         super().finalize_options()
 
