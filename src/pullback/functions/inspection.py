@@ -6,8 +6,8 @@ from typing import Any
 
 from pullback.backend.array_module import cast_array
 from pullback.backend.dtype import int64, type_name
-from pullback.functions.storages import TypedStorage, UntypedStorage
 from pullback.functions.shape import sizes
+from pullback.functions.storages import TypedStorage, UntypedStorage
 from pullback.graph.in_place import write_out
 from pullback.kernels.histograms import unravel, xor_bits
 from pullback.modes.interception import interceptable
