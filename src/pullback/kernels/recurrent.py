@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pullback.kernels.accumulation import widened
+from pullback.native import native
 from pullback.typing import Array
 
 BatchSizes = tuple[int, ...] | None
@@ -42,6 +43,7 @@ def _sigmoid(x: Array) -> None:
     x *= x.dtype.type(0.5)
 
 
+@native
 def lstm_layer(
     input: Array, h0: Array, c0: Array, weight_ih: Array, weight_hh: Array, bias_ih: Array | None,
     bias_hh: Array | None, batch_sizes: BatchSizes, reverse: bool,
@@ -76,6 +78,7 @@ def _results(input: Array, weight: Array, output: Array, *states: Array) -> tupl
     return tuple([a.astype(input.dtype, copy=False) for a in (output.reshape(shape), *states)])
 
 
+@native
 def lstm_layer_back(
     grad_output: Array, grad_hidden: Array, grad_cell: Array, input: Array, h0: Array, c0: Array, weight_ih: Array,
     weight_hh: Array, bias_ih: Array | None, bias_hh: Array | None, batch_sizes: BatchSizes, reverse: bool,

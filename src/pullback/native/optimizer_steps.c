@@ -30,7 +30,7 @@ typedef struct {
 
 /* Elements do not wait for each other, even where an array is given twice. */
 #if defined(__clang__)
-#define INDEPENDENT _Pragma("clang loop vectorize(enable)")
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__)
 #define INDEPENDENT _Pragma("GCC ivdep")
 #else

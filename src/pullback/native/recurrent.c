@@ -1,6 +1,262 @@
-/* Whole recurrent layers: the kernels of kernels/recurrent.py. */
-#include "kernel.h"
+/* Whole recurrent layers: the LSTM of kernels/recurrent.py, for sequences of one length. */
+#include "products.h"
+#include "rows.h"
+
+#include "functions.h"
+
+#if defined(__GNUC__)
+
+/* The rows of one step. Backward, `hidden`, `cell` and `output` are the gradients of these. */
+typedef struct {
+    ptrdiff_t count, size;
+    char *gates, *hidden, *cell, *output, *cell_before, *gate_grads;
+} LstmRows;
+
+/* The four gates of a row do not overlap. */
+#if defined(__clang__)
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+#define SIGMOID(x) (REAL_IS_FLOAT ? (REAL)fast_sigmoidf((float)(x)) : (REAL)fast_sigmoid((double)(x)))
+#define TANH(x) (REAL_IS_FLOAT ? (REAL)fast_tanhf((float)(x)) : (REAL)fast_tanh((double)(x)))
+#define LOOPS "recurrent_loops.h"
+#include "for_each_real.h"
+
+typedef struct {
+    ptrdiff_t steps, batch, width, size;
+    int type, reverse;
+    size_t item;
+} Sizes;
+
+static Matrix plain_matrix(const void *data, ptrdiff_t rows, ptrdiff_t columns)
+{
+    return (Matrix){data, rows, columns, columns, 1};
+}
+
+/* result = a @ b + start, row-major; `start` is NULL, the result, or one row for all. */
+static void put_product(int type, Matrix a, Matrix b, const char *start, char *result)
+{
+    Product p = {a, b, start, start == result ? b.columns : 0, result, b.columns, type == NPY_DOUBLE};
+    Way way = way_of(&p);
+    multiply_in_threads(&p, way == NO_WAY ? BY_ROWS : way);
+}
+
+/* The matrix of [rows][columns] as [columns][rows]. */
+static void transpose_into(const char *from, char *to, ptrdiff_t rows, ptrdiff_t columns, size_t item)
+{
+    for (ptrdiff_t i = 0; i < rows; i++)
+        for (ptrdiff_t j = 0; j < columns; j++)
+            memcpy(to + (j * rows + i) * item, from + (i * columns + j) * item, item);
+}
+
+static void add_biases(const Sizes *s, PyObject *first, PyObject *second, char *sum)
+{
+    for (ptrdiff_t j = 0; j < 4 * s->size; j++)
+        if (s->type == NPY_DOUBLE)
+            ((double *)sum)[j] = (is_none(first) ? 0 : ((double *)data_of(first))[j]) +
+                                 (is_none(second) ? 0 : ((double *)data_of(second))[j]);
+        else
+            ((float *)sum)[j] = (is_none(first) ? 0 : ((float *)data_of(first))[j]) +
+                                (is_none(second) ? 0 : ((float *)data_of(second))[j]);
+}
+
+/* Whether `array` is row-major, of this type and of so many dimensions with these sizes. */
+static int is_shaped(PyObject *array, int type, int ndim, ptrdiff_t first, ptrdiff_t second, ptrdiff_t third)
+{
+    ptrdiff_t sizes[] = {first, second, third};
+    if (!array || !is_plain_of(array, type) || NDIM(array) != ndim)
+        return 0;
+    for (int i = 0; i < ndim; i++)
+        if (DIM(array, i) != sizes[i])
+            return 0;
+    return 1;
+}
+
+/* input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes (None), reverse */
+static int read_layer(PyObject *const *a, Sizes *s)
+{
+    if (!is_plain(a[0]) || NDIM(a[0]) != 3 || !size_of(a[0]) || !is_plain(a[4]) || NDIM(a[4]) != 2 || a[7] != Py_None ||
+        !read_flag(a[8], 0, &s->reverse))
+        return 0;
+    s->type = type_of(a[0]);
+    s->item = s->type == NPY_DOUBLE ? sizeof(double) : sizeof(float);
+    s->steps = DIM(a[0], 0);
+    s->batch = DIM(a[0], 1);
+    s->width = DIM(a[0], 2);
+    s->size = DIM(a[4], 1);
+    return s->size > 0 && is_shaped(a[1], s->type, 2, s->batch, s->size, 0) &&
+           is_shaped(a[2], s->type, 2, s->batch, s->size, 0) && is_shaped(a[3], s->type, 2, 4 * s->size, s->width, 0) &&
+           is_shaped(a[4], s->type, 2, 4 * s->size, s->size, 0) && is_absent_or_plain(a[5], s->type, 4 * s->size) &&
+           is_absent_or_plain(a[6], s->type, 4 * s->size);
+}
+
+/* Makes arrays of two dimensions (three where `steps` is not 0) and puts them into a tuple; NULL where memory ran out. */
+static PyObject *new_matrix(const Sizes *s, ptrdiff_t steps, ptrdiff_t rows, ptrdiff_t columns)
+{
+    npy_intp shape[] = {steps, rows, columns};
+    return steps ? new_array(3, shape, s->type) : new_array(2, shape + 1, s->type);
+}
+
+static int all_made(PyObject *const *arrays, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!arrays[i])
+            return 0;
+    return 1;
+}
+
+static PyObject *tuple_of(PyObject **arrays, int count)
+{
+    PyObject *tuple = all_made(arrays, count) ? PyTuple_New(count) : NULL;
+    for (int i = 0; i < count; i++)
+        if (tuple)
+            PyTuple_SET_ITEM(tuple, i, arrays[i]);
+        else
+            Py_XDECREF(arrays[i]);
+    return tuple;
+}
+
+enum { OUTPUT, HIDDEN, CELL, GATES, HIDDEN_BEFORE, CELL_BEFORE, FORWARD_RESULTS };
+
+static void run_lstm(const Sizes *s, PyObject *const *arguments, char *const *results, char *recurrent, char *bias)
+{
+    ptrdiff_t rows = s->steps * s->batch, state = s->batch * s->size * s->item;
+    transpose_into(data_of(arguments[4]), recurrent, 4 * s->size, s->size, s->item);
+    add_biases(s, arguments[5], arguments[6], bias);
+    put_product(s->type, plain_matrix(data_of(arguments[0]), rows, s->width),
+                transposed(plain_matrix(data_of(arguments[3]), 4 * s->size, s->width)), bias, results[GATES]);
+    memcpy(results[HIDDEN], data_of(arguments[1]), state);
+    memcpy(results[CELL], data_of(arguments[2]), state);
+    for (ptrdiff_t n = 0; n < s->steps; n++) {
+        ptrdiff_t t = s->reverse ? s->steps - 1 - n : n;
+        char *gates = results[GATES] + 4 * t * state;
+        memcpy(results[HIDDEN_BEFORE] + t * state, results[HIDDEN], state);
+        memcpy(results[CELL_BEFORE] + t * state, results[CELL], state);
+        put_product(s->type, plain_matrix(results[HIDDEN], s->batch, s->size), plain_matrix(recurrent, s->size, 4 * s->size),
+                    gates, gates);
+        LstmRows step = {s->batch, s->size, gates, results[HIDDEN], results[CELL], results[OUTPUT] + t * state, NULL, NULL};
+        FOR_TYPE(s->type, lstm_step)(&step);
+    }
+}
+
+static PyObject *lstm_layer(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    Sizes s;
+    if (positional != 9 || keywords || !read_layer(arguments, &s))
+        return DECLINE;
+    ptrdiff_t rows = s.steps * s.batch;
+    PyObject *made[FORWARD_RESULTS] = {
+        new_matrix(&s, s.steps, s.batch, s.size), new_matrix(&s, 0, s.batch, s.size), new_matrix(&s, 0, s.batch, s.size),
+        new_matrix(&s, 0, rows, 4 * s.size),      new_matrix(&s, 0, rows, s.size),    new_matrix(&s, 0, rows, s.size),
+    };
+    char *work = malloc(4 * s.size * (s.size + 1) * s.item);
+    if (!work) {
+        for (int i = 0; i < FORWARD_RESULTS; i++)
+            Py_XDECREF(made[i]);
+        return PyErr_NoMemory();
+    }
+    if (all_made(made, FORWARD_RESULTS)) {
+        char *results[FORWARD_RESULTS];
+        for (int i = 0; i < FORWARD_RESULTS; i++)
+            results[i] = data_of(made[i]);
+        Py_BEGIN_ALLOW_THREADS
+        run_lstm(&s, arguments, results, work, work + 4 * s.size * s.size * s.item);
+        Py_END_ALLOW_THREADS
+    }
+    free(work);
+    return tuple_of(made, FORWARD_RESULTS);
+}
+
+enum { TO_INPUT, TO_HIDDEN, TO_CELL, TO_WEIGHT_IH, TO_WEIGHT_HH, TO_BIAS_IH, TO_BIAS_HH, BACKWARD_RESULTS };
+
+/* `a` as read_layer takes it, `saved` the gates and the states before each step. */
+static void run_lstm_back(const Sizes *s, PyObject *const *grads, PyObject *const *a, PyObject *const *saved,
+                          char *const *results, char *gate_grads)
+{
+    ptrdiff_t rows = s->steps * s->batch, state = s->batch * s->size * s->item;
+    memcpy(results[TO_HIDDEN], data_of(grads[1]), state);
+    memcpy(results[TO_CELL], data_of(grads[2]), state);
+    for (ptrdiff_t n = s->steps - 1; n >= 0; n--) {
+        ptrdiff_t t = s->reverse ? s->steps - 1 - n : n;
+        char *part = gate_grads + 4 * t * state;
+        LstmRows step = {s->batch, s->size, (char *)data_of(saved[0]) + 4 * t * state, results[TO_HIDDEN],
+                         results[TO_CELL], (char *)data_of(grads[0]) + t * state, (char *)data_of(saved[2]) + t * state, part};
+        FOR_TYPE(s->type, lstm_step_back)(&step);
+        put_product(s->type, plain_matrix(part, s->batch, 4 * s->size),
+                    plain_matrix(data_of(a[4]), 4 * s->size, s->size), NULL, results[TO_HIDDEN]);
+    }
+    Matrix all = plain_matrix(gate_grads, rows, 4 * s->size);
+    put_product(s->type, all, plain_matrix(data_of(a[3]), 4 * s->size, s->width), NULL, results[TO_INPUT]);
+    put_product(s->type, transposed(all), plain_matrix(data_of(a[0]), rows, s->width), NULL, results[TO_WEIGHT_IH]);
+    put_product(s->type, transposed(all), plain_matrix(data_of(saved[1]), rows, s->size), NULL, results[TO_WEIGHT_HH]);
+    for (int bias = TO_BIAS_IH; bias <= TO_BIAS_HH; bias++)
+        if (results[bias])
+            add_rows(&all, results[bias], s->type == NPY_DOUBLE);
+}
+
+/* The gradients of the layer's arguments from row-major `grads` of its output and its final states. */
+static PyObject *lstm_gradients(const Sizes *s, PyObject *const *grads, PyObject *const *layer, PyObject *const *saved)
+{
+    npy_intp gates = 4 * s->size;
+    PyObject *made[BACKWARD_RESULTS] = {
+        new_matrix(s, s->steps, s->batch, s->width), new_matrix(s, 0, s->batch, s->size), new_matrix(s, 0, s->batch, s->size),
+        new_matrix(s, 0, gates, s->width),           new_matrix(s, 0, gates, s->size),
+        is_none(layer[5]) ? Py_NewRef(Py_None) : new_array(1, &gates, s->type),
+        is_none(layer[6]) ? Py_NewRef(Py_None) : new_array(1, &gates, s->type),
+    };
+    char *gate_grads = malloc(s->steps * s->batch * gates * s->item);
+    if (!gate_grads) {
+        for (int i = 0; i < BACKWARD_RESULTS; i++)
+            Py_XDECREF(made[i]);
+        return PyErr_NoMemory();
+    }
+    if (all_made(made, BACKWARD_RESULTS)) {
+        char *results[BACKWARD_RESULTS];
+        for (int i = 0; i < BACKWARD_RESULTS; i++)
+            results[i] = made[i] == Py_None ? NULL : data_of(made[i]);
+        Py_BEGIN_ALLOW_THREADS
+        run_lstm_back(s, grads, layer, saved, results, gate_grads);
+        Py_END_ALLOW_THREADS
+    }
+    free(gate_grads);
+    return tuple_of(made, BACKWARD_RESULTS);
+}
+
+/* lstm_layer_back(grad_output, grad_hidden, grad_cell, input, ..., reverse, gates, hidden_before, cell_before) */
+static PyObject *lstm_layer_back(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    Sizes s;
+    PyObject *const *layer = arguments + 3, *const *saved = arguments + 12, *grads[3] = {NULL}, *result = NULL;
+    if (positional != 15 || keywords || !read_layer(layer, &s))
+        return DECLINE;
+    ptrdiff_t rows = s.steps * s.batch;
+    if (!is_shaped(saved[0], s.type, 2, rows, 4 * s.size, 0) || !is_shaped(saved[1], s.type, 2, rows, s.size, 0) ||
+        !is_shaped(saved[2], s.type, 2, rows, s.size, 0))
+        return DECLINE;
+    for (int i = 0; i < 3; i++)
+        if (!is_real_array_of(arguments[i], s.type) || NDIM(arguments[i]) != (i ? 2 : 3) ||
+            size_of(arguments[i]) != (i ? s.batch : rows) * s.size)
+            return DECLINE;
+    /* The gradient of a sum is one number that is seen everywhere: such gradients are written out. */
+    for (int i = 0; i < 3; i++)
+        grads[i] = row_major(arguments[i]);
+    if (all_made(grads, 3))
+        result = lstm_gradients(&s, grads, layer, saved);
+    for (int i = 0; i < 3; i++)
+        Py_XDECREF(grads[i]);
+    return result;
+}
 
 const KernelEntry recurrent_kernels[] = {
+    {"lstm_layer", lstm_layer},
+    {"lstm_layer_back", lstm_layer_back},
     {NULL},
 };
+
+#else
+
+const KernelEntry recurrent_kernels[] = {{NULL}};
+
+#endif
