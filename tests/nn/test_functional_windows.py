@@ -163,3 +163,20 @@ def test_nothing_in_gives_nothing_out_and_a_gradient_of_nothing(call: Any, shape
     result.sum().backward()
     assert result.shape == shape
     assert x.grad.shape == x.shape
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: F.max_pool1d(x, 2),
+        lambda x: F.avg_pool1d(x, 2),
+        lambda x: F.adaptive_avg_pool1d(x, 2),
+        lambda x: F.pad(x, (1, 1), mode="reflect"),
+        lambda x: F.nll_loss(x.flatten(1), pullback.tensor([0, 1])),
+    ],
+)
+def test_the_second_derivative_of_piecewise_linear_functions_is_zero_and_not_absent(function: Any) -> None:
+    x = pullback.arange(12.0).reshape(2, 2, 3).requires_grad_()
+    (gradient,) = pullback.autograd.grad(function(x).sum(), x, create_graph=True)
+    (second,) = pullback.autograd.grad(gradient.sum(), x)
+    assert second.abs().max().item() == 0.0

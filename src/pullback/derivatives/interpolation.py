@@ -19,12 +19,12 @@ def resample_back(grad: Tensor, input: Tensor, sizes: Shape, method: str, align_
 
 @linear(node="AdaptiveAvgPool2DBackward0", out=False)
 def adaptive_avg_pool2d(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=F.resample_back(grad, input.shape[-2:], "area", False, None))
+    return wrt(input=F.tied_to(F.resample_back(grad, input.shape[-2:], "area", False, None), input))
 
 
 @linear(node="AdaptiveAvgPool3DBackward0", out=False)
 def adaptive_avg_pool3d(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=F.resample_back(grad, input.shape[-3:], "area", False, None))
+    return wrt(input=F.tied_to(F.resample_back(grad, input.shape[-3:], "area", False, None), input))
 
 
 @linear(node="UpsampleNearest1DBackward0", out=False)

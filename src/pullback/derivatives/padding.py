@@ -17,32 +17,32 @@ def constant_pad_nd_tangent(input_tangent: Tensor, pad: Shape) -> Tensor:
 
 @linear(node="ReflectionPad1DBackward0", out=False)
 def reflection_pad1d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
-    return wrt(input=F.edge_pad_back(grad, input.shape, padding, "reflect"))
+    return wrt(input=F.tied_to(F.edge_pad_back(grad, input.shape, padding, "reflect"), input))
 
 
 @linear(node="ReplicationPad1DBackward0", out=False)
 def replication_pad1d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
-    return wrt(input=F.edge_pad_back(grad, input.shape, padding, "replicate"))
+    return wrt(input=F.tied_to(F.edge_pad_back(grad, input.shape, padding, "replicate"), input))
 
 
 @linear(node="ReflectionPad2DBackward0", out=False)
 def reflection_pad2d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
-    return wrt(input=F.edge_pad_back(grad, input.shape, padding, "reflect"))
+    return wrt(input=F.tied_to(F.edge_pad_back(grad, input.shape, padding, "reflect"), input))
 
 
 @linear(node="ReplicationPad2DBackward0", out=False)
 def replication_pad2d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
-    return wrt(input=F.edge_pad_back(grad, input.shape, padding, "replicate"))
+    return wrt(input=F.tied_to(F.edge_pad_back(grad, input.shape, padding, "replicate"), input))
 
 
 @linear(node="ReflectionPad3DBackward0", out=False)
 def reflection_pad3d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
-    return wrt(input=F.edge_pad_back(grad, input.shape, padding, "reflect"))
+    return wrt(input=F.tied_to(F.edge_pad_back(grad, input.shape, padding, "reflect"), input))
 
 
 @linear(node="ReplicationPad3DBackward0", out=False)
 def replication_pad3d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
-    return wrt(input=F.edge_pad_back(grad, input.shape, padding, "replicate"))
+    return wrt(input=F.tied_to(F.edge_pad_back(grad, input.shape, padding, "replicate"), input))
 
 
 @linear(out=False)

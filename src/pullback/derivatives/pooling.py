@@ -7,7 +7,7 @@ from pullback.rules import F, Pullback, Shape, Tensor, general, linear, tangent,
 
 @general(node="MaxPool2DWithIndicesBackward0", outputs=("values", "indices"), differentiable=(True, False), out=False)
 def max_pool2d_with_indices(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
-    return wrt(input=F.put_in_planes(grad, indices, input.shape[-2:]))
+    return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-2:]), input))
 
 
 @tangent
@@ -17,7 +17,7 @@ def max_pool2d_with_indices_tangent(input_tangent: Tensor, *, indices: Tensor) -
 
 @general(node="MaxPool3DWithIndicesBackward0", outputs=("values", "indices"), differentiable=(True, False), out=False)
 def max_pool3d_with_indices(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
-    return wrt(input=F.put_in_planes(grad, indices, input.shape[-3:]))
+    return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-3:]), input))
 
 
 @tangent
@@ -41,8 +41,11 @@ def avg_pool2d(
     count_include_pad: bool, divisor_override: int | None,
 ) -> Pullback:  # fmt: skip
     return wrt(
-        input=F.avg_pool_back(
-            grad, input.shape[-2:], kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        input=F.tied_to(
+            F.avg_pool_back(
+                grad, input.shape[-2:], kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+            ),
+            input,
         )
     )
 
@@ -53,8 +56,11 @@ def avg_pool3d(
     count_include_pad: bool, divisor_override: int | None,
 ) -> Pullback:  # fmt: skip
     return wrt(
-        input=F.avg_pool_back(
-            grad, input.shape[-3:], kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        input=F.tied_to(
+            F.avg_pool_back(
+                grad, input.shape[-3:], kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+            ),
+            input,
         )
     )
 

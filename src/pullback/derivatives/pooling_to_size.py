@@ -7,7 +7,7 @@ from pullback.rules import F, Pullback, Tensor, general, linear, tangent, wrt
 
 @general(node="AdaptiveMaxPool2DBackward0", outputs=("values", "indices"), differentiable=(True, False), out=False)
 def adaptive_max_pool2d(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
-    return wrt(input=F.put_in_planes(grad, indices, input.shape[-2:]))
+    return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-2:]), input))
 
 
 @tangent
@@ -17,7 +17,7 @@ def adaptive_max_pool2d_tangent(input_tangent: Tensor, *, indices: Tensor) -> Te
 
 @general(node="AdaptiveMaxPool3DBackward0", outputs=("values", "indices"), differentiable=(True, False), out=False)
 def adaptive_max_pool3d(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
-    return wrt(input=F.put_in_planes(grad, indices, input.shape[-3:]))
+    return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-3:]), input))
 
 
 @tangent
@@ -27,7 +27,7 @@ def adaptive_max_pool3d_tangent(input_tangent: Tensor, *, indices: Tensor) -> Te
 
 @general(node="FractionalMaxPool2DBackward0", outputs=("values", "indices"), differentiable=(True, False), out=False)
 def fractional_max_pool2d(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
-    return wrt(input=F.put_in_planes(grad, indices, input.shape[-2:]))
+    return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-2:]), input))
 
 
 @tangent
@@ -37,7 +37,7 @@ def fractional_max_pool2d_tangent(input_tangent: Tensor, *, indices: Tensor) -> 
 
 @general(node="FractionalMaxPool3DBackward0", outputs=("values", "indices"), differentiable=(True, False), out=False)
 def fractional_max_pool3d(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
-    return wrt(input=F.put_in_planes(grad, indices, input.shape[-3:]))
+    return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-3:]), input))
 
 
 @tangent

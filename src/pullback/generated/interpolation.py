@@ -7,10 +7,13 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
+from pullback.errors import graph_freed
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
+from pullback.graph.saved_tensor import raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
+from pullback.kernels.clamping import tied_to as tied_to_kernel
 from pullback.kernels.interpolation import adaptive_avg_pool2d as adaptive_avg_pool2d_kernel
 from pullback.kernels.interpolation import adaptive_avg_pool3d as adaptive_avg_pool3d_kernel
 from pullback.kernels.interpolation import upsample_bicubic2d as upsample_bicubic2d_kernel
@@ -239,25 +242,42 @@ class AdaptiveAvgPool2dNode(Node):
     """Gradient of adaptive_avg_pool2d."""
 
     __slots__ = ("__dict__",)
+    saved_names = ("input",)
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = resample_back_kernel(grad, input_shape[-2:], "area", False, None)
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
+        grad_of_input = tied_to_kernel(resample_back_kernel(grad, input_shape[-2:], "area", False, None), input)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = F.resample_back(grad, input_shape[-2:], "area", False, None)
+        input = self.unpack("input")
+        grad_of_input = F.tied_to(F.resample_back(grad, input_shape[-2:], "area", False, None), input)
         return (grad_of_input,)
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
 
 
 AdaptiveAvgPool2dNode.__name__ = AdaptiveAvgPool2dNode.__qualname__ = "AdaptiveAvgPool2DBackward0"
@@ -287,6 +307,8 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
         node.dtype = computed.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_input_shape = input._array.shape
         result._requires_grad = True
         result._edge = (node, 0)
@@ -318,25 +340,42 @@ class AdaptiveAvgPool3dNode(Node):
     """Gradient of adaptive_avg_pool3d."""
 
     __slots__ = ("__dict__",)
+    saved_names = ("input",)
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = resample_back_kernel(grad, input_shape[-3:], "area", False, None)
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
+        grad_of_input = tied_to_kernel(resample_back_kernel(grad, input_shape[-3:], "area", False, None), input)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = F.resample_back(grad, input_shape[-3:], "area", False, None)
+        input = self.unpack("input")
+        grad_of_input = F.tied_to(F.resample_back(grad, input_shape[-3:], "area", False, None), input)
         return (grad_of_input,)
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
 
 
 AdaptiveAvgPool3dNode.__name__ = AdaptiveAvgPool3dNode.__qualname__ = "AdaptiveAvgPool3DBackward0"
@@ -366,6 +405,8 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
         node.dtype = computed.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_input_shape = input._array.shape
         result._requires_grad = True
         result._edge = (node, 0)

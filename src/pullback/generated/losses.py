@@ -24,6 +24,7 @@ from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, forward_not_implemented, tangents_flow, zeros_like_input
+from pullback.kernels.clamping import tied_to as tied_to_kernel
 from pullback.kernels.ctc import ctc_loss as ctc_loss_kernel
 from pullback.kernels.ctc import ctc_loss_grad as ctc_loss_grad_kernel
 from pullback.kernels.losses import binary_cross_entropy as binary_cross_entropy_kernel
@@ -1618,7 +1619,10 @@ class NllLossBackward0(Node):
     """Gradient of nll_loss."""
 
     __slots__ = ("__dict__",)
-    saved_names = ("target", "weight", "reduction", "ignore_index")
+    saved_names = ("input", "target", "weight", "reduction", "ignore_index")
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
     saved_target: Any = None
     saved_target_version: int = -1
     saved_weight: Any = None
@@ -1637,6 +1641,10 @@ class NllLossBackward0(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
         target = self.saved_target
         if target._counter is not None and target._counter.value != self.saved_target_version:
             raise_stale(self, "target")
@@ -1646,7 +1654,9 @@ class NllLossBackward0(Node):
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
             weight = weight._array
-        grad_of_input = nll_loss_grad_kernel(grad, target, weight, input_shape, reduction, ignore_index)
+        grad_of_input = tied_to_kernel(
+            nll_loss_grad_kernel(grad, target, weight, input_shape, reduction, ignore_index), input
+        )
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1659,13 +1669,15 @@ class NllLossBackward0(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
+        input = self.unpack("input")
         target = self.unpack("target")
         weight = self.unpack("weight")
-        grad_of_input = F.nll_loss_grad(grad, target, weight, input_shape, reduction, ignore_index)
+        grad_of_input = F.tied_to(F.nll_loss_grad(grad, target, weight, input_shape, reduction, ignore_index), input)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
         self.released = True
+        self.saved_input = None
         self.saved_target = None
         self.saved_weight = None
 
@@ -1709,6 +1721,8 @@ def nll_loss(
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
         node.dtype = computed.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_target = target
         node.saved_target_version = target._counter.value if target._counter is not None else 0
         node.saved_weight = weight
@@ -1752,7 +1766,10 @@ class NllLoss2dNode(Node):
     """Gradient of nll_loss2d."""
 
     __slots__ = ("__dict__",)
-    saved_names = ("target", "weight", "reduction", "ignore_index")
+    saved_names = ("input", "target", "weight", "reduction", "ignore_index")
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
     saved_target: Any = None
     saved_target_version: int = -1
     saved_weight: Any = None
@@ -1771,6 +1788,10 @@ class NllLoss2dNode(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
         target = self.saved_target
         if target._counter is not None and target._counter.value != self.saved_target_version:
             raise_stale(self, "target")
@@ -1780,7 +1801,9 @@ class NllLoss2dNode(Node):
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
             weight = weight._array
-        grad_of_input = nll_loss_grad_kernel(grad, target, weight, input_shape, reduction, ignore_index)
+        grad_of_input = tied_to_kernel(
+            nll_loss_grad_kernel(grad, target, weight, input_shape, reduction, ignore_index), input
+        )
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1793,13 +1816,15 @@ class NllLoss2dNode(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
+        input = self.unpack("input")
         target = self.unpack("target")
         weight = self.unpack("weight")
-        grad_of_input = F.nll_loss_grad(grad, target, weight, input_shape, reduction, ignore_index)
+        grad_of_input = F.tied_to(F.nll_loss_grad(grad, target, weight, input_shape, reduction, ignore_index), input)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
         self.released = True
+        self.saved_input = None
         self.saved_target = None
         self.saved_weight = None
 
@@ -1846,6 +1871,8 @@ def nll_loss2d(
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
         node.dtype = computed.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_target = target
         node.saved_target_version = target._counter.value if target._counter is not None else 0
         node.saved_weight = weight

@@ -7,12 +7,15 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
+from pullback.errors import graph_freed
 from pullback.generated.array_formulas import opposite as opposite_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
+from pullback.graph.saved_tensor import raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
+from pullback.kernels.clamping import tied_to as tied_to_kernel
 from pullback.kernels.padding import constant_pad_nd as constant_pad_nd_kernel
 from pullback.kernels.padding import edge_pad as edge_pad_kernel
 from pullback.kernels.padding import edge_pad_back as edge_pad_back_kernel
@@ -115,29 +118,45 @@ class ReflectionPad1dNode(Node):
     """Gradient of reflection_pad1d."""
 
     __slots__ = ("__dict__",)
-    saved_names = ("padding",)
+    saved_names = ("input", "padding")
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
     saved_padding: Any = None
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
         grad = grads[0]
         padding = self.saved_padding
         input_shape = self.saved_input_shape
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = edge_pad_back_kernel(grad, input_shape, padding, "reflect")
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
+        grad_of_input = tied_to_kernel(edge_pad_back_kernel(grad, input_shape, padding, "reflect"), input)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
         grad = grads[0]
         padding = self.saved_padding
         input_shape = self.saved_input_shape
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = F.edge_pad_back(grad, input_shape, padding, "reflect")
+        input = self.unpack("input")
+        grad_of_input = F.tied_to(F.edge_pad_back(grad, input_shape, padding, "reflect"), input)
         return (grad_of_input,)
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
 
 
 ReflectionPad1dNode.__name__ = ReflectionPad1dNode.__qualname__ = "ReflectionPad1DBackward0"
@@ -167,6 +186,8 @@ def reflection_pad1d(input: Tensor, padding: Any) -> Tensor:
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
         node.dtype = computed.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_padding = padding
         node.saved_input_shape = input._array.shape
         result._requires_grad = True
@@ -199,29 +220,45 @@ class ReplicationPad1dNode(Node):
     """Gradient of replication_pad1d."""
 
     __slots__ = ("__dict__",)
-    saved_names = ("padding",)
+    saved_names = ("input", "padding")
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
     saved_padding: Any = None
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
         grad = grads[0]
         padding = self.saved_padding
         input_shape = self.saved_input_shape
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = edge_pad_back_kernel(grad, input_shape, padding, "replicate")
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
+        grad_of_input = tied_to_kernel(edge_pad_back_kernel(grad, input_shape, padding, "replicate"), input)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
         grad = grads[0]
         padding = self.saved_padding
         input_shape = self.saved_input_shape
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = F.edge_pad_back(grad, input_shape, padding, "replicate")
+        input = self.unpack("input")
+        grad_of_input = F.tied_to(F.edge_pad_back(grad, input_shape, padding, "replicate"), input)
         return (grad_of_input,)
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
 
 
 ReplicationPad1dNode.__name__ = ReplicationPad1dNode.__qualname__ = "ReplicationPad1DBackward0"
@@ -251,6 +288,8 @@ def replication_pad1d(input: Tensor, padding: Any) -> Tensor:
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
         node.dtype = computed.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_padding = padding
         node.saved_input_shape = input._array.shape
         result._requires_grad = True
@@ -283,29 +322,45 @@ class ReflectionPad2dNode(Node):
     """Gradient of reflection_pad2d."""
 
     __slots__ = ("__dict__",)
-    saved_names = ("padding",)
+    saved_names = ("input", "padding")
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
     saved_padding: Any = None
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
         grad = grads[0]
         padding = self.saved_padding
         input_shape = self.saved_input_shape
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = edge_pad_back_kernel(grad, input_shape, padding, "reflect")
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
+        grad_of_input = tied_to_kernel(edge_pad_back_kernel(grad, input_shape, padding, "reflect"), input)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
         grad = grads[0]
         padding = self.saved_padding
         input_shape = self.saved_input_shape
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = F.edge_pad_back(grad, input_shape, padding, "reflect")
+        input = self.unpack("input")
+        grad_of_input = F.tied_to(F.edge_pad_back(grad, input_shape, padding, "reflect"), input)
         return (grad_of_input,)
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
 
 
 ReflectionPad2dNode.__name__ = ReflectionPad2dNode.__qualname__ = "ReflectionPad2DBackward0"
@@ -335,6 +390,8 @@ def reflection_pad2d(input: Tensor, padding: Any) -> Tensor:
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
         node.dtype = computed.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_padding = padding
         node.saved_input_shape = input._array.shape
         result._requires_grad = True
@@ -367,29 +424,45 @@ class ReplicationPad2dNode(Node):
     """Gradient of replication_pad2d."""
 
     __slots__ = ("__dict__",)
-    saved_names = ("padding",)
+    saved_names = ("input", "padding")
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
     saved_padding: Any = None
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
         grad = grads[0]
         padding = self.saved_padding
         input_shape = self.saved_input_shape
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = edge_pad_back_kernel(grad, input_shape, padding, "replicate")
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
+        grad_of_input = tied_to_kernel(edge_pad_back_kernel(grad, input_shape, padding, "replicate"), input)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
         grad = grads[0]
         padding = self.saved_padding
         input_shape = self.saved_input_shape
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = F.edge_pad_back(grad, input_shape, padding, "replicate")
+        input = self.unpack("input")
+        grad_of_input = F.tied_to(F.edge_pad_back(grad, input_shape, padding, "replicate"), input)
         return (grad_of_input,)
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
 
 
 ReplicationPad2dNode.__name__ = ReplicationPad2dNode.__qualname__ = "ReplicationPad2DBackward0"
@@ -419,6 +492,8 @@ def replication_pad2d(input: Tensor, padding: Any) -> Tensor:
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
         node.dtype = computed.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_padding = padding
         node.saved_input_shape = input._array.shape
         result._requires_grad = True
@@ -451,29 +526,45 @@ class ReflectionPad3dNode(Node):
     """Gradient of reflection_pad3d."""
 
     __slots__ = ("__dict__",)
-    saved_names = ("padding",)
+    saved_names = ("input", "padding")
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
     saved_padding: Any = None
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
         grad = grads[0]
         padding = self.saved_padding
         input_shape = self.saved_input_shape
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = edge_pad_back_kernel(grad, input_shape, padding, "reflect")
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
+        grad_of_input = tied_to_kernel(edge_pad_back_kernel(grad, input_shape, padding, "reflect"), input)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
         grad = grads[0]
         padding = self.saved_padding
         input_shape = self.saved_input_shape
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = F.edge_pad_back(grad, input_shape, padding, "reflect")
+        input = self.unpack("input")
+        grad_of_input = F.tied_to(F.edge_pad_back(grad, input_shape, padding, "reflect"), input)
         return (grad_of_input,)
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
 
 
 ReflectionPad3dNode.__name__ = ReflectionPad3dNode.__qualname__ = "ReflectionPad3DBackward0"
@@ -503,6 +594,8 @@ def reflection_pad3d(input: Tensor, padding: Any) -> Tensor:
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
         node.dtype = computed.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_padding = padding
         node.saved_input_shape = input._array.shape
         result._requires_grad = True
@@ -535,29 +628,45 @@ class ReplicationPad3dNode(Node):
     """Gradient of replication_pad3d."""
 
     __slots__ = ("__dict__",)
-    saved_names = ("padding",)
+    saved_names = ("input", "padding")
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
     saved_padding: Any = None
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
         grad = grads[0]
         padding = self.saved_padding
         input_shape = self.saved_input_shape
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = edge_pad_back_kernel(grad, input_shape, padding, "replicate")
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
+        grad_of_input = tied_to_kernel(edge_pad_back_kernel(grad, input_shape, padding, "replicate"), input)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
         grad = grads[0]
         padding = self.saved_padding
         input_shape = self.saved_input_shape
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = F.edge_pad_back(grad, input_shape, padding, "replicate")
+        input = self.unpack("input")
+        grad_of_input = F.tied_to(F.edge_pad_back(grad, input_shape, padding, "replicate"), input)
         return (grad_of_input,)
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
 
 
 ReplicationPad3dNode.__name__ = ReplicationPad3dNode.__qualname__ = "ReplicationPad3DBackward0"
@@ -587,6 +696,8 @@ def replication_pad3d(input: Tensor, padding: Any) -> Tensor:
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
         node.dtype = computed.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_padding = padding
         node.saved_input_shape = input._array.shape
         result._requires_grad = True

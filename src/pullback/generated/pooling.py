@@ -14,6 +14,7 @@ from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
+from pullback.kernels.clamping import tied_to as tied_to_kernel
 from pullback.kernels.pooling import avg_pool2d as avg_pool2d_kernel
 from pullback.kernels.pooling import avg_pool3d as avg_pool3d_kernel
 from pullback.kernels.pooling import avg_pool_back as avg_pool_back_kernel
@@ -33,8 +34,11 @@ class MaxPool2dWithIndicesNode(Node):
     """Gradient of max_pool2d_with_indices."""
 
     __slots__ = ("__dict__",)
-    saved_names = ("indices",)
+    saved_names = ("input", "indices")
+    public_names = {"input": "self"}
     output_count = 2
+    saved_input: Any = None
+    saved_input_version: int = -1
     saved_indices: Any = None
     saved_indices_version: int = -1
     saved_input_shape: Any = None
@@ -47,11 +51,15 @@ class MaxPool2dWithIndicesNode(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
         indices = indices._array
-        grad_of_input = put_in_planes_kernel(grad, indices, input_shape[-2:])
+        grad_of_input = tied_to_kernel(put_in_planes_kernel(grad, indices, input_shape[-2:]), input)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -62,12 +70,14 @@ class MaxPool2dWithIndicesNode(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
+        input = self.unpack("input")
         indices = self.unpack("indices")
-        grad_of_input = F.put_in_planes(grad, indices, input_shape[-2:])
+        grad_of_input = F.tied_to(F.put_in_planes(grad, indices, input_shape[-2:]), input)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
         self.released = True
+        self.saved_input = None
         self.saved_indices = None
 
 
@@ -102,6 +112,8 @@ def max_pool2d_with_indices(
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((values, indices))
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_input_shape = input._array.shape
         values._requires_grad = True
         values._edge = (node, 0)
@@ -149,8 +161,11 @@ class MaxPool3dWithIndicesNode(Node):
     """Gradient of max_pool3d_with_indices."""
 
     __slots__ = ("__dict__",)
-    saved_names = ("indices",)
+    saved_names = ("input", "indices")
+    public_names = {"input": "self"}
     output_count = 2
+    saved_input: Any = None
+    saved_input_version: int = -1
     saved_indices: Any = None
     saved_indices_version: int = -1
     saved_input_shape: Any = None
@@ -163,11 +178,15 @@ class MaxPool3dWithIndicesNode(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
         indices = indices._array
-        grad_of_input = put_in_planes_kernel(grad, indices, input_shape[-3:])
+        grad_of_input = tied_to_kernel(put_in_planes_kernel(grad, indices, input_shape[-3:]), input)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -178,12 +197,14 @@ class MaxPool3dWithIndicesNode(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
+        input = self.unpack("input")
         indices = self.unpack("indices")
-        grad_of_input = F.put_in_planes(grad, indices, input_shape[-3:])
+        grad_of_input = F.tied_to(F.put_in_planes(grad, indices, input_shape[-3:]), input)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
         self.released = True
+        self.saved_input = None
         self.saved_indices = None
 
 
@@ -218,6 +239,8 @@ def max_pool3d_with_indices(
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((values, indices))
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_input_shape = input._array.shape
         values._requires_grad = True
         values._edge = (node, 0)
@@ -467,7 +490,10 @@ class AvgPool2dNode(Node):
     """Gradient of avg_pool2d."""
 
     __slots__ = ("__dict__",)
-    saved_names = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
+    saved_names = ("input", "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
     saved_kernel_size: Any = None
     saved_stride: Any = None
     saved_padding: Any = None
@@ -477,6 +503,8 @@ class AvgPool2dNode(Node):
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
         grad = grads[0]
         kernel_size = self.saved_kernel_size
         stride = self.saved_stride
@@ -488,12 +516,21 @@ class AvgPool2dNode(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = avg_pool_back_kernel(
-            grad, input_shape[-2:], kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
+        grad_of_input = tied_to_kernel(
+            avg_pool_back_kernel(
+                grad, input_shape[-2:], kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+            ),
+            input,
         )
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
         grad = grads[0]
         kernel_size = self.saved_kernel_size
         stride = self.saved_stride
@@ -505,10 +542,18 @@ class AvgPool2dNode(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = F.avg_pool_back(
-            grad, input_shape[-2:], kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        input = self.unpack("input")
+        grad_of_input = F.tied_to(
+            F.avg_pool_back(
+                grad, input_shape[-2:], kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+            ),
+            input,
         )
         return (grad_of_input,)
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
 
 
 AvgPool2dNode.__name__ = AvgPool2dNode.__qualname__ = "AvgPool2DBackward0"
@@ -552,6 +597,8 @@ def avg_pool2d(
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
         node.dtype = computed.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_kernel_size = kernel_size
         node.saved_stride = stride
         node.saved_padding = padding
@@ -604,7 +651,10 @@ class AvgPool3dNode(Node):
     """Gradient of avg_pool3d."""
 
     __slots__ = ("__dict__",)
-    saved_names = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
+    saved_names = ("input", "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
+    public_names = {"input": "self"}
+    saved_input: Any = None
+    saved_input_version: int = -1
     saved_kernel_size: Any = None
     saved_stride: Any = None
     saved_padding: Any = None
@@ -614,6 +664,8 @@ class AvgPool3dNode(Node):
     saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
         grad = grads[0]
         kernel_size = self.saved_kernel_size
         stride = self.saved_stride
@@ -625,12 +677,21 @@ class AvgPool3dNode(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = avg_pool_back_kernel(
-            grad, input_shape[-3:], kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
+        grad_of_input = tied_to_kernel(
+            avg_pool_back_kernel(
+                grad, input_shape[-3:], kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+            ),
+            input,
         )
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
         grad = grads[0]
         kernel_size = self.saved_kernel_size
         stride = self.saved_stride
@@ -642,10 +703,18 @@ class AvgPool3dNode(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = F.avg_pool_back(
-            grad, input_shape[-3:], kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        input = self.unpack("input")
+        grad_of_input = F.tied_to(
+            F.avg_pool_back(
+                grad, input_shape[-3:], kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+            ),
+            input,
         )
         return (grad_of_input,)
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
 
 
 AvgPool3dNode.__name__ = AvgPool3dNode.__qualname__ = "AvgPool3DBackward0"
@@ -689,6 +758,8 @@ def avg_pool3d(
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
         node.dtype = computed.dtype
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_kernel_size = kernel_size
         node.saved_stride = stride
         node.saved_padding = padding

@@ -13,6 +13,7 @@ from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
+from pullback.kernels.clamping import tied_to as tied_to_kernel
 from pullback.kernels.pooling import put_in_planes as put_in_planes_kernel
 from pullback.kernels.pooling import take_from_planes as take_from_planes_kernel
 from pullback.kernels.pooling_to_size import adaptive_max_pool2d as adaptive_max_pool2d_kernel
@@ -33,8 +34,11 @@ class AdaptiveMaxPool2dNode(Node):
     """Gradient of adaptive_max_pool2d."""
 
     __slots__ = ("__dict__",)
-    saved_names = ("indices",)
+    saved_names = ("input", "indices")
+    public_names = {"input": "self"}
     output_count = 2
+    saved_input: Any = None
+    saved_input_version: int = -1
     saved_indices: Any = None
     saved_indices_version: int = -1
     saved_input_shape: Any = None
@@ -47,11 +51,15 @@ class AdaptiveMaxPool2dNode(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
         indices = indices._array
-        grad_of_input = put_in_planes_kernel(grad, indices, input_shape[-2:])
+        grad_of_input = tied_to_kernel(put_in_planes_kernel(grad, indices, input_shape[-2:]), input)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -62,12 +70,14 @@ class AdaptiveMaxPool2dNode(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
+        input = self.unpack("input")
         indices = self.unpack("indices")
-        grad_of_input = F.put_in_planes(grad, indices, input_shape[-2:])
+        grad_of_input = F.tied_to(F.put_in_planes(grad, indices, input_shape[-2:]), input)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
         self.released = True
+        self.saved_input = None
         self.saved_indices = None
 
 
@@ -95,6 +105,8 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any) -> Any:
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((values, indices))
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_input_shape = input._array.shape
         values._requires_grad = True
         values._edge = (node, 0)
@@ -129,8 +141,11 @@ class AdaptiveMaxPool3dNode(Node):
     """Gradient of adaptive_max_pool3d."""
 
     __slots__ = ("__dict__",)
-    saved_names = ("indices",)
+    saved_names = ("input", "indices")
+    public_names = {"input": "self"}
     output_count = 2
+    saved_input: Any = None
+    saved_input_version: int = -1
     saved_indices: Any = None
     saved_indices_version: int = -1
     saved_input_shape: Any = None
@@ -143,11 +158,15 @@ class AdaptiveMaxPool3dNode(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
         indices = indices._array
-        grad_of_input = put_in_planes_kernel(grad, indices, input_shape[-3:])
+        grad_of_input = tied_to_kernel(put_in_planes_kernel(grad, indices, input_shape[-3:]), input)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -158,12 +177,14 @@ class AdaptiveMaxPool3dNode(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
+        input = self.unpack("input")
         indices = self.unpack("indices")
-        grad_of_input = F.put_in_planes(grad, indices, input_shape[-3:])
+        grad_of_input = F.tied_to(F.put_in_planes(grad, indices, input_shape[-3:]), input)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
         self.released = True
+        self.saved_input = None
         self.saved_indices = None
 
 
@@ -191,6 +212,8 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any) -> Any:
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((values, indices))
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_input_shape = input._array.shape
         values._requires_grad = True
         values._edge = (node, 0)
@@ -225,8 +248,11 @@ class FractionalMaxPool2dNode(Node):
     """Gradient of fractional_max_pool2d."""
 
     __slots__ = ("__dict__",)
-    saved_names = ("indices",)
+    saved_names = ("input", "indices")
+    public_names = {"input": "self"}
     output_count = 2
+    saved_input: Any = None
+    saved_input_version: int = -1
     saved_indices: Any = None
     saved_indices_version: int = -1
     saved_input_shape: Any = None
@@ -239,11 +265,15 @@ class FractionalMaxPool2dNode(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
         indices = indices._array
-        grad_of_input = put_in_planes_kernel(grad, indices, input_shape[-2:])
+        grad_of_input = tied_to_kernel(put_in_planes_kernel(grad, indices, input_shape[-2:]), input)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -254,12 +284,14 @@ class FractionalMaxPool2dNode(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
+        input = self.unpack("input")
         indices = self.unpack("indices")
-        grad_of_input = F.put_in_planes(grad, indices, input_shape[-2:])
+        grad_of_input = F.tied_to(F.put_in_planes(grad, indices, input_shape[-2:]), input)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
         self.released = True
+        self.saved_input = None
         self.saved_indices = None
 
 
@@ -293,6 +325,8 @@ def fractional_max_pool2d(input: Tensor, kernel_size: Any, output_size: Any, ran
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((values, indices))
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_input_shape = input._array.shape
         values._requires_grad = True
         values._edge = (node, 0)
@@ -331,8 +365,11 @@ class FractionalMaxPool3dNode(Node):
     """Gradient of fractional_max_pool3d."""
 
     __slots__ = ("__dict__",)
-    saved_names = ("indices",)
+    saved_names = ("input", "indices")
+    public_names = {"input": "self"}
     output_count = 2
+    saved_input: Any = None
+    saved_input_version: int = -1
     saved_indices: Any = None
     saved_indices_version: int = -1
     saved_input_shape: Any = None
@@ -345,11 +382,15 @@ class FractionalMaxPool3dNode(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
         indices = indices._array
-        grad_of_input = put_in_planes_kernel(grad, indices, input_shape[-3:])
+        grad_of_input = tied_to_kernel(put_in_planes_kernel(grad, indices, input_shape[-3:]), input)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -360,12 +401,14 @@ class FractionalMaxPool3dNode(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
+        input = self.unpack("input")
         indices = self.unpack("indices")
-        grad_of_input = F.put_in_planes(grad, indices, input_shape[-3:])
+        grad_of_input = F.tied_to(F.put_in_planes(grad, indices, input_shape[-3:]), input)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
         self.released = True
+        self.saved_input = None
         self.saved_indices = None
 
 
@@ -399,6 +442,8 @@ def fractional_max_pool3d(input: Tensor, kernel_size: Any, output_size: Any, ran
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((values, indices))
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_input_shape = input._array.shape
         values._requires_grad = True
         values._edge = (node, 0)
