@@ -27,6 +27,15 @@ from pullback.tensor.version_counter import VersionCounter
 _creation_lock = threading.Lock()
 
 
+def _copied(grad: Tensor, variable: Tensor) -> Tensor:
+    """A recorded copy of a gradient, in the memory order of the leaf where that is dense."""
+    array = variable._array
+    if not array.flags.forc and copy_array(array).strides != array.strides:
+        return grad.contiguous().clone() if not grad._array.flags.c_contiguous else grad.clone()
+    made: Tensor = grad.new_empty_strided(variable.shape, variable.stride()).copy_(grad)
+    return made
+
+
 def _moved_leaf(variable: Tensor) -> RuntimeError:
     return RuntimeError(
         f"leaf variable has been moved into the graph interior: the tensor of shape {list(variable._array.shape)} was a "
@@ -67,7 +76,7 @@ class AccumulateGrad(Node):
                     made._note_inference()
             elif isinstance(grad, SparseArray) or isinstance(current, SparseTensor):
                 variable._grad = _sum_with_sparse(current, grad)
-            elif current._requires_grad or type(current) is not Tensor:
+            elif type(current) is not Tensor:
                 variable._grad = current + new_tensor(as_array(grad))
             else:
                 add_in_place(current._array, grad)
@@ -113,7 +122,9 @@ class AccumulateGrad(Node):
         with self.lock:
             current = variable._grad
             if current is None:
-                variable._grad = grad.clone() if grad._requires_grad else new_tensor(self._laid_out(grad._array, False))
+                variable._grad = (
+                    _copied(grad, variable) if grad._requires_grad else new_tensor(self._laid_out(grad._array, False))
+                )
             else:
                 variable._grad = current + grad
 
