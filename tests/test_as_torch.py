@@ -82,7 +82,7 @@ def test_using_a_name_of_a_missing_module_says_what_is_missing() -> None:
 
 
 def test_a_name_of_a_missing_module_can_be_imported_and_raises_at_its_use() -> None:
-    program = "from torch.onnx import export\nprint(export)\ntry:\n    export()\nexcept NotImplementedError:\n    print('raised')"
+    program = "from torch.onnx import export\nprint(repr(export))\ntry:\n    export()\nexcept NotImplementedError:\n    print('raised')"
     assert run_as_torch(program).splitlines() == ["<torch.onnx.export, which pullback lacks>", "raised"]
 
 
@@ -145,7 +145,7 @@ def test_a_missing_decorator_does_not_keep_a_module_from_being_imported(tmp_path
 
 def test_a_module_of_what_is_a_package_in_pytorch_only_can_be_imported() -> None:
     assert run_as_torch(
-        "from torch.jit.annotations import BroadcastingList2\nprint(BroadcastingList2[int])"
+        "from torch.jit.annotations import BroadcastingList2\nprint(repr(BroadcastingList2[int]))"
     ).startswith("<torch.jit.annotations.BroadcastingList2")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -126,3 +126,26 @@ def test_asynchronous_assertions_are_checked_at_once() -> None:
     pullback._assert_async(pullback.tensor(True), "fine")
     with pytest.raises(RuntimeError, match="out of range"):
         pullback._assert_async(pullback.tensor(False), "out of range")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("add", (0.5, pullback.tensor([4.0])), 3.0),
+        ("add_", (0.5, pullback.tensor([4.0])), 3.0),
+        ("sub_", (0.5, pullback.tensor([4.0])), -1.0),
+        ("addcmul", (0.5, pullback.tensor([4.0]), pullback.tensor([3.0])), 7.0),
+        ("addcmul_", (0.5, pullback.tensor([4.0]), pullback.tensor([3.0])), 7.0),
+        ("addcdiv", (0.5, pullback.tensor([4.0]), pullback.tensor([2.0])), 2.0),
+        ("addcdiv_", (0.5, pullback.tensor([4.0]), pullback.tensor([2.0])), 2.0),
+    ],
+)
+def test_the_factor_may_come_first_as_in_older_programs(name: str, arguments: tuple[Any, ...], expected: float) -> None:
+    with pytest.warns(UserWarning, match=f"This overload of {name} is deprecated"):
+        assert getattr(pullback.tensor([1.0]), name)(*arguments).tolist() == [expected]
+
+
+def test_a_missing_dtype_is_named_as_pytorch_names_it() -> None:
+    from pullback.missing_names import MissingName
+
+    assert str(MissingName("torch.qint32")) == "torch.qint32"

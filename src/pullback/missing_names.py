@@ -85,6 +85,9 @@ class MissingName:
 
     __ror__ = __or__
 
+    def __str__(self) -> str:
+        return self.__name__
+
     def __repr__(self) -> str:
         return f"<{self.__name__}, which pullback lacks>"
 

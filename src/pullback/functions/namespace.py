@@ -45,6 +45,7 @@ FILES = {
     "new_tensors": "new_zeros new_ones new_empty new_full new_empty_strided method_new_tensor new",
     "normalization": "layer_norm native_layer_norm rms_norm batch_norm native_batch_norm instance_norm native_group_norm group_norm",
     "norms": "norm pairwise_distance cosine_similarity frobenius_norm nuclear_norm norm_except_dim",
+    "older_forms": "method_add method_add_ method_sub_ method_addcmul method_addcmul_ method_addcdiv method_addcdiv_",
     "plain_writes": "writes_plainly fills_plainly",
     "pooling": "max_pool1d max_pool1d_with_indices max_pool2d max_pool2d_with_indices max_pool3d max_pool3d_with_indices avg_pool1d avg_pool2d avg_pool3d",
     "pooling_to_size": "adaptive_avg_pool1d adaptive_max_pool1d",
