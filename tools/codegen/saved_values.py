@@ -9,6 +9,7 @@ from tools.codegen.model import Line, Operation
 
 _FRESH_CALLS = {
     "matmul_grad_input", "matmul_grad_other", "mm", "bmm", "mv", "where", "linear_grad_weight", "linear_grad_input",
+    "relu_grad", "keep_where", "drop_where", "share_of_tie", "elu_grad", "clamp_grad", "clamp_grad_min", "clamp_grad_max",
 }  # fmt: skip
 
 
@@ -94,5 +95,7 @@ def _fresh(expression: ast.expr) -> bool:
     if isinstance(expression, ast.UnaryOp):
         return isinstance(expression.op, ast.USub)
     if isinstance(expression, ast.Call) and isinstance(expression.func, ast.Attribute):
+        if expression.func.attr == "tied_to":
+            return _fresh(expression.args[0])
         return expression.func.attr in _FRESH_CALLS
     return False

@@ -67,6 +67,7 @@ class ReluBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("result",)
+    fresh = (True,)
     saved_result: Any = None
     saved_result_version: int = -1
 
@@ -820,6 +821,7 @@ class SoftshrinkBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "lambd")
     public_names = {"input": "self"}
+    fresh = (True,)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_lambd: Any = None
@@ -923,6 +925,7 @@ class HardshrinkBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "lambd")
     public_names = {"input": "self"}
+    fresh = (True,)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_lambd: Any = None
@@ -1026,6 +1029,7 @@ class HardtanhBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "min_val", "max_val")
     public_names = {"input": "self"}
+    fresh = (True,)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_min_val: Any = None
@@ -1139,6 +1143,7 @@ class HardsigmoidBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
+    fresh = (True,)
     saved_input: Any = None
     saved_input_version: int = -1
 
@@ -1238,6 +1243,7 @@ class HardswishBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
+    fresh = (True,)
     saved_input: Any = None
     saved_input_version: int = -1
 
@@ -1344,6 +1350,7 @@ class EluBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "alpha", "scale", "input_scale")
     public_names = {"input": "self"}
+    fresh = (True,)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_alpha: Any = None
@@ -1469,6 +1476,7 @@ class CeluBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "alpha")
     public_names = {"input": "self"}
+    fresh = (True,)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_alpha: Any = None
@@ -1584,6 +1592,7 @@ class LeakyReluBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "negative_slope")
     public_names = {"input": "self"}
+    fresh = (True,)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_negative_slope: Any = None
@@ -1697,7 +1706,7 @@ class PreluKernelBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "weight")
     public_names = {"input": "self"}
-    fresh = (True, False)
+    fresh = (True, True)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_weight: Any = None
@@ -1863,6 +1872,7 @@ class RreluWithNoiseBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "noise")
     public_names = {"input": "self"}
+    fresh = (True,)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_noise: Any = None
@@ -1998,6 +2008,7 @@ class ThresholdBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "threshold")
     public_names = {"input": "self"}
+    fresh = (True,)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_threshold: Any = None

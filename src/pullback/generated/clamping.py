@@ -362,6 +362,7 @@ class MaximumBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
+    fresh = (True, True)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_other: Any = None
@@ -551,6 +552,7 @@ class MinimumBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
+    fresh = (True, True)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_other: Any = None
@@ -740,6 +742,7 @@ class FmaxBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
+    fresh = (True, True)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_other: Any = None
@@ -914,6 +917,7 @@ class FminBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
+    fresh = (True, True)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_other: Any = None
@@ -1083,6 +1087,7 @@ class ClampNode(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "min", "max")
     public_names = {"input": "self"}
+    fresh = (True,)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_min: Any = None
@@ -1216,6 +1221,7 @@ class ClampTensorNode(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "min", "max")
     public_names = {"input": "self"}
+    fresh = (True, True, True)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_min: Any = None
@@ -1499,6 +1505,7 @@ class ClampMinBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "min")
     public_names = {"input": "self"}
+    fresh = (True,)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_min: Any = None
@@ -1612,6 +1619,7 @@ class ClampMinTensorNode(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "min")
     public_names = {"input": "self"}
+    fresh = (True, True)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_min: Any = None
@@ -1789,6 +1797,7 @@ class ClampMaxBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "max")
     public_names = {"input": "self"}
+    fresh = (True,)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_max: Any = None
@@ -1902,6 +1911,7 @@ class ClampMaxTensorNode(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "max")
     public_names = {"input": "self"}
+    fresh = (True, True)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_max: Any = None
@@ -2486,6 +2496,7 @@ class NanToNumBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input",)
     public_names = {"input": "self"}
+    fresh = (True,)
     saved_input: Any = None
     saved_input_version: int = -1
 

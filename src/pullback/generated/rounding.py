@@ -939,6 +939,7 @@ class NextafterBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
+    fresh = (True, False)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_other: Any = None

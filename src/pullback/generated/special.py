@@ -945,7 +945,7 @@ class XlogyBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
-    fresh = (False, True)
+    fresh = (True, True)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_other: Any = None
@@ -1140,7 +1140,7 @@ class Xlog1pyNode(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
-    fresh = (False, True)
+    fresh = (True, True)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_other: Any = None
