@@ -29,6 +29,12 @@ CASES = {
     "steps": (2, 4, 7, 1, (20, 37), (3, 3), (2, 2), (1, 1), (1, 1)),
     "steps beyond the kernel": (2, 4, 6, 1, (20, 37), (2, 2), (3, 5), (1, 0), (1, 1)),
     "unequal steps": (1, 3, 2, 1, (18, 70), (4, 5), (1, 3), (3, 2), (1, 1)),
+    "steps in one dimension": (3, 5, 8, 1, (10, 10), (4, 2), (3, 1), (0, 0), (1, 1)),
+    "tiny planes": (37, 20, 24, 1, (3, 4), (3, 3), (1, 1), (1, 1), (1, 1)),
+    "tiny planes with steps": (19, 8, 30, 2, (5, 5), (3, 3), (2, 2), (1, 1), (1, 1)),
+    "windows as large as the plane": (21, 9, 40, 1, (5, 5), (5, 5), (1, 1), (0, 0), (1, 1)),
+    "many channels of one element": (50, 300, 33, 1, (1, 1), (1, 1), (1, 1), (0, 0), (1, 1)),
+    "fewer transposed results than steps": (2, 6, 6, 3, (19, 2), (5, 5), (1, 2), (2, 3), (1, 1)),
     "dilated": (2, 3, 10, 1, (20, 40), (3, 3), (1, 1), (2, 2), (2, 3)),
     "dilated with steps": (2, 3, 4, 1, (20, 40), (3, 3), (2, 3), (2, 2), (3, 2)),
     "much padding": (1, 2, 3, 1, (3, 4), (3, 3), (1, 1), (5, 9), (1, 1)),
@@ -126,7 +132,9 @@ def test_values_that_are_not_finite_stay_where_they_belong(sizes: tuple[int, int
         assert_as_reference(convolution_grad_weight, x, changed_grad, weight.shape, *steps, 1, tolerance=64)
 
 
-@pytest.mark.parametrize("name", ["many channels", "groups", "many boxes", "one long dimension", "steps"])
+@pytest.mark.parametrize(
+    "name", ["many channels", "groups", "many boxes", "one long dimension", "steps", "tiny planes"]
+)
 def test_threads_change_nothing(name: str) -> None:
     case = CASES[name]
     x, weight, bias = arrays(case, np.float32)

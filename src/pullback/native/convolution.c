@@ -118,7 +118,8 @@ static PyObject *run_convolution(const Plan *plan, const ConvolutionLoops *loops
     if (result && packed) {
         call.result = data_of(result);
         loops->pack(plan, data_of(arrays[1]), packed);
-        share_out(g->batch * g->groups * plan->boxes, products(g), loops->convolve, &call);
+        ptrdiff_t parts = plan->unrolled ? (g->batch + plan->samples - 1) / plan->samples : g->batch * plan->boxes;
+        share_out(parts * g->groups, products(g), loops->convolve, &call);
     }
     free(packed);
     if (result && call.failed) {

@@ -7,6 +7,8 @@
  * one small loop serves all: for each channel and tap, some vectors of neighbouring results, which begin at `starts`,
  * plus the weight of some output channels times the vectors at `starts` plus the tap's offset. Sums stay in registers.
  * A transposed convolution is as many such convolutions as the stride has phases, each writing every s-th result.
+ * Where planes are so small that most of each vector would be dropped, the input is unrolled instead: a row of the buffer
+ * is what one tap of one channel reads for all windows of several samples, and vectors take neighbours of that row.
  * A vector takes neighbours of a row, the last one overlapping the one before it; where rows are short, it takes
  * neighbours of the staged buffer ("flat"), and what lies between the rows is computed and dropped.
  */
@@ -51,6 +53,7 @@ typedef struct {
     ptrdiff_t counts[DIMS], first[DIMS];
     ptrdiff_t taps;
     ptrdiff_t *kernel_places; /* of each tap */
+    ptrdiff_t (*shifts)[DIMS]; /* of each tap: the input's element that the first window reads */
     ptrdiff_t *offsets;       /* of each tap of each channel of a chunk, in the staged input */
     Vectors vectors[BOX_SIZES];
 } ResultPhase;
@@ -69,7 +72,10 @@ typedef struct {
     int flat;
     int direct;                      /* vectors are whole rows' parts: results need no scratch plane */
     ptrdiff_t row_step, slab_step, scratch_plane; /* where results are not direct */
-    ptrdiff_t samples;               /* of the weight's gradient: staged at a time */
+    ptrdiff_t samples;               /* staged at a time, by the weight's gradient and where the input is unrolled */
+    int unrolled;
+    ptrdiff_t row;                   /* elements of an unrolled row */
+    int is_weight_gradient;
     int phases;
     ResultPhase *phase;
     void *memory;
@@ -113,6 +119,12 @@ void free_plan(Plan *plan);
 static inline ptrdiff_t box_begin(const Plan *plan, ptrdiff_t number)
 {
     return number * plan->phase[0].counts[plan->split] / plan->boxes;
+}
+
+/* The windows that a phase has in a plane. */
+static inline ptrdiff_t windows_in(const ResultPhase *phase)
+{
+    return phase->counts[0] * phase->counts[1] * phase->counts[2];
 }
 
 /* The vectors of the part of a box that a phase has: of `size` windows along the dimension that is split. */

@@ -4,9 +4,29 @@
  */
 #include "convolution_tiles.h"
 
-/* Copy one row of the input into the buffer: `length` elements, from the input's element `base` on. */
+/* Copy by whole vectors: short rows are most rows, and memcpy takes long to begin. Up to a vector too much is read and
+ * written. */
+INLINE void NAME(copy_vectors)(REAL *to, const REAL *from, ptrdiff_t count)
+{
+    for (ptrdiff_t i = 0; i < count; i += LANES)
+        STORE(to + i, LOAD(from + i));
+}
+
+INLINE void NAME(clear_vectors)(REAL *to, ptrdiff_t count)
+{
+    for (ptrdiff_t i = 0; i < count; i += LANES)
+        STORE(to + i, (Vector){0});
+}
+
+INLINE const REAL *NAME(input_end)(const Geometry *g, const void *input)
+{
+    return (const REAL *)input + g->batch * g->groups * g->channels * g->input[0] * g->input[1] * g->input[2];
+}
+
+/* Copy one row of the input into the buffer: `length` elements, from the input's element `base` on. The input ends at
+ * `end`. What is written too much belongs to the next row, which comes later. */
 INLINE void NAME(stage_row)(const REAL *row, ptrdiff_t size, ptrdiff_t base, ptrdiff_t stride, ptrdiff_t length,
-                            REAL *staged)
+                            const REAL *end, REAL *staged)
 {
     ptrdiff_t before = base < 0 ? (-base + stride - 1) / stride : 0;
     ptrdiff_t after = base < size ? (size - base + stride - 1) / stride : 0;
@@ -14,8 +34,9 @@ INLINE void NAME(stage_row)(const REAL *row, ptrdiff_t size, ptrdiff_t base, ptr
     after = after < before ? before : after < length ? after : length;
     for (ptrdiff_t i = 0; i < before; i++)
         staged[i] = 0;
-    if (stride == 1)
-        memcpy(staged + before, row + base + before, (size_t)(after - before) * sizeof(REAL));
+    const REAL *from = row + base + before;
+    if (stride == 1 && end - from >= after - before + LANES)
+        NAME(copy_vectors)(staged + before, from, after - before);
     else if (stride == 2) /* a constant stride is vectorised */
         for (ptrdiff_t i = before; i < after; i++)
             staged[i] = row[base + i * 2];
@@ -28,7 +49,7 @@ INLINE void NAME(stage_row)(const REAL *row, ptrdiff_t size, ptrdiff_t base, ptr
 
 /* Copy what the windows of a box read of one channel, `phase` saying where the stride begins in each dimension. */
 static void NAME(stage_phase)(const Plan *plan, const REAL *input, const ptrdiff_t *begin, const ptrdiff_t *windows,
-                              const int *phase, REAL *staged)
+                              const int *phase, const REAL *end, REAL *staged)
 {
     const Axis *axes = plan->axes;
     const ptrdiff_t *size = plan->geometry.input;
@@ -43,16 +64,16 @@ static void NAME(stage_phase)(const Plan *plan, const REAL *input, const ptrdiff
             ptrdiff_t from_y = base[1] + y * axes[1].stride;
             REAL *row = staged + (z * plan->staged[1] + y) * plan->staged[2];
             if (from_z < 0 || from_z >= size[0] || from_y < 0 || from_y >= size[1])
-                memset(row, 0, (size_t)length[2] * sizeof(REAL));
+                NAME(clear_vectors)(row, length[2]);
             else
                 NAME(stage_row)(input + (from_z * size[1] + from_y) * size[2], size[2], base[2], axes[2].stride,
-                                length[2], row);
+                                length[2], end, row);
         }
     }
 }
 
 static void NAME(stage)(const Plan *plan, const REAL *input, ptrdiff_t channels, const ptrdiff_t *begin,
-                        const ptrdiff_t *windows, REAL *staged)
+                        const ptrdiff_t *windows, const REAL *end, REAL *staged)
 {
     const ptrdiff_t *size = plan->geometry.input;
     const Axis *axes = plan->axes;
@@ -62,8 +83,33 @@ static void NAME(stage)(const Plan *plan, const REAL *input, ptrdiff_t channels,
             for (int y = 0; y < axes[1].phases; y++)
                 for (int x = 0; x < axes[2].phases; x++, staged += step) {
                     int phase[DIMS] = {axes[0].phase[z], axes[1].phase[y], axes[2].phase[x]};
-                    NAME(stage_phase)(plan, input, begin, windows, phase, staged);
+                    NAME(stage_phase)(plan, input, begin, windows, phase, end, staged);
                 }
+}
+
+/* Copy what each tap of some channels reads for all windows of some samples, each into a row. */
+static void NAME(unroll)(const Plan *plan, const ResultPhase *phase, const REAL *input, ptrdiff_t channels,
+                         ptrdiff_t samples, const REAL *end, REAL *staged)
+{
+    const Geometry *g = &plan->geometry;
+    const ptrdiff_t *size = g->input, *counts = phase->counts;
+    ptrdiff_t plane = size[0] * size[1] * size[2], sample_step = g->groups * g->channels * plane;
+    for (ptrdiff_t c = 0; c < channels; c++)
+        for (ptrdiff_t tap = 0; tap < phase->taps; tap++, staged += plan->row) {
+            const ptrdiff_t *shift = phase->shifts[tap];
+            REAL *to = staged;
+            for (ptrdiff_t n = 0; n < samples; n++)
+                for (ptrdiff_t z = 0; z < counts[0]; z++)
+                    for (ptrdiff_t y = 0; y < counts[1]; y++, to += counts[2]) {
+                        ptrdiff_t from_z = z * plan->axes[0].stride + shift[0];
+                        ptrdiff_t from_y = y * plan->axes[1].stride + shift[1];
+                        if (from_z < 0 || from_z >= size[0] || from_y < 0 || from_y >= size[1])
+                            NAME(clear_vectors)(to, counts[2]);
+                        else
+                            NAME(stage_row)(input + n * sample_step + c * plane + (from_z * size[1] + from_y) * size[2],
+                                            size[2], shift[2], plan->axes[2].stride, counts[2], end, to);
+                    }
+        }
 }
 
 /* Output channels are taken in blocks of about one size, as many as a tile has at most. */
@@ -76,11 +122,11 @@ INLINE ptrdiff_t NAME(block_begin)(ptrdiff_t channels, ptrdiff_t most, ptrdiff_t
 static void NAME(pack)(const Plan *plan, const void *weights, void *target)
 {
     const Geometry *g = &plan->geometry;
-    REAL *packed = target;
     ptrdiff_t size = g->kernel[0] * g->kernel[1] * g->kernel[2], out = g->out_channels;
     ptrdiff_t in_step = g->transposed ? out * size : size, out_step = g->transposed ? size : g->channels * size;
     for (ptrdiff_t group = 0; group < g->groups; group++) {
         const REAL *weight = (const REAL *)weights + group * out * g->channels * size;
+        REAL *packed = (REAL *)target + group * out * g->channels * size;
         for (int p = 0; p < plan->phases; p++) {
             const ResultPhase *phase = &plan->phase[p];
             for (ptrdiff_t block = 0, begin = 0; begin < out; block++) {
@@ -111,6 +157,7 @@ INLINE REAL *NAME(carve)(char **free, ptrdiff_t count)
 static int NAME(make_room)(ptrdiff_t staged, ptrdiff_t scratch, ptrdiff_t partial, NAME(Room) *room)
 {
     staged += LANES; /* the last vector of a flat plane reads beyond it */
+    scratch += LANES;
     size_t bytes = (size_t)(staged + scratch + partial) * sizeof(REAL) + 4 * 64;
     room->memory = malloc(bytes);
     if (!room->memory)
@@ -146,7 +193,10 @@ static void NAME(scatter)(const Plan *plan, const ResultPhase *phase, const NAME
                 ptrdiff_t to_z = (at->begin[0] + z) * spread[0] + phase->first[0];
                 ptrdiff_t to_y = (at->begin[1] + y) * spread[1] + phase->first[1];
                 REAL *to = result + (to_z * size[1] + to_y) * size[2] + at->begin[2] * spread[2] + phase->first[2];
-                if (spread[2] == 1)
+                int has_room = result + size[0] * size[1] * size[2] - to >= windows[2] + LANES;
+                if (spread[2] == 1 && has_room && plan->boxes * plan->phases == 1) /* the next rows come later */
+                    NAME(copy_vectors)(to, from, windows[2]);
+                else if (spread[2] == 1)
                     memcpy(to, from, (size_t)windows[2] * sizeof(REAL));
                 else
                     for (ptrdiff_t x = 0; x < windows[2]; x++)
@@ -168,6 +218,23 @@ static void NAME(convolve_vectors)(const Plan *plan, const ResultPhase *phase, c
         NAME(tiles)[channels][vectors](&tile);
         tile.partial += channels * vectors * LANES;
         begin = end;
+    }
+}
+
+/* All results of a phase: of a box and a chunk. */
+static void NAME(convolve_tiles)(const Plan *plan, const ResultPhase *phase, const NAME(Position) *at, NAME(Tile) tile,
+                                 const Vectors *vectors)
+{
+    const Geometry *g = &plan->geometry;
+    int block = (int)NAME(block_begin)(g->out_channels, MOST_CHANNELS, 1);
+    int largest = block < g->out_channels && block < MOST_CHANNELS ? block + 1 : block;
+    for (ptrdiff_t v = 0; v < vectors->count;) {
+        int next = NAME(next_vectors)(largest, vectors->count - v);
+        tile.starts = vectors->starts + v;
+        tile.places = vectors->places + v;
+        NAME(convolve_vectors)(plan, phase, at, tile, next);
+        tile.partial += g->out_channels * next * LANES;
+        v += next;
     }
 }
 
@@ -194,16 +261,7 @@ static void NAME(convolve_phase)(const Plan *plan, const ResultPhase *phase, con
         .result = plan->direct ? at->result + origin : scratch,
         .channel_step = plan->direct ? plane : plan->scratch_plane,
     };
-    int block = (int)NAME(block_begin)(g->out_channels, MOST_CHANNELS, 1);
-    int largest = block < g->out_channels && block < MOST_CHANNELS ? block + 1 : block;
-    for (ptrdiff_t v = 0; v < vectors->count;) {
-        int next = NAME(next_vectors)(largest, vectors->count - v);
-        tile.starts = vectors->starts + v;
-        tile.places = vectors->places + v;
-        NAME(convolve_vectors)(plan, phase, at, tile, next);
-        tile.partial += g->out_channels * next * LANES;
-        v += next;
-    }
+    NAME(convolve_tiles)(plan, phase, at, tile, vectors);
     if (!plan->direct && tile.is_last)
         NAME(scatter)(plan, phase, at, windows, scratch);
 }
@@ -229,7 +287,7 @@ static void NAME(convolve_item)(const ConvolutionCall *call, ptrdiff_t item, con
         if (plan->in_place)
             at.input = part + (at.begin[0] * g->input[1] + at.begin[1]) * g->input[2] + at.begin[2];
         else {
-            NAME(stage)(plan, part, at.channels, at.begin, at.windows, room->staged);
+            NAME(stage)(plan, part, at.channels, at.begin, at.windows, NAME(input_end)(g, call->input), room->staged);
             at.input = room->staged;
         }
         at.weight = (const REAL *)call->packed + group * g->out_channels * g->channels * kernel;
@@ -240,6 +298,68 @@ static void NAME(convolve_item)(const ConvolutionCall *call, ptrdiff_t item, con
             at.weight += g->out_channels * g->channels * phase->taps;
             at.partial += g->out_channels * phase->vectors[0].count * LANES;
         }
+    }
+}
+
+/* Copy results of unrolled rows to the planes of their samples. */
+static void NAME(scatter_rows)(const Plan *plan, const ResultPhase *phase, ptrdiff_t samples, const REAL *scratch,
+                               REAL *result)
+{
+    const Geometry *g = &plan->geometry;
+    const ptrdiff_t *size = g->result, *spread = plan->spread, *counts = phase->counts;
+    ptrdiff_t plane = size[0] * size[1] * size[2];
+    for (ptrdiff_t c = 0; c < g->out_channels; c++) {
+        const REAL *from = scratch + c * plan->row;
+        for (ptrdiff_t n = 0; n < samples; n++) {
+            REAL *to = result + (n * g->groups * g->out_channels + c) * plane;
+            for (ptrdiff_t z = 0; z < counts[0]; z++)
+                for (ptrdiff_t y = 0; y < counts[1]; y++) {
+                    ptrdiff_t to_z = z * spread[0] + phase->first[0], to_y = y * spread[1] + phase->first[1];
+                    REAL *row = to + (to_z * size[1] + to_y) * size[2] + phase->first[2];
+                    for (ptrdiff_t x = 0; x < counts[2]; x++)
+                        row[x * spread[2]] = *from++;
+                }
+        }
+    }
+}
+
+/* Some samples of one group, unrolled. */
+static void NAME(convolve_unrolled)(const ConvolutionCall *call, ptrdiff_t item, const NAME(Room) *room)
+{
+    const Plan *plan = call->plan;
+    const Geometry *g = &plan->geometry;
+    ptrdiff_t group = item % g->groups, sample = item / g->groups * plan->samples, left = g->batch - sample;
+    ptrdiff_t samples = left < plan->samples ? left : plan->samples;
+    ptrdiff_t in_plane = g->input[0] * g->input[1] * g->input[2], kernel = g->kernel[0] * g->kernel[1] * g->kernel[2];
+    ptrdiff_t out_plane = g->result[0] * g->result[1] * g->result[2], first = sample * g->groups + group;
+    const REAL *input = (const REAL *)call->input + first * g->channels * in_plane;
+    NAME(Position) at = {
+        .input = room->staged,
+        .weight = (const REAL *)call->packed + group * g->out_channels * g->channels * kernel,
+        .bias = call->bias ? (const REAL *)call->bias + group * g->out_channels : NULL,
+    };
+    for (int p = 0; p < plan->phases; p++) {
+        const ResultPhase *phase = &plan->phase[p];
+        for (at.channel = 0; at.channel < g->channels; at.channel += plan->chunk) {
+            ptrdiff_t rest = g->channels - at.channel;
+            at.channels = rest < plan->chunk ? rest : plan->chunk;
+            NAME(unroll)(plan, phase, input + at.channel * in_plane, at.channels, samples,
+                         NAME(input_end)(g, call->input), room->staged);
+            NAME(Tile) tile = {
+                .input = room->staged,
+                .offsets = phase->offsets,
+                .steps = at.channels * phase->taps,
+                .partial = room->partial,
+                .is_first = at.channel == 0,
+                .is_last = at.channel + at.channels == g->channels,
+                .result = room->scratch,
+                .channel_step = plan->row,
+            };
+            NAME(convolve_tiles)(plan, phase, &at, tile, &phase->vectors[samples < plan->samples]);
+        }
+        at.weight += g->out_channels * g->channels * phase->taps;
+        NAME(scatter_rows)(plan, phase, samples, room->scratch,
+                           (REAL *)call->result + first * g->out_channels * out_plane);
     }
 }
 
@@ -258,7 +378,10 @@ static void NAME(convolve)(void *context, ptrdiff_t begin, ptrdiff_t end)
         return;
     }
     for (ptrdiff_t item = begin; item < end; item++)
-        NAME(convolve_item)(call, item, &room);
+        if (plan->unrolled)
+            NAME(convolve_unrolled)(call, item, &room);
+        else
+            NAME(convolve_item)(call, item, &room);
     free(room.memory);
 }
 

@@ -10,6 +10,7 @@
 
 #define STEPS 640                  /* taps times channels of a chunk: their weights stay in the first cache */
 #define STAGED_BYTES (384 * 1024)  /* of a box: stays in the second cache */
+#define UNROLLED_WINDOWS 144       /* of an unrolled row */
 #define WEIGHT_VECTORS 128         /* that a sum of the weight's gradient takes before its lanes are added up */
 
 static ptrdiff_t smaller(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
@@ -55,7 +56,7 @@ static void make_one_row(Geometry *g)
 typedef struct {
     int count;
     int kernel[MOST_KERNEL], phase[MOST_KERNEL];
-    ptrdiff_t offset[MOST_KERNEL];
+    ptrdiff_t offset[MOST_KERNEL], shift[MOST_KERNEL];
 } AxisTaps;
 
 static int phase_number(Axis *axis, int phase)
@@ -80,6 +81,7 @@ static void find_taps(const Geometry *g, int d, Axis *axis, AxisTaps *taps)
         taps->kernel[k] = k;
         taps->phase[k] = phase_number(axis, (int)(place % axis->stride));
         taps->offset[k] = place / axis->stride;
+        taps->shift[k] = place - g->padding[d];
         axis->reach = larger(axis->reach, taps->offset[k]);
     }
 }
@@ -94,6 +96,7 @@ static void find_transposed_taps(const Geometry *g, int d, ptrdiff_t first, Axis
             continue;
         taps->kernel[taps->count] = k;
         taps->phase[taps->count] = 0;
+        taps->shift[taps->count] = place / g->stride[d];
         taps->offset[taps->count++] = place / g->stride[d];
     }
 }
@@ -121,7 +124,8 @@ static int combine_taps(Plan *plan, ResultPhase *phase, const AxisTaps taps[DIMS
     ptrdiff_t most = (ptrdiff_t)taps[0].count * taps[1].count * taps[2].count, volume = staged[0] * staged[1] * staged[2];
     phase->kernel_places = allocate(plan, most);
     phase->offsets = allocate(plan, most * plan->chunk);
-    if (!phase->kernel_places || !phase->offsets)
+    phase->shifts = (ptrdiff_t(*)[DIMS])allocate(plan, most * DIMS);
+    if (!phase->kernel_places || !phase->offsets || !phase->shifts)
         return 0;
     phase->taps = 0;
     for (int z = 0; z < taps[0].count; z++)
@@ -129,12 +133,20 @@ static int combine_taps(Plan *plan, ResultPhase *phase, const AxisTaps taps[DIMS
             for (int x = 0; x < taps[2].count; x++) {
                 ptrdiff_t number = (taps[0].phase[z] * plan->axes[1].phases + taps[1].phase[y]) *
                                        plan->axes[2].phases + taps[2].phase[x];
+                phase->shifts[phase->taps][0] = taps[0].shift[z];
+                phase->shifts[phase->taps][1] = taps[1].shift[y];
+                phase->shifts[phase->taps][2] = taps[2].shift[x];
                 phase->kernel_places[phase->taps] =
                     (taps[0].kernel[z] * kernel[1] + taps[1].kernel[y]) * kernel[2] + taps[2].kernel[x];
                 phase->offsets[phase->taps++] =
                     number * volume + (taps[0].offset[z] * staged[1] + taps[1].offset[y]) * staged[2] +
                     taps[2].offset[x];
             }
+    if (plan->unrolled) {
+        for (ptrdiff_t i = 0; i < phase->taps * plan->chunk; i++)
+            phase->offsets[i] = i * plan->row;
+        return 1;
+    }
     for (ptrdiff_t channel = 1; channel < plan->chunk; channel++)
         for (ptrdiff_t tap = 0; tap < phase->taps; tap++)
             phase->offsets[channel * phase->taps + tap] = phase->offsets[tap] + channel * plan->plane;
@@ -282,13 +294,13 @@ static int list_vectors(Plan *plan, ResultPhase *phase)
             list_flat_vectors(plan, windows, vectors);
         else
             list_row_vectors(plan, windows, vectors);
-        if (plan->samples && !sort_vectors(plan, vectors))
+        if (plan->is_weight_gradient && !sort_vectors(plan, vectors))
             return 0;
     }
     return 1;
 }
 
-/* Choose rows or flat; 0 where most of each vector would be dropped and the work is worth a matrix product. */
+/* Choose rows or flat; 0 where much of each vector would be dropped and unrolling pays. */
 static int choose_layout(Plan *plan)
 {
     const ResultPhase *phase = &plan->phase[0];
@@ -308,7 +320,8 @@ static int choose_layout(Plan *plan)
                                  : windows[1] * plan->row_step;
     plan->scratch_plane = windows[0] * plan->slab_step;
     double useful = (double)windows[0] * windows[1] * windows[2] / ((double)plan->lanes * (plan->flat ? flat : rows));
-    return useful > 0.4 || (double)steps * g->out_channels * g->batch < 2000.0;
+    /* Unrolling a vector costs as much as about twenty output channels. */
+    return useful * (g->out_channels + 20) > g->out_channels || plan->boxes > 1;
 }
 
 static int needs_no_staging(const Plan *plan)
@@ -376,12 +389,52 @@ static int start_plan(Plan *plan, const Geometry *geometry, int lanes, int items
     return find_phases(plan);
 }
 
+/* Vectors take neighbours of unrolled rows of the windows of so many samples; the last ones may be fewer. */
+static int list_unrolled_vectors(Plan *plan, ResultPhase *phase)
+{
+    ptrdiff_t samples[BOX_SIZES] = {plan->samples, plan->geometry.batch % plan->samples};
+    for (int size = 0; size < BOX_SIZES; size++) {
+        ptrdiff_t windows = samples[size] * windows_in(phase), count = divide_up(windows, plan->lanes);
+        Vectors *vectors = &phase->vectors[size];
+        vectors->starts = allocate(plan, 3 * count);
+        if (!vectors->starts)
+            return 0;
+        vectors->places = vectors->starts + count;
+        vectors->lanes = vectors->places + count;
+        for (ptrdiff_t i = 0; i < windows; i += plan->lanes)
+            add_vector(vectors, i, i, first_lanes(smaller(plan->lanes, windows - i)));
+        vectors->whole = windows / plan->lanes;
+    }
+    return 1;
+}
+
+/* Unroll so many samples that vectors are full and weights are read seldom. */
+static int plan_unrolled(Plan *plan, ptrdiff_t threads)
+{
+    const Geometry *g = &plan->geometry;
+    ptrdiff_t taps = g->kernel[0] * g->kernel[1] * g->kernel[2], windows = windows_in(&plan->phase[0]);
+    ptrdiff_t elements = STAGED_BYTES / plan->itemsize, wanted = plan->is_weight_gradient ? 1024 : UNROLLED_WINDOWS;
+    ptrdiff_t most = plan->is_weight_gradient ? g->batch : divide_up(g->batch, threads);
+    plan->unrolled = 1;
+    plan->flat = plan->direct = 0;
+    plan->samples = larger(1, smaller(most, wanted / windows));
+    plan->row = divide_up(plan->samples * windows, plan->lanes) * plan->lanes;
+    plan->scratch_plane = plan->row;
+    if (plan->is_weight_gradient)
+        plan->chunk = larger(1, smaller(g->channels, elements / (plan->row * taps)));
+    plan->plane = plan->row * taps;
+    for (int p = 0; p < plan->phases; p++)
+        if (!list_unrolled_vectors(plan, &plan->phase[p]))
+            return 0;
+    return find_all_taps(plan);
+}
+
 /* What is left when the boxes are known. */
-static int finish_plan(Plan *plan)
+static int finish_plan(Plan *plan, int threads)
 {
     set_staged_sizes(plan);
     if (!choose_layout(plan))
-        return 0;
+        return plan_unrolled(plan, threads);
     if (plan->direct && needs_no_staging(plan))
         use_input_in_place(plan);
     for (int p = 0; p < plan->phases; p++)
@@ -399,7 +452,7 @@ int plan_convolution(Plan *plan, const Geometry *geometry, int lanes, int itemsi
     plan->chunk = larger(1, smaller(g->channels, STEPS / taps));
     plan->chunk = divide_up(g->channels, divide_up(g->channels, plan->chunk));
     divide_into_boxes(plan, STAGED_BYTES / itemsize / plan->chunk, divide_up(threads, g->batch * g->groups));
-    return finish_plan(plan);
+    return finish_plan(plan, threads);
 }
 
 int plan_weight_gradient(Plan *plan, const Geometry *geometry, int lanes, int itemsize)
@@ -408,6 +461,7 @@ int plan_weight_gradient(Plan *plan, const Geometry *geometry, int lanes, int it
         return 0;
     const Geometry *g = &plan->geometry;
     ptrdiff_t elements = STAGED_BYTES / itemsize;
+    plan->is_weight_gradient = 1;
     divide_into_boxes(plan, elements / 4, 1);
     set_staged_sizes(plan);
     ptrdiff_t vectors = divide_up(plan->staged[0] * plan->staged[1] * plan->staged[2], lanes);
@@ -415,5 +469,5 @@ int plan_weight_gradient(Plan *plan, const Geometry *geometry, int lanes, int it
     plan->chunk = larger(1, smaller(g->channels, elements / (plan->plane * plan->samples)));
     if (plan->chunk == g->channels && plan->boxes == 1)
         plan->samples = larger(1, smaller(g->batch, elements / (plan->plane * g->channels)));
-    return finish_plan(plan);
+    return finish_plan(plan, 1);
 }

@@ -60,6 +60,35 @@ static void NAME(weigh_chunk)(const WeightCall *call, const NAME(Share) *share, 
     }
 }
 
+/* Unroll some samples, and add what they give. */
+static void NAME(weigh_unrolled)(const WeightCall *call, const NAME(Share) *share, ptrdiff_t group, ptrdiff_t channel,
+                                 ptrdiff_t channels, ptrdiff_t sample, ptrdiff_t samples)
+{
+    const Plan *plan = call->plan;
+    const Geometry *g = &plan->geometry;
+    const ResultPhase *phase = &plan->phase[0];
+    ptrdiff_t windows = windows_in(phase), in_plane = g->input[0] * g->input[1] * g->input[2];
+    ptrdiff_t outs = share->out_channels[1] - share->out_channels[0], first = sample * g->groups + group;
+    const REAL *input = (const REAL *)call->input + (first * g->channels + channel) * in_plane;
+    const REAL *output_grad =
+        (const REAL *)call->output_grad + (first * g->out_channels + share->out_channels[0]) * windows;
+    NAME(unroll)(plan, phase, input, channels, samples, NAME(input_end)(g, call->input), share->staged);
+    for (ptrdiff_t o = 0; o < outs; o++)
+        for (ptrdiff_t n = 0; n < samples; n++)
+            memcpy(share->grads + o * plan->row + n * windows,
+                   output_grad + (n * g->groups * g->out_channels + o) * windows, (size_t)windows * sizeof(REAL));
+    int is_last = samples < plan->samples;
+    NAME(WeightTile) tile = {
+        .samples = 1,
+        .vectors = &phase->vectors[is_last],
+        .masks = share->masks[is_last],
+        .input = share->staged,
+        .output_grad = share->grads,
+        .channel_step = plan->row,
+    };
+    NAME(weigh_chunk)(call, share, tile, group, channel, channels);
+}
+
 /* Stage a box of some samples, and add what they give. */
 static void NAME(weigh_samples)(const WeightCall *call, const NAME(Share) *share, ptrdiff_t group, ptrdiff_t channel,
                                 ptrdiff_t channels, ptrdiff_t sample, ptrdiff_t samples, ptrdiff_t box)
@@ -80,7 +109,7 @@ static void NAME(weigh_samples)(const WeightCall *call, const NAME(Share) *share
     for (ptrdiff_t n = 0; n < samples; n++) {
         if (!plan->in_place)
             NAME(stage)(plan, input + n * g->groups * g->channels * in_plane, channels, begin, windows,
-                        share->staged + n * plan->chunk * plan->plane);
+                        NAME(input_end)(g, call->input), share->staged + n * plan->chunk * plan->plane);
         if (!plan->direct)
             NAME(stage_grads)(plan, output_grad + n * g->groups * g->out_channels * out_plane, outs, begin, windows,
                               grad_plane, share->grads + n * outs * grad_plane);
@@ -107,10 +136,12 @@ static void NAME(weigh_share)(const WeightCall *call, const NAME(Share) *share)
         for (ptrdiff_t channel = share->channels[0]; channel < share->channels[1]; channel += plan->chunk) {
             ptrdiff_t rest = share->channels[1] - channel, channels = rest < plan->chunk ? rest : plan->chunk;
             for (ptrdiff_t sample = 0; sample < plan->geometry.batch; sample += plan->samples) {
-                ptrdiff_t left = plan->geometry.batch - sample;
-                for (ptrdiff_t box = 0; box < plan->boxes; box++)
-                    NAME(weigh_samples)(call, share, group, channel, channels, sample,
-                                        left < plan->samples ? left : plan->samples, box);
+                ptrdiff_t left = plan->geometry.batch - sample, samples = left < plan->samples ? left : plan->samples;
+                if (plan->unrolled)
+                    NAME(weigh_unrolled)(call, share, group, channel, channels, sample, samples);
+                else
+                    for (ptrdiff_t box = 0; box < plan->boxes; box++)
+                        NAME(weigh_samples)(call, share, group, channel, channels, sample, samples, box);
             }
         }
 }
@@ -132,8 +163,12 @@ static void NAME(weigh)(void *context, ptrdiff_t begin, ptrdiff_t end)
         masks += vectors[size].count - vectors[size].whole;
     ptrdiff_t grads = (share.out_channels[1] - share.out_channels[0]) * plan->scratch_plane * plan->samples;
     NAME(Room) room;
-    if (!NAME(make_room)(plan->in_place ? 0 : plan->chunk * plan->plane * plan->samples,
-                         plan->direct ? 0 : grads, masks * LANES, &room)) {
+    ptrdiff_t staged = plan->chunk * plan->plane * plan->samples;
+    if (plan->unrolled) { /* rows hold all samples */
+        staged /= plan->samples;
+        grads /= plan->samples;
+    }
+    if (!NAME(make_room)(plan->in_place ? 0 : staged, plan->direct ? 0 : grads, masks * LANES, &room)) {
         call->failed = 1;
         return;
     }
