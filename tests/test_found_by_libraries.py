@@ -149,3 +149,7 @@ def test_a_missing_dtype_is_named_as_pytorch_names_it() -> None:
     from pullback.missing_names import MissingName
 
     assert str(MissingName("torch.qint32")) == "torch.qint32"
+
+
+def test_quantized_dtypes_can_be_listed() -> None:
+    assert str(pullback.qint32) == "torch.qint32"

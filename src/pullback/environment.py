@@ -13,6 +13,7 @@ from pullback.backend.dtype import TYPE_NAME_TO_DTYPE, finfo, iinfo, set_default
 from pullback.backend.naming import display_namespace
 from pullback.functions import storages
 from pullback.functions.storages import TypedStorage, UntypedStorage
+from pullback.missing_names import MissingName
 from pullback.modes.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_mode
 from pullback.tensor.formatting import set_printoptions
 from pullback.tensor.tensor import Tensor
@@ -261,7 +262,13 @@ def _assert_async(input: Any, assert_msg: str = "Expected Tensor with single non
         raise RuntimeError(assert_msg)
 
 
+QUANTIZED_DTYPES = frozenset({"qint8", "quint8", "qint32", "quint4x2", "quint2x4"})
+"""Dtypes that programs list beside others; tensors of them do not exist here."""
+
+
 def __getattr__(name: str) -> Any:
+    if name in QUANTIZED_DTYPES:
+        return MissingName(f"torch.{name}")
     if name in storages.NAMES or name == "Storage":
         return getattr(storages, name)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 import pullback
@@ -58,3 +60,8 @@ def test_untyped_storage_holds_bytes() -> None:
 def test_resizing_a_storage_is_refused() -> None:
     with pytest.raises(RuntimeError, match="cannot be resized"):
         pullback.ones(2).untyped_storage().resize_(0)
+
+
+def test_the_size_of_a_storage_counts_its_memory() -> None:
+    sizes = [sys.getsizeof(pullback.ones(n).untyped_storage()) for n in (10, 1010)]
+    assert sizes[1] - sizes[0] == 4000

@@ -60,6 +60,9 @@ class UntypedStorage:
     def __len__(self) -> int:
         return self.size()
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
     def element_size(self) -> int:
         """Bytes per element: one."""
         return 1
