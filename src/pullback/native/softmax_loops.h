@@ -14,21 +14,26 @@ INLINE REAL TYPED(row_top)(const REAL *row, ptrdiff_t count)
         for (int j = 0; j < LANES; j++)
             lanes[j] = row[i + j] > lanes[j] ? row[i + j] : lanes[j];
     if (i < count) {
-        TYPED(pad)(padded, row + i, count - i, -INFINITY);
+        const REAL *last = row + count - LANES;
+        if (!i) {
+            TYPED(pad)(padded, row, count, -INFINITY);
+            last = padded;
+        }
         for (int j = 0; j < LANES; j++)
-            lanes[j] = padded[j] > lanes[j] ? padded[j] : lanes[j];
+            lanes[j] = last[j] > lanes[j] ? last[j] : lanes[j];
     }
     return TYPED(largest_of)(lanes);
 }
 
-/* Add the exponentials of LANES shifted numbers to the lanes; keep them in `output` where that is given. */
-INLINE void TYPED(add_exponentials)(const REAL *input, REAL *output, REAL shift, REAL *lanes)
+/* Add the exponentials of `width` shifted numbers to the lanes, but for the first `taken`; keep them in `output` where that
+ * is given. */
+INLINE void TYPED(add_exponentials)(const REAL *input, REAL *output, REAL shift, REAL *lanes, int width, REAL taken)
 {
-    for (int j = 0; j < LANES; j++) {
+    for (int j = 0; j < width; j++) {
         REAL value = EXPONENTIAL(input[j] - shift);
         if (output)
             output[j] = value;
-        lanes[j] += value;
+        lanes[j] += j >= taken ? value : 0;
     }
 }
 
@@ -41,15 +46,24 @@ INLINE double TYPED(sum_exponentials)(const REAL *restrict row, REAL *restrict o
         REAL lanes[LANES] = {0};
         ptrdiff_t end = start + CHUNK < whole ? start + CHUNK : whole;
         for (ptrdiff_t i = start; i < end; i += LANES)
-            TYPED(add_exponentials)(row + i, output ? output + i : NULL, shift, lanes);
+            TYPED(add_exponentials)(row + i, output ? output + i : NULL, shift, lanes, LANES, 0);
         total += TYPED(total_of)(lanes);
     }
-    if (whole < count) {
+    if (whole && whole < count) { /* the last numbers, some once more, without adding those that have been */
+        REAL lanes[LANES] = {0};
+        int width = count - whole <= LANES / 2 ? LANES / 2 : LANES;
+        ptrdiff_t last = count - width;
+        if (width == LANES)
+            TYPED(add_exponentials)(row + last, output ? output + last : NULL, shift, lanes, LANES, (REAL)(whole - last));
+        else
+            TYPED(add_exponentials)(row + last, output ? output + last : NULL, shift, lanes, LANES / 2, (REAL)(whole - last));
+        total += TYPED(total_of)(lanes);
+    } else if (whole < count) {
         REAL lanes[LANES] = {0}, padded[LANES];
-        TYPED(pad)(padded, row + whole, count - whole, -INFINITY);
-        TYPED(add_exponentials)(padded, padded, shift, lanes);
+        TYPED(pad)(padded, row, count, -INFINITY);
+        TYPED(add_exponentials)(padded, padded, shift, lanes, LANES, 0);
         if (output)
-            TYPED(copy_rest)(output + whole, padded, count - whole);
+            TYPED(copy_rest)(output, padded, count);
         total += TYPED(total_of)(lanes);
     }
     return total;
@@ -98,6 +112,15 @@ INLINE double TYPED(row_product)(const REAL *restrict first, const REAL *restric
                 lanes[j] += second ? first[i + j] * second[i + j] : first[i + j];
         total += TYPED(total_of)(lanes);
     }
+    if (whole && whole < count) {
+        REAL lanes[LANES];
+        ptrdiff_t last = count - LANES;
+        for (int j = 0; j < LANES; j++) {
+            REAL value = second ? first[last + j] * second[last + j] : first[last + j];
+            lanes[j] = j >= (REAL)(whole - last) ? value : 0;
+        }
+        return total + TYPED(total_of)(lanes);
+    }
     for (ptrdiff_t i = whole; i < count; i++)
         total += second ? (double)first[i] * second[i] : first[i];
     return total;
@@ -119,12 +142,19 @@ INLINE void TYPED(log_softmax_grad_row)(const REAL *restrict grad, const REAL *r
     for (; i + LANES <= count; i += LANES)
         for (int j = 0; j < LANES; j++)
             output[i + j] = grad[i + j] - EXPONENTIAL(result[i + j]) * total;
-    if (i < count) {
-        TYPED(pad)(padded, result + i, count - i, 0);
+    if (i && i < count) { /* the last numbers, some once more */
+        if (count - i > LANES / 2)
+            for (int j = 0; j < LANES / 2; j++)
+                output[i + j] = grad[i + j] - EXPONENTIAL(result[i + j]) * total;
+        i = count - LANES / 2;
+        for (int j = 0; j < LANES / 2; j++)
+            output[i + j] = grad[i + j] - EXPONENTIAL(result[i + j]) * total;
+    } else if (i < count) {
+        TYPED(pad)(padded, result, count, 0);
         for (int j = 0; j < LANES; j++)
             padded[j] = EXPONENTIAL(padded[j]);
-        for (ptrdiff_t j = 0; i + j < count; j++)
-            output[i + j] = grad[i + j] - padded[j] * total;
+        for (ptrdiff_t j = 0; j < count; j++)
+            output[j] = grad[j] - padded[j] * total;
     }
 }
 
