@@ -129,8 +129,6 @@ def median(
     """The lower of the middle selected elements: NaN where none is."""
     input = _converted(input, dtype)
     if input.dtype.is_floating_point:
-        if mask is None:
-            return pullback.median(input, dim, keepdim).values
         return pullback.nanmedian(select(input, mask, float("nan")), dim, keepdim).values
     if mask is not None and not bool(broadcast_mask(mask, input).all()):
         raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
