@@ -80,7 +80,7 @@ def track(value: Any, transform: Transform) -> Any:
         raise RuntimeError(f"only Tensors of floating point dtype can require gradients: got one of {value.dtype}")
     if bottom._requires_grad:
         alias = G.alias(bottom)
-        alias.grad_fn._transform = transform
+        alias.grad_fn.require_extra().transform = transform
     else:
         alias = without_history(bottom)
         alias._requires_grad = True

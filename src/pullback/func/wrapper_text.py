@@ -67,7 +67,7 @@ def _transforms_behind(tensor: Any) -> tuple[list[Any], Node | None]:
     waiting, seen = [edge[0]], {edge[0]}
     while waiting:
         node = waiting.pop()
-        owner = getattr(node.variable if isinstance(node, AccumulateGrad) else node, "_transform", None)
+        owner = _owner_of(node)
         if owner is not None and owner not in found:
             found.append(owner)
         outside = outside or (isinstance(node, AccumulateGrad) and owner is None)
@@ -80,9 +80,16 @@ def _transforms_behind(tensor: Any) -> tuple[list[Any], Node | None]:
 
 def _made_by(node: Node) -> Node:
     """The node that made the value which transforms only gave other names."""
-    while hasattr(node, "_transform") and node.next_edges and node.next_edges[0] is not None:
+    while not isinstance(node, AccumulateGrad) and _owner_of(node) is not None and node.next_edges[0] is not None:
         node = node.next_edges[0][0]
     return node
+
+
+def _owner_of(node: Node) -> Any:
+    """The transform that a node belongs to, as the place of one of its inputs."""
+    if isinstance(node, AccumulateGrad):
+        return getattr(node.variable, "_transform", None)
+    return None if node.extra is None else node.extra.transform
 
 
 Transforms.describe = staticmethod(describe)

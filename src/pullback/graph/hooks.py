@@ -24,7 +24,16 @@ HookDict = OrderedDict[int, Callable[..., Any]]
 class NodeExtra:
     """What few nodes have: hooks, anomaly metadata, the user's metadata. See Note [Hook order]."""
 
-    __slots__ = ("anomaly", "metadata", "post_hooks", "pre_hooks", "retain_hooks", "source", "tensor_hooks")
+    __slots__ = (
+        "anomaly",
+        "metadata",
+        "post_hooks",
+        "pre_hooks",
+        "retain_hooks",
+        "source",
+        "tensor_hooks",
+        "transform",
+    )
 
     def __init__(self) -> None:
         self.tensor_hooks: dict[int, HookDict] = {}
@@ -34,6 +43,8 @@ class NodeExtra:
         self.anomaly: AnomalyMetadata | None = None
         self.source: SourceLine | None = None
         self.metadata: dict[Any, Any] | None = None
+        self.transform: Any = None
+        """The transform of pullback.func whose input this node gave a place of its own."""
 
     def has_hooks(self) -> bool:
         return bool(self.tensor_hooks or self.retain_hooks or self.pre_hooks or self.post_hooks)
