@@ -20,6 +20,11 @@ CALLS: list[Callable[[Any, Any], Any]] = [
 ]
 
 
+def test_limits_are_told_of_types_too() -> None:
+    assert pullback.finfo(float).eps == pullback.finfo(pullback.float64).eps
+    assert pullback.iinfo(int).max == 2**63 - 1
+
+
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize(
     ("given", "expected"), [(int, pullback.int64), (float, pullback.float64), (bool, pullback.bool)]

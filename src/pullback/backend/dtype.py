@@ -417,6 +417,11 @@ def can_cast(from_: DType, to: DType) -> bool:
     return not (a != _BOOL and b == _BOOL)
 
 
+def _of_python_type(value: Any) -> Any:
+    """The dtype that one of Python's own types stands for; anything else as it is."""
+    return {bool: bool_, int: int64, float: float64, complex: complex128}.get(value, value)
+
+
 class iinfo:
     """The limits of an integer dtype.
 
@@ -425,7 +430,8 @@ class iinfo:
     127
     """
 
-    def __init__(self, type: dtype) -> None:
+    def __init__(self, type: Any) -> None:
+        type = _of_python_type(type)
         if type.category != _INT:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
         info = np.iinfo(type.numpy_dtype)
@@ -444,8 +450,8 @@ class finfo:
     1.1920928955078125e-07
     """
 
-    def __init__(self, type: dtype | None = None) -> None:
-        type = get_default_dtype() if type is None else type
+    def __init__(self, type: Any = None) -> None:
+        type = get_default_dtype() if type is None else _of_python_type(type)
         if type.category < _FLOAT:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{type!r}'")
         real = real_of(type.numpy_dtype)
