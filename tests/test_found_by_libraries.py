@@ -153,3 +153,25 @@ def test_a_missing_dtype_is_named_as_pytorch_names_it() -> None:
 
 def test_quantized_dtypes_can_be_listed() -> None:
     assert str(pullback.qint32) == "torch.qint32"
+
+
+def test_the_line_search_is_there_in_pytorchs_form() -> None:
+    from pullback.optim.lbfgs import _cubic_interpolate, _strong_wolfe
+
+    def objective(x: Any, t: float, d: Any) -> tuple[Any, Any]:
+        moved = x + t * d
+        return (moved * moved).sum().item(), 2 * moved
+
+    x = pullback.tensor([2.0])
+    loss, grad, t, evaluations = _strong_wolfe(objective, x, 1.0, -2 * x, 4.0, 2 * x, -16.0)
+    assert (loss, grad.tolist(), t, evaluations) == (0.0, [0.0], 0.5, 2)
+    assert _cubic_interpolate(0.0, 4.0, -16.0, 1.0, 4.0, 16.0) == 0.5
+
+
+def test_the_older_vmap_lets_none_pass() -> None:
+    from pullback._vmap_internals import _vmap
+
+    x = pullback.tensor([1.0, 2.0])
+    assert _vmap(lambda t: t * 2)(x).tolist() == [2.0, 4.0]
+    doubled, absent = _vmap(lambda t: (t * 2, None), allow_none_pass_through=True)(x)
+    assert (doubled.tolist(), absent) == ([2.0, 4.0], None)

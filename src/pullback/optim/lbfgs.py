@@ -8,7 +8,7 @@ from typing import Any
 import pullback.functions as F
 from pullback import creation
 from pullback.autograd.grad_mode import enable_grad, no_grad
-from pullback.optim.line_search import Point, strong_wolfe
+from pullback.optim.line_search import Point, cubic_minimum, strong_wolfe
 from pullback.optim.optimizer import Optimizer
 from pullback.tensor.tensor import Tensor
 
@@ -165,3 +165,29 @@ def _number(loss: Any) -> float:
 
 def _largest(vector: Any) -> float:
     return float(vector.abs().max().item())
+
+
+def _cubic_interpolate(
+    x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: tuple[float, float] | None = None
+) -> float:
+    """The minimum of a cubic, in the form that libraries take from PyTorch."""
+    first, second = (Point(float(x), float(f), None, float(g)) for x, f, g in ((x1, f1, g1), (x2, f2, g2)))
+    return cubic_minimum(first, second, bounds)
+
+
+def _strong_wolfe(
+    obj_func: Callable[[Any, float, Any], tuple[Any, Any]], x: Any, t: Any, d: Any, f: Any, g: Any, gtd: Any,
+    c1: float = 1e-4, c2: float = 0.9, tolerance_change: float = 1e-9, max_ls: int = 25,
+) -> tuple[Any, Any, float, int]:  # fmt: skip
+    """The line search, in the form that libraries take from PyTorch: loss, gradient, step length, evaluations."""
+
+    def evaluate(length: float) -> Point:
+        loss, grad = obj_func(x, length, d)
+        return Point(length, float(loss), grad, float(grad.dot(d)))
+
+    start = Point(0.0, float(f), g, float(gtd))
+    found, evaluations = strong_wolfe(
+        evaluate, start, float(t), float(d.abs().max()), decrease=c1, curvature=c2, tolerance_change=tolerance_change,
+        max_iterations=max_ls,
+    )  # fmt: skip
+    return found.loss, found.grad, found.t, evaluations
