@@ -30,10 +30,10 @@ INLINE REAL TYPED(largest_of)(const REAL *lanes)
     for (int i = 8; i < LANES; i += 8)
         for (int j = 0; j < 8; j++)
             eight[j] = lanes[i + j] > eight[j] ? lanes[i + j] : eight[j];
-    for (int half = 4; half; half /= 2)
-        for (int j = 0; j < half; j++)
-            eight[j] = eight[j + half] > eight[j] ? eight[j + half] : eight[j];
-    return eight[0];
+    REAL top = eight[0];
+    for (int j = 1; j < 8; j++)
+        top = eight[j] > top ? eight[j] : top;
+    return top;
 }
 
 /* The rest of a row, filled up to LANES with `value`: then it takes the same road as whole blocks. */
