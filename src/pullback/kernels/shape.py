@@ -27,6 +27,7 @@ def copy_to(input: Array, order: str = "preserve_format") -> Array:
     return copy_array(np.asarray(input)) if order == "preserve_format" else contiguous_copy(input, order)
 
 
+@native
 def contiguous_copy(input: Array, order: str = "contiguous_format") -> Array:
     """A copy in row-major order, or with the channels (dimension 1) next to each other."""
     if order in ("channels_last", "channels_last_3d"):

@@ -16,6 +16,7 @@ extern const KernelEntry losses_kernels[];
 extern const KernelEntry softmaxes_kernels[];
 extern const KernelEntry normalization_kernels[];
 extern const KernelEntry attention_kernels[];
+extern const KernelEntry copy_kernels[];
 extern const KernelEntry gather_kernels[];
 extern const KernelEntry joining_kernels[];
 extern const KernelEntry matrix_product_kernels[];
@@ -37,6 +38,7 @@ static const KernelEntry *const tables[] = {
     softmaxes_kernels,
     normalization_kernels,
     attention_kernels,
+    copy_kernels,
     gather_kernels,
     joining_kernels,
     matrix_product_kernels,

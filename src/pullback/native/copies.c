@@ -1,0 +1,112 @@
+/* Row-major copies of arrays whose neighbours in memory are not neighbours in the last dimension, as transposed ones.
+ *
+ * NumPy copies them row by row, one element of each cache line at a time; here a square block is copied at a time, whose
+ * lines stay in the cache. Arrays whose last dimension lies together are left to NumPy, which copies whole rows.
+ */
+#include "rows.h"
+
+#define BLOCK 32
+
+/* The dimension whose elements are neighbours in memory, [length], against the last, [columns]; the others are outer. */
+typedef struct {
+    const char *from;
+    char *to;
+    int outer_ndim;
+    npy_intp outer_shape[NPY_MAXDIMS], outer_from[NPY_MAXDIMS], outer_to[NPY_MAXDIMS]; /* steps in bytes */
+    npy_intp outer, length, columns, from_step, to_step; /* steps in elements: between columns, between rows */
+    npy_intp item;
+} TransposedCopy;
+
+#define COPY_BLOCK(name, WORD)                                                                                         \
+    MULTIVERSIONED static void name(const TransposedCopy *c, const char *source, char *target, npy_intp begin,          \
+                                    npy_intp end)                                                                      \
+    {                                                                                                                  \
+        const WORD *from = (const WORD *)source;                                                                       \
+        WORD *to = (WORD *)target;                                                                                     \
+        for (npy_intp column = 0; column < c->columns; column += BLOCK) {                                              \
+            npy_intp stop = column + BLOCK < c->columns ? column + BLOCK : c->columns;                                 \
+            for (npy_intp i = begin; i < end; i++)                                                                     \
+                for (npy_intp j = column; j < stop; j++)                                                               \
+                    to[i * c->to_step + j] = from[i + j * c->from_step];                                               \
+        }                                                                                                              \
+    }
+
+COPY_BLOCK(copy_block_4, uint32_t)
+COPY_BLOCK(copy_block_8, uint64_t)
+
+/* An item is BLOCK rows of the result in one of the outer positions. */
+static void copy_blocks(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const TransposedCopy *c = context;
+    npy_intp groups = (c->length + BLOCK - 1) / BLOCK;
+    for (ptrdiff_t number = begin; number < end; number++) {
+        npy_intp rest = number / groups, first = number % groups * BLOCK;
+        const char *from = c->from;
+        char *to = c->to;
+        for (int i = c->outer_ndim - 1; i >= 0; i--) {
+            from += rest % c->outer_shape[i] * c->outer_from[i];
+            to += rest % c->outer_shape[i] * c->outer_to[i];
+            rest /= c->outer_shape[i];
+        }
+        npy_intp last = first + BLOCK < c->length ? first + BLOCK : c->length;
+        (c->item == 4 ? copy_block_4 : copy_block_8)(c, from, to, first, last);
+    }
+}
+
+/* The dimension other than the last, of more than one element, whose elements are neighbours; -1 for none. */
+static int neighbours_in(PyArrayObject *array)
+{
+    int last = PyArray_NDIM(array) - 1;
+    if (PyArray_STRIDE(array, last) == PyArray_ITEMSIZE(array))
+        return -1;
+    for (int i = 0; i < last; i++)
+        if (PyArray_STRIDE(array, i) == PyArray_ITEMSIZE(array) && PyArray_DIM(array, i) > 1)
+            return i;
+    return -1;
+}
+
+static int is_copyable(PyObject *object)
+{
+    if (!PyArray_CheckExact(object) || !PyArray_ISBEHAVED_RO((PyArrayObject *)object) || !size_of(object))
+        return 0;
+    PyArrayObject *array = (PyArrayObject *)object;
+    npy_intp item = PyArray_ITEMSIZE(array);
+    return (item == 4 || item == 8) && PyArray_NDIM(array) >= 2 && !PyDataType_REFCHK(PyArray_DESCR(array));
+}
+
+/* contiguous_copy(input), in row-major order. */
+static PyObject *contiguous_copy(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    int fast;
+    if (positional < 1 || positional > 2 || keywords || !is_copyable(arguments[0]) ||
+        (fast = neighbours_in((PyArrayObject *)arguments[0])) < 0 ||
+        (positional == 2 && (!PyUnicode_Check(arguments[1]) ||
+                             PyUnicode_CompareWithASCIIString(arguments[1], "contiguous_format"))))
+        return DECLINE;
+    PyArrayObject *input = (PyArrayObject *)arguments[0];
+    PyArray_Descr *descr = PyArray_DESCR(input);
+    int last = PyArray_NDIM(input) - 1;
+    Py_INCREF(descr);
+    PyObject *made = PyArray_NewFromDescr(&PyArray_Type, descr, last + 1, PyArray_DIMS(input), NULL, NULL, 0, NULL);
+    if (!made)
+        return NULL;
+    PyArrayObject *result = (PyArrayObject *)made;
+    npy_intp item = PyArray_ITEMSIZE(input);
+    TransposedCopy c = {.from = PyArray_BYTES(input), .to = PyArray_BYTES(result), .outer = 1, .item = item,
+                        .length = PyArray_DIM(input, fast), .columns = PyArray_DIM(input, last),
+                        .from_step = PyArray_STRIDE(input, last) / item, .to_step = PyArray_STRIDE(result, fast) / item};
+    for (int i = 0; i < last; i++)
+        if (i != fast) {
+            c.outer_shape[c.outer_ndim] = PyArray_DIM(input, i);
+            c.outer_from[c.outer_ndim] = PyArray_STRIDE(input, i);
+            c.outer_to[c.outer_ndim++] = PyArray_STRIDE(result, i);
+            c.outer *= PyArray_DIM(input, i);
+        }
+    run_items(c.outer * ((c.length + BLOCK - 1) / BLOCK), BLOCK * c.columns, copy_blocks, &c);
+    return made;
+}
+
+const KernelEntry copy_kernels[] = {
+    {"contiguous_copy", contiguous_copy},
+    {NULL},
+};
