@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -160,6 +161,15 @@ class Generator:
     def __setstate__(self, state: tuple[Device, Array]) -> None:
         Generator.__init__(self, state[0])
         self.unpack_state(state[1])
+
+    @contextmanager
+    def noting_reads(self) -> Iterator[None]:
+        """Find out whether what runs inside draws at all: a compiled sampler may have nothing to draw for."""
+        before = None if self.was_read else self._bits.state["state"]
+        yield
+        if before is not None:
+            after = self._bits.state["state"]
+            self.was_read = after["pos"] != before["pos"] or not np.array_equal(after["key"], before["key"])
 
     def random(self, count: int) -> Array:
         """Draw `count` words of 32 bits."""

@@ -78,10 +78,8 @@ def poisson(input: Array, generator: Generator | None = None) -> Array:
     rates = np.ascontiguousarray(input, np.float64).ravel()
     samples = np.empty(rates.shape)
     source = chosen(generator)
-    with source.lock:
-        if fill_poisson(source.memory, rates, samples):
-            source.was_read = source.was_read or input.size > 0
-        else:
+    with source.lock, source.noting_reads():
+        if not fill_poisson(source.memory, rates, samples):
             with _stream(source) as stream:
                 samples[:] = [_poisson(rate, stream.uniform) for rate in rates.tolist()]
     return narrow(samples.reshape(input.shape), input.dtype)
@@ -138,11 +136,10 @@ def _gamma_each(alpha: Array, source: Generator) -> Array:
     d = np.where(boosted, alpha + alpha.dtype.type(1), alpha) - alpha.dtype.type(_THIRD)
     shapes, powers, reduced = (values.astype(np.float64) for values in (alpha, exponent, d))
     samples = np.empty(alpha.shape)
-    with source.lock:
+    with source.lock, source.noting_reads():
         left = fill_gamma(source.memory, shapes, powers, reduced, samples, source.next_normal)
         if left is not False:
             source.next_normal = left
-            source.was_read = source.was_read or alpha.size > 0
             return samples
         with _stream(source) as stream:
             parameters = zip(shapes.tolist(), powers.tolist(), reduced.tolist(), strict=True)
@@ -249,10 +246,8 @@ def binomial(count: Array, prob: Array, generator: Generator | None = None) -> A
     counts, probs = (np.ascontiguousarray(each).ravel() for each in np.broadcast_arrays(count, prob))
     samples = np.empty(counts.shape)
     source = chosen(generator)
-    with source.lock:
-        if fill_binomial(source.memory, counts, probs, samples):
-            source.was_read = source.was_read or counts.size > 0
-        else:
+    with source.lock, source.noting_reads():
+        if not fill_binomial(source.memory, counts, probs, samples):
             with _stream(source) as stream:
                 samples[:] = _binomials(counts, probs, stream.uniform)
     return samples.astype(count.dtype).reshape(np.broadcast_shapes(count.shape, prob.shape))
