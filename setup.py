@@ -111,20 +111,20 @@ def _hot_modules(cythonize: Any) -> list[Any]:
     written = write_sources(ROOT / "src", target)
     import numpy
 
-    modules = [
-        Extension(module, [str(path)], include_dirs=[numpy.get_include()], extra_compile_args=["-O2", "-g0"])
-        for module, path in written.items()
-    ]
-    for extension in modules:
-        extension.cython_directives = {"annotation_typing": extension.name in TYPED}
-    made = cythonize(
-        modules,
-        include_path=[str(target)], language_level=3, quiet=True,
-        compiler_directives={"auto_pickle": False},
-    )  # fmt: skip
+    made = []
+    for typed in (True, False):
+        modules = [
+            Extension(module, [str(path)], include_dirs=[numpy.get_include()], extra_compile_args=["-O2", "-g0"])
+            for module, path in written.items()
+            if (module in TYPED) == typed
+        ]
+        directives = {"auto_pickle": False, "annotation_typing": typed}
+        made += cythonize(
+            modules, include_path=[str(target)], language_level=3, quiet=True, compiler_directives=directives
+        )
     for module, path in written.items():
         name_python_sources(path.with_suffix(".c"), module)
-    return made  # type: ignore[no-any-return]  # Cython has no types
+    return made
 
 
 setup(ext_modules=_kernels(), cmdclass={"build_ext": OptionalBuild})

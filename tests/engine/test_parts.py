@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,12 +38,16 @@ def test_equal_numbers_leave_in_the_order_they_came() -> None:
     assert queue.pop().node is second
 
 
+def _note(seen: list[int], number: int, grad: Any) -> None:
+    seen.append(number)
+
+
 @pytest.mark.parametrize(("count", "order"), [(2, [0, 1]), (3, [0, 1, 2]), (4, [0, 2, 1, 3]), (5, [0, 2, 4, 1, 3])])
 def test_leaves_that_are_ready_together_run_in_the_order_of_pytorch(count: int, order: list[int]) -> None:
     leaves = [pullback.ones(1, requires_grad=True) for _ in range(count)]
     seen: list[int] = []
     for number, leaf in enumerate(leaves):
-        leaf.register_hook(lambda grad, number=number: seen.append(number))
+        leaf.register_hook(partial(_note, seen, number))
     pullback.cat(leaves).sum().backward()
     assert seen == order
 

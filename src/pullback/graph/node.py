@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 next_sequence_nr = itertools.count().__next__
 FIRST = 2**64 - 1
 """The sequence number of nodes that run as soon as they are ready."""
+_saved_tensor: Any = None
 _SUBCLASSES_HAVE_DICT: tuple[str, ...] = ()
 
 
@@ -191,9 +192,10 @@ class Node:
 
     def unpack(self, name: str) -> Any:
         """The saved value as the user knows it: a Tensor, a number or a tuple, its version checked."""
-        from pullback.graph.saved_tensor import unpack_saved  # lazy: saved_tensor builds on this module
-
-        return unpack_saved(self, name)
+        global _saved_tensor
+        if _saved_tensor is None:
+            from pullback.graph import saved_tensor as _saved_tensor  # lazy: saved_tensor builds on this module
+        return _saved_tensor.unpack_saved(self, name)
 
     def raw_saved(self, name: str) -> Any:
         from pullback.graph.saved_tensor import raw_saved  # lazy: saved_tensor builds on this module
