@@ -6,6 +6,7 @@ import importlib.metadata
 import importlib.util
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,13 @@ def installed_size(name: str) -> int:
     return total
 
 
+def size_where_installed(name: str, interpreters: Interpreters) -> int:
+    """The size of a distribution as the interpreter that it is installed for sees it."""
+    command = [*interpreters.command(name), "-m", "benchmarks.startup", name]
+    environment = interpreters.environment(name)
+    return int(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+
+
 def _distribution(name: str) -> tuple[int, list[str]]:
     try:
         found = importlib.metadata.distribution(name)
@@ -66,7 +74,7 @@ def compare_startup(turns: int, interpreters: Interpreters) -> list[dict[str, An
             times[module].append(import_seconds(module, interpreters))
     ratios = [own / other for own, other in zip(times["pullback"][1:], times["torch"][1:], strict=True)]
     seconds = {module: min(values) for module, values in times.items()}
-    sizes = {module: installed_size(module) for module in times}
+    sizes = {module: size_where_installed(module, interpreters) for module in times}
     size_ratio = sizes["pullback"] / sizes["torch"]
     return [
         _row("import", "time", seconds, [min(ratios), max(ratios)], GOALS["import"]),
@@ -85,3 +93,7 @@ def _row(name: str, measures: str, measured: dict[str, Any], spread: list[float]
         "spread": spread,
         "goal": goal,
     }
+
+
+if __name__ == "__main__":
+    print(installed_size(sys.argv[1]))

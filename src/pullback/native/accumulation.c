@@ -106,7 +106,11 @@ typedef struct {
         const REAL *data = (const REAL *)(const void *)sum->data + group * sum->inner;                                \
         double total = 0;                                                                                             \
         for (npy_intp i = 0; i < sum->outer; i++, data += sum->kept * sum->inner)                                     \
-            total += sum_row_of_##NAME(data, sum->inner);                                                             \
+            if (sum->inner >= LANES)                                                                                  \
+                total += sum_row_of_##NAME(data, sum->inner);                                                         \
+            else /* a call would cost more than the row */                                                            \
+                for (npy_intp j = 0; j < sum->inner; j++)                                                             \
+                    total += (double)data[j];                                                                         \
         ((REAL *)(void *)sum->result)[group] = (REAL)total;                                                           \
     }                                                                                                                 \
     static void sum_chunk_of_##NAME(const Sum *sum, npy_intp chunk)                                                   \
