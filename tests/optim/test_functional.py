@@ -131,6 +131,8 @@ IN_PLACE: list[tuple[str, dict[str, Any]]] = [
     ("RMSprop", {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.1}),
     ("RMSprop", {"lr": 0.1, "momentum": 0.9, "centered": True}),
     ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1}),
+    ("Adadelta", {"lr": 0.5, "weight_decay": 0.1, "maximize": True}),
+    ("ASGD", {"lr": 0.1, "t0": 1.0, "weight_decay": 0.1}),
 ]
 
 

@@ -31,7 +31,7 @@ def test_gradient_descent_steps_against_the_gradient() -> None:
     assert x.tolist() == pytest.approx([0.0, 3.0], abs=1e-7)
 
 
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "ASGD"])
 def test_a_number_steps_as_a_vector_of_one(name: str) -> None:
     number, vector = nn.Parameter(pullback.tensor(1.0)), parameter(1.0)
     for each in (number, vector):

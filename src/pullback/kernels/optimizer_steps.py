@@ -123,3 +123,53 @@ def adagrad_step(
     np.multiply(grad, lr, out=change)
     change /= root
     param -= change
+
+
+@in_blocks
+def adadelta_step(
+    param: Array, grad: Array, square_avg: Array, acc_delta: Array, *, lr: float, rho: float, eps: float,
+    weight_decay: float, maximize: bool,
+) -> None:  # fmt: skip
+    """Adadelta."""
+    grad = _descent_gradient(param, grad, weight_decay, maximize)
+    work = grad * grad
+    work *= 1 - rho
+    square_avg *= rho
+    square_avg += work
+    delta = acc_delta + eps
+    np.sqrt(delta, out=delta)
+    np.add(square_avg, eps, out=work)
+    np.sqrt(work, out=work)
+    delta /= work
+    delta *= grad
+    np.multiply(delta, delta, out=work)
+    work *= 1 - rho
+    acc_delta *= rho
+    acc_delta += work
+    delta *= lr
+    param -= delta
+
+
+@in_blocks
+def asgd_step(
+    param: Array,
+    grad: Array,
+    average: Array,
+    *,
+    eta: float,
+    mu: float,
+    lambd: float,
+    weight_decay: float,
+    maximize: bool,
+) -> None:
+    """Averaged SGD; `eta` is the rate of this step and `mu` the weight of its result in the average."""
+    grad = _descent_gradient(param, grad, weight_decay, maximize)
+    change = grad * eta
+    param *= 1 - lambd * eta
+    param -= change
+    if mu == 1:
+        average[...] = param
+    else:
+        np.subtract(param, average, out=change)
+        change *= mu
+        average += change

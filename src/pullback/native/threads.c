@@ -1,6 +1,8 @@
 /* Note [Threads of compiled kernels]
  *
- * Workers are started when a large loop first wants them, and sleep between loops: they take no processor from BLAS.
+ * Workers are started when a large loop first wants them. After a loop they look out for the next one for some tens of
+ * microseconds, since operations follow each other closely and waking a sleeper takes as long as a small loop; then they
+ * sleep, and take no processor from BLAS.
  * Blocks are cut by the number of items and of threads alone, so that a sum over blocks is the same in every run.
  * One loop at a time has the workers; another Python thread that comes meanwhile does its loop alone. In a child made by
  * fork() only the forking thread exists: the pool starts anew there.
@@ -31,6 +33,14 @@ void run_blocks(ptrdiff_t count, ptrdiff_t smallest, BlockFunction body, void *c
 #include <pthread.h>
 #include <stdatomic.h>
 
+/* How often to look before sleeping, and what to do between two looks. */
+#define PATIENCE 2000
+#if defined(__x86_64__) || defined(__i386__)
+#define RELAX __builtin_ia32_pause()
+#else
+#define RELAX ((void)0)
+#endif
+
 typedef struct {
     BlockFunction body;
     void *context;
@@ -43,7 +53,7 @@ static pthread_mutex_t state_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t loop_begins = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t loop_ends = PTHREAD_COND_INITIALIZER;
 static Loop current;
-static unsigned long loop_number = 0;
+static atomic_ulong loop_number = 0;
 static int workers = 0;
 static atomic_int unfinished = 0;
 static int knows_fork = 0;
@@ -61,6 +71,8 @@ static void *work(void *number)
     int block = (int)(ptrdiff_t)number;
     unsigned long seen = seen_at_start[block];
     for (;;) {
+        for (int tries = 0; tries < PATIENCE && atomic_load(&loop_number) == seen; tries++)
+            RELAX;
         pthread_mutex_lock(&state_lock);
         while (loop_number == seen)
             pthread_cond_wait(&loop_begins, &state_lock);
@@ -132,9 +144,9 @@ void run_blocks(ptrdiff_t count, ptrdiff_t smallest, BlockFunction body, void *c
     pthread_mutex_unlock(&state_lock);
     Loop own = {body, context, count, blocks};
     do_block(&own, 0);
-    /* The others end about now: look a few times before sleeping, which costs ten microseconds. */
-    for (int tries = 0; tries < 2000 && atomic_load(&unfinished); tries++)
-        ;
+    /* The others end about now. */
+    for (int tries = 0; tries < PATIENCE && atomic_load(&unfinished); tries++)
+        RELAX;
     if (atomic_load(&unfinished)) {
         pthread_mutex_lock(&state_lock);
         while (atomic_load(&unfinished))

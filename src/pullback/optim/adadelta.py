@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+from pullback.kernels.optimizer_steps import adadelta_step
 from pullback.optim.checks import check_lr, check_not_negative
 from pullback.optim.update import (
     ElementwiseOptimizer,
@@ -14,6 +16,7 @@ from pullback.optim.update import (
     count_step,
     hyperparameter,
     new_count,
+    number,
     plain_gradient,
     set_defaults,
     update_functionally,
@@ -56,6 +59,12 @@ class Adadelta(ElementwiseOptimizer):
 
     def state_names(self, group: Group) -> Sequence[str]:
         return "square_avg", "acc_delta"
+
+    def in_place_step(self, group: Group, key: Any) -> Callable[..., None] | None:
+        return partial(
+            adadelta_step, lr=number(group["lr"]), rho=group["rho"], eps=group["eps"],
+            weight_decay=group["weight_decay"], maximize=group["maximize"],
+        )  # fmt: skip
 
     def rule(self, F: Any, group: Group, key: Any) -> Rule:
         lr, rho, eps = hyperparameter(group, "lr"), group["rho"], group["eps"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+from pullback.kernels.optimizer_steps import asgd_step
 from pullback.optim.checks import check_lr, check_not_negative
 from pullback.optim.update import (
     ElementwiseOptimizer,
@@ -54,6 +56,13 @@ class ASGD(ElementwiseOptimizer):
 
     def state_names(self, group: Group) -> Sequence[str]:
         return ("ax",)
+
+    def in_place_step(self, group: Group, key: Any) -> Callable[..., None] | None:
+        _, eta, mu = key
+        return partial(
+            asgd_step, eta=eta, mu=mu, lambd=group["lambd"], weight_decay=group["weight_decay"],
+            maximize=group["maximize"],
+        )  # fmt: skip
 
     def rule(self, F: Any, group: Group, key: Any) -> Rule:
         _, eta, mu = key
