@@ -12,6 +12,15 @@ from pullback.tensor.tensor import Tensor
 __all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]
 
 
+def _geometry(name: str, dims: int, stride: Any, padding: Any, dilation: Any) -> tuple[Any, Any, Any]:
+    """The three arguments for every dimension; an error calls each by its own name."""
+    return (
+        each_dim(name, "stride", stride, dims),
+        each_dim(name, "padding", padding, dims),
+        each_dim(name, "dilation", dilation, dims),
+    )
+
+
 def _input(
     dims: int,
     input_size: Any,
@@ -22,8 +31,7 @@ def _input(
     dilation: Any,
     groups: int,
 ) -> Tensor:
-    name = f"conv{dims}d_input"
-    steps, pads, spread = (each_dim(name, "stride", v, dims) for v in (stride, padding, dilation))
+    steps, pads, spread = _geometry(f"conv{dims}d_input", dims, stride, padding, dilation)
     return G.convolution_back(grad_output, weight, as_shape(input_size), steps, pads, spread, False, groups)
 
 
@@ -37,8 +45,7 @@ def _weight(
     dilation: Any,
     groups: int,
 ) -> Tensor:
-    name = f"conv{dims}d_weight"
-    steps, pads, spread = (each_dim(name, "stride", v, dims) for v in (stride, padding, dilation))
+    steps, pads, spread = _geometry(f"conv{dims}d_weight", dims, stride, padding, dilation)
     return G.convolution_grad_weight(input, grad_output, as_shape(weight_size), steps, pads, spread, groups)
 
 
