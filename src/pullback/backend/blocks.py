@@ -12,48 +12,63 @@ from typing import Any
 
 import numpy as np
 
-from pullback.typing import Array
-
-BLOCK = 16384
-"""Elements per block: six arrays of float32 blocks fit a second-level cache."""
+BLOCK = 131072
+"""Elements per block: large, since each pass has its cost, while six arrays of float32 still fit a last-level cache."""
 GRADIENT = 1
 """The position of the gradient in a step's row: the one array that is only read."""
 SMALL = 2048
 """Arrays up to this size are joined."""
 
-Rule = Callable[..., Sequence[Array]]
 Step = Callable[..., None]
 OptionalArray = Any
 """An array, or None for one that a step does without."""
+Row = Sequence[OptionalArray]
+"""What a step works on: a parameter, its gradient, its state."""
 
 
-def in_blocks(step: Step) -> Step:
-    """Make an elementwise step that works in place run block by block on large arrays.
+def for_rows(step: Step) -> Step:
+    """Make an elementwise step, written for one row of arrays, run in place on a list of rows.
 
-    Its positional arguments are arrays of one shape, or None for arrays that it is to do without; numbers are keywords.
+    The arrays of a row are of one shape, or None for those that the step is to do without; numbers are keywords. Small
+    arrays are joined and large ones run block by block.
     """
 
     @wraps(step)
-    def run(*arrays: OptionalArray, **numbers: Any) -> None:
-        size = arrays[0].size
-        if not arrays[0].ndim:
-            # What NumPy computes from 0-dim arrays are scalars, which nothing can be written into.
-            arrays = tuple([None if array is None else array.reshape(1) for array in arrays])
-        if size <= BLOCK:
-            step(*arrays, **numbers)
-            return
-        flat = _flattened(arrays)
-        if flat is None:
-            step(*arrays, **numbers)
-            return
-        for start in range(0, size, BLOCK):
-            stop = start + BLOCK
-            step(*[None if array is None else array[start:stop] for array in flat], **numbers)
+    def run(rows: Sequence[Row], **numbers: Any) -> None:
+        # A step of two passes costs less than to join and to part again.
+        joins = len(rows) > 1 and len(rows[0]) > GRADIENT + 1
+        small: list[Row] = []
+        pending = 0
+        for row in rows:
+            size = row[0].size
+            if size > SMALL or not joins:
+                _step_in_blocks(step, row, size, numbers)
+                continue
+            small.append(row)
+            pending += size
+            if pending >= BLOCK:
+                _step_joined(step, small, numbers)
+                small, pending = [], 0
+        if small:
+            _step_joined(step, small, numbers)
 
     return run
 
 
-def _flattened(arrays: Sequence[OptionalArray]) -> list[OptionalArray] | None:
+def _step_in_blocks(step: Step, row: Row, size: int, numbers: dict[str, Any]) -> None:
+    if not row[0].ndim:
+        # What NumPy computes from 0-dim arrays are scalars, which nothing can be written into.
+        row = [None if array is None else array.reshape(1) for array in row]
+    flat = _flattened(row) if size > BLOCK else None
+    if flat is None:
+        step(*row, **numbers)
+        return
+    for start in range(0, size, BLOCK):
+        stop = start + BLOCK
+        step(*[None if array is None else array[start:stop] for array in flat], **numbers)
+
+
+def _flattened(arrays: Row) -> list[OptionalArray] | None:
     """The same memory as arrays of one dimension, all in one order; None if some array's memory has gaps.
 
     The gradient may be copied: it is only read.
@@ -70,81 +85,20 @@ def _flattened(arrays: Sequence[OptionalArray]) -> list[OptionalArray] | None:
     return flat
 
 
-def step_rows(step: Step, rows: Sequence[Sequence[Array]], *, join: bool = True) -> None:
-    """Run a step in place on each row of arrays; `join` puts small arrays together, which pays for many passes."""
-    small = [row for row in rows if row[0].size <= SMALL] if join else []
-    if len(small) <= 1:
-        small = []
-    for row in rows:
-        if not small or row[0].size > SMALL:
-            step(*row)
-    if small:
-        _step_joined(step, small)
-
-
-def _step_joined(step: Step, rows: Sequence[Sequence[Array]]) -> None:
-    joined = [np.concatenate([array.reshape(-1) for array in column]) for column in zip(*rows, strict=True)]
-    step(*joined)
-    start = 0
-    for row in rows:
-        shape, stop = row[0].shape, start + row[0].size
-        for position, array in enumerate(row):
-            if position != GRADIENT:
-                array[...] = joined[position][start:stop].reshape(shape)
-        start = stop
-
-
-def update_in_blocks(rule: Rule, rows: Sequence[Sequence[Array]], written: Sequence[int], *, join: bool = True) -> None:
-    """Apply an elementwise rule to each row of equally shaped arrays and store what it returns.
-
-    `written` are the positions in a row that the results belong to, in their order. `join` puts small arrays together,
-    which pays for rules of many passes.
-    """
-    joined: list[Sequence[Array]] = []
-    pending = 0
-    for row in rows:
-        size = row[0].size
-        is_small = join and size <= SMALL and len(rows) > 1
-        if (size <= BLOCK and not is_small) or not _are_contiguous(row, written):
-            _store(row, written, rule(*row))
-            continue
-        # What is written is contiguous, so only a gradient may be copied here.
-        flat = [array.reshape(-1) for array in row]
-        if is_small:
-            joined.append(flat)
-            pending += size
-            if pending >= BLOCK:
-                _update_joined(rule, joined, written)
-                joined, pending = [], 0
-        else:
-            for start in range(0, size, BLOCK):
-                piece = [array[start : start + BLOCK] for array in flat]
-                _store(piece, written, rule(*piece))
-    if joined:
-        _update_joined(rule, joined, written)
-
-
-def _are_contiguous(row: Sequence[Array], positions: Sequence[int]) -> bool:
-    for position in positions:  # noqa: SIM110  (a generator costs more than the check)
-        if not row[position].flags.c_contiguous:
-            return False
-    return True
-
-
-def _update_joined(rule: Rule, rows: Sequence[Sequence[Array]], written: Sequence[int]) -> None:
+def _step_joined(step: Step, rows: Sequence[Row], numbers: dict[str, Any]) -> None:
     if len(rows) == 1:
-        _store(rows[0], written, rule(*rows[0]))
+        _step_in_blocks(step, rows[0], rows[0][0].size, numbers)
         return
-    results = rule(*[np.concatenate(column) for column in zip(*rows, strict=True)])
-    start = 0
-    for row in rows:
-        stop = start + row[0].size
-        for position, result in zip(written, results, strict=True):
-            row[position][...] = result[start:stop]
-        start = stop
-
-
-def _store(row: Sequence[Array], written: Sequence[int], results: Sequence[Array]) -> None:
-    for position, result in zip(written, results, strict=True):
-        if result is not row[position]:
-            row[position][...] = result
+    columns = list(zip(*rows, strict=True))
+    joined: list[OptionalArray] = [
+        None if column[0] is None else np.concatenate([array.reshape(-1) for array in column]) for column in columns
+    ]
+    step(*joined, **numbers)
+    for position, column in enumerate(columns):
+        if joined[position] is None or position == GRADIENT:
+            continue
+        start = 0
+        for array in column:
+            stop = start + array.size
+            array[...] = joined[position][start:stop].reshape(array.shape)
+            start = stop

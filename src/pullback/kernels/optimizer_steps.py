@@ -1,16 +1,14 @@
-"""Steps of the optimizers that most programs use, in place: a parameter, its gradient, its state, and numbers.
+"""Steps of the elementwise optimizers, in place: rows of arrays (a parameter, its gradient, its state), and numbers.
 
-Each is the elementwise rule of its optimizer (optim/), written without temporaries and run a block at a time, so that
-its passes stay in the cache. The operations of a step are in PyTorch's order: results round alike. Arrays are real.
+Each is written for one row, without temporaries where NumPy allows it, and called with all rows of a batch: see
+`for_rows`. The operations of a step are in PyTorch's order: results round alike. Arrays are real.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from pullback.backend.blocks import in_blocks
+from pullback.backend.blocks import for_rows
 from pullback.native import native
 from pullback.typing import Array
 
@@ -24,7 +22,7 @@ def _descent_gradient(param: Array, grad: Array, weight_decay: float, maximize: 
 
 
 @native
-@in_blocks
+@for_rows
 def sgd_step(
     param: Array, grad: Array, momentum_buffer: Array | None = None, *, lr: float, momentum: float, dampening: float,
     weight_decay: float, nesterov: bool, maximize: bool, is_first: bool,
@@ -48,36 +46,103 @@ def sgd_step(
     param -= change
 
 
-@native
-@in_blocks
-def adam_step(
-    param: Array, grad: Array, exp_avg: Array, exp_avg_sq: Array, max_exp_avg_sq: Array | None = None, *, lr: float,
-    beta1: float, beta2: float, eps: float, weight_decay: float, step: float, maximize: bool, decoupled_weight_decay: bool,
-) -> None:  # fmt: skip
-    """Adam, and AdamW with `decoupled_weight_decay`; with `max_exp_avg_sq` their variant AMSGrad. `step` counts from 1."""
-    if decoupled_weight_decay and weight_decay != 0:
-        param *= 1 - lr * weight_decay
-        weight_decay = 0
+def _update_moments(
+    param: Array, grad: Array, exp_avg: Array, exp_avg_sq: Array, beta1: float, beta2: float, weight_decay: float,
+    shrink: float, maximize: bool,
+) -> tuple[Array, Array]:  # fmt: skip
+    """Do what Adam and its relatives begin with; the gradient to descend along, and an array to work in."""
+    if shrink != 1:
+        param *= shrink
     grad = _descent_gradient(param, grad, weight_decay, maximize)
-    change = np.subtract(grad, exp_avg)
-    change *= 1 - beta1
-    exp_avg += change
+    work = np.subtract(grad, exp_avg)
+    work *= 1 - beta1
+    exp_avg += work
     exp_avg_sq *= beta2
-    np.multiply(grad, 1 - beta2, out=change)
-    change *= grad
-    exp_avg_sq += change
+    np.multiply(grad, 1 - beta2, out=work)
+    work *= grad
+    exp_avg_sq += work
+    return grad, work
+
+
+@native
+@for_rows
+def adam_step(
+    param: Array, grad: Array, exp_avg: Array, exp_avg_sq: Array, max_exp_avg_sq: Array | None = None, *, beta1: float,
+    beta2: float, eps: float, weight_decay: float, shrink: float, root_correction: float, step_size: float, maximize: bool,
+) -> None:  # fmt: skip
+    """Adam; with `shrink`, what decoupled weight decay leaves of a parameter, AdamW; with `max_exp_avg_sq` AMSGrad."""
+    _, change = _update_moments(param, grad, exp_avg, exp_avg_sq, beta1, beta2, weight_decay, shrink, maximize)
     if max_exp_avg_sq is not None:
         np.maximum(max_exp_avg_sq, exp_avg_sq, out=max_exp_avg_sq)
     denominator = np.sqrt(exp_avg_sq if max_exp_avg_sq is None else max_exp_avg_sq)
-    denominator /= math.sqrt(1 - beta2**step)
+    denominator /= root_correction
     denominator += eps
-    np.multiply(exp_avg, lr / (1 - beta1**step), out=change)
+    np.multiply(exp_avg, step_size, out=change)
     change /= denominator
     param -= change
 
 
 @native
-@in_blocks
+@for_rows
+def nadam_step(
+    param: Array, grad: Array, exp_avg: Array, exp_avg_sq: Array, *, beta1: float, beta2: float, eps: float,
+    weight_decay: float, shrink: float, correction: float, of_grad: float, of_momentum: float, maximize: bool,
+) -> None:  # fmt: skip
+    """NAdam; `of_grad` and `of_momentum` are the rates of the two parts of the change."""
+    grad, change = _update_moments(param, grad, exp_avg, exp_avg_sq, beta1, beta2, weight_decay, shrink, maximize)
+    denominator = exp_avg_sq / correction
+    np.sqrt(denominator, out=denominator)
+    denominator += eps
+    np.multiply(grad, of_grad, out=change)
+    change /= denominator
+    param -= change
+    np.multiply(exp_avg, of_momentum, out=change)
+    change /= denominator
+    param -= change
+
+
+@native
+@for_rows
+def radam_step(
+    param: Array, grad: Array, exp_avg: Array, exp_avg_sq: Array, *, lr: float, beta1: float, beta2: float, eps: float,
+    weight_decay: float, shrink: float, correction: float, root_correction: float, rectification: float,
+    is_rectified: bool, maximize: bool,
+) -> None:  # fmt: skip
+    """RAdam; the step adapts to the second moments once it `is_rectified`."""
+    _, work = _update_moments(param, grad, exp_avg, exp_avg_sq, beta1, beta2, weight_decay, shrink, maximize)
+    change = exp_avg / correction
+    change *= lr
+    if is_rectified:
+        np.sqrt(exp_avg_sq, out=work)
+        work += eps
+        np.divide(root_correction, work, out=work)
+        change *= work
+        change *= rectification
+    param -= change
+
+
+@native
+@for_rows
+def adamax_step(
+    param: Array, grad: Array, exp_avg: Array, exp_inf: Array, *, beta1: float, beta2: float, eps: float,
+    weight_decay: float, step_size: float, maximize: bool,
+) -> None:  # fmt: skip
+    """Adamax."""
+    grad = _descent_gradient(param, grad, weight_decay, maximize)
+    work = np.subtract(grad, exp_avg)
+    work *= 1 - beta1
+    exp_avg += work
+    exp_inf *= beta2
+    np.abs(grad, out=work)
+    work += eps
+    np.maximum(exp_inf, work, out=exp_inf)
+    np.multiply(exp_avg, step_size, out=work)
+    work /= exp_inf
+    param -= work
+
+
+@native
+@for_rows
 def rmsprop_step(
     param: Array, grad: Array, square_avg: Array, momentum_buffer: Array | None = None, grad_avg: Array | None = None, *,
     lr: float, alpha: float, eps: float, weight_decay: float, momentum: float, maximize: bool,
@@ -110,7 +175,7 @@ def rmsprop_step(
 
 
 @native
-@in_blocks
+@for_rows
 def adagrad_step(
     param: Array, grad: Array, total: Array, *, lr: float, eps: float, weight_decay: float, maximize: bool
 ) -> None:
@@ -125,15 +190,16 @@ def adagrad_step(
     param -= change
 
 
-@in_blocks
+@native
+@for_rows
 def adadelta_step(
     param: Array, grad: Array, square_avg: Array, acc_delta: Array, *, lr: float, rho: float, eps: float,
     weight_decay: float, maximize: bool,
 ) -> None:  # fmt: skip
     """Adadelta."""
     grad = _descent_gradient(param, grad, weight_decay, maximize)
-    work = grad * grad
-    work *= 1 - rho
+    work = grad * (1 - rho)
+    work *= grad
     square_avg *= rho
     square_avg += work
     delta = acc_delta + eps
@@ -142,15 +208,16 @@ def adadelta_step(
     np.sqrt(work, out=work)
     delta /= work
     delta *= grad
-    np.multiply(delta, delta, out=work)
-    work *= 1 - rho
+    np.multiply(delta, 1 - rho, out=work)
+    work *= delta
     acc_delta *= rho
     acc_delta += work
     delta *= lr
     param -= delta
 
 
-@in_blocks
+@native
+@for_rows
 def asgd_step(
     param: Array,
     grad: Array,
@@ -173,3 +240,28 @@ def asgd_step(
         np.subtract(param, average, out=change)
         change *= mu
         average += change
+
+
+@native
+@for_rows
+def rprop_step(
+    param: Array, grad: Array, prev: Array, step_size: Array, *, shrink: float, grow: float, smallest: float,
+    largest: float, maximize: bool,
+) -> None:  # fmt: skip
+    """Rprop; where the gradient's sign changed it counts as zero, and where it is not a number nothing moves."""
+    if maximize:
+        grad = np.negative(grad)
+    work = grad * prev
+    differs = work < 0
+    agrees = work > 0
+    np.multiply(step_size, grow, out=work)
+    np.copyto(step_size, work, where=agrees)
+    np.multiply(step_size, shrink, out=work)
+    np.copyto(step_size, work, where=differs)
+    np.clip(step_size, smallest, largest, out=step_size)
+    prev[...] = grad
+    np.copyto(prev, 0, where=differs)
+    sign = np.greater(prev, 0, out=agrees).view(np.int8)
+    sign -= np.less(prev, 0, out=differs).view(np.int8)
+    np.multiply(sign, step_size, out=work)
+    param -= work

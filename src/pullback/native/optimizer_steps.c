@@ -1,32 +1,49 @@
-/* Steps of optimizers: the kernels of kernels/optimizer_steps.py, in one pass over memory. */
+/* Steps of optimizers: the kernels of kernels/optimizer_steps.py, in one pass over memory.
+ *
+ * A step takes rows of arrays (a parameter, its gradient, its state) and numbers. The numbers of each step are one table,
+ * from which its struct and its reader are made; its arrays are in the order of the loop's first line.
+ */
 #include "rows.h"
 
 #include <math.h>
 
-typedef struct {
-    void *param, *momentum_buffer;
-    const void *grad;
-    double lr, momentum, dampening, weight_decay, sign;
-    int nesterov, is_first;
-} SgdStep;
+#define MOST_ARRAYS 5
+#define MOST_NUMBERS 12
+#define GRADIENT 1 /* its place in a row; it is only read */
 
-typedef struct {
-    void *param, *exp_avg, *exp_avg_sq, *max_exp_avg_sq;
-    const void *grad;
-    double shrink, weight_decay, sign, beta1, beta2, root_correction, eps, step_size;
-} AdamStep;
+/* Each is a keyword of the step; NUMBER is read as it is, FLAG as 0 or 1. */
+#define SGD_NUMBERS(NUMBER, FLAG)                                                                                      \
+    NUMBER(lr) NUMBER(momentum) NUMBER(dampening) NUMBER(weight_decay) FLAG(nesterov) FLAG(maximize) FLAG(is_first)
+#define ADAM_NUMBERS(NUMBER, FLAG)                                                                                     \
+    NUMBER(beta1) NUMBER(beta2) NUMBER(eps) NUMBER(weight_decay) NUMBER(shrink) NUMBER(root_correction)                \
+    NUMBER(step_size) FLAG(maximize)
+#define NADAM_NUMBERS(NUMBER, FLAG)                                                                                    \
+    NUMBER(beta1) NUMBER(beta2) NUMBER(eps) NUMBER(weight_decay) NUMBER(shrink) NUMBER(correction) NUMBER(of_grad)     \
+    NUMBER(of_momentum) FLAG(maximize)
+#define RADAM_NUMBERS(NUMBER, FLAG)                                                                                    \
+    NUMBER(lr) NUMBER(beta1) NUMBER(beta2) NUMBER(eps) NUMBER(weight_decay) NUMBER(shrink) NUMBER(correction)          \
+    NUMBER(root_correction) NUMBER(rectification) FLAG(is_rectified) FLAG(maximize)
+#define ADAMAX_NUMBERS(NUMBER, FLAG)                                                                                   \
+    NUMBER(beta1) NUMBER(beta2) NUMBER(eps) NUMBER(weight_decay) NUMBER(step_size) FLAG(maximize)
+#define RMSPROP_NUMBERS(NUMBER, FLAG)                                                                                  \
+    NUMBER(lr) NUMBER(alpha) NUMBER(eps) NUMBER(weight_decay) NUMBER(momentum) FLAG(maximize)
+#define ADAGRAD_NUMBERS(NUMBER, FLAG) NUMBER(lr) NUMBER(eps) NUMBER(weight_decay) FLAG(maximize)
+#define ADADELTA_NUMBERS(NUMBER, FLAG) NUMBER(lr) NUMBER(rho) NUMBER(eps) NUMBER(weight_decay) FLAG(maximize)
+#define ASGD_NUMBERS(NUMBER, FLAG) NUMBER(eta) NUMBER(mu) NUMBER(lambd) NUMBER(weight_decay) FLAG(maximize)
+#define RPROP_NUMBERS(NUMBER, FLAG)                                                                                    \
+    NUMBER(shrink) NUMBER(grow) NUMBER(smallest) NUMBER(largest) FLAG(maximize)
 
-typedef struct {
-    void *param, *square_avg, *momentum_buffer, *grad_avg;
-    const void *grad;
-    double lr, alpha, eps, weight_decay, momentum, sign;
-} RmspropStep;
-
-typedef struct {
-    void *param, *total;
-    const void *grad;
-    double lr, eps, weight_decay, sign;
-} AdagradStep;
+#define MEMBER(name) double name;
+typedef struct { SGD_NUMBERS(MEMBER, MEMBER) } SgdNumbers;
+typedef struct { ADAM_NUMBERS(MEMBER, MEMBER) } AdamNumbers;
+typedef struct { NADAM_NUMBERS(MEMBER, MEMBER) } NadamNumbers;
+typedef struct { RADAM_NUMBERS(MEMBER, MEMBER) } RadamNumbers;
+typedef struct { ADAMAX_NUMBERS(MEMBER, MEMBER) } AdamaxNumbers;
+typedef struct { RMSPROP_NUMBERS(MEMBER, MEMBER) } RmspropNumbers;
+typedef struct { ADAGRAD_NUMBERS(MEMBER, MEMBER) } AdagradNumbers;
+typedef struct { ADADELTA_NUMBERS(MEMBER, MEMBER) } AdadeltaNumbers;
+typedef struct { ASGD_NUMBERS(MEMBER, MEMBER) } AsgdNumbers;
+typedef struct { RPROP_NUMBERS(MEMBER, MEMBER) } RpropNumbers;
 
 /* Elements do not wait for each other, even where an array is given twice. */
 #if defined(__clang__)
@@ -42,171 +59,207 @@ typedef struct {
 #define LOOPS "optimizer_step_loops.h"
 #include "for_each_real.h"
 
-/* Reads as many numbers as there are pointers; 0 where one is missing or no number. */
-static int read_numbers(PyObject *const *slots, double *const *values, int count)
+/* Does elements `begin` to `end` of one row; what a row lacks is NULL. */
+typedef void (*RowLoop)(const void *numbers, void *const *row, ptrdiff_t begin, ptrdiff_t end);
+
+typedef struct {
+    int fewest, most; /* arrays in a row */
+    RowLoop float_loop, double_loop;
+    int count;
+    const char *words[1 + MOST_NUMBERS]; /* the rows, then the numbers */
+    char is_flag[MOST_NUMBERS];
+    PyObject *names[1 + MOST_NUMBERS]; /* the words, interned at the first call */
+} Step;
+
+/* The rows of one call: arrays that are not row-major are copied, and copied back when they are released. */
+typedef struct {
+    ptrdiff_t count, elements;
+    int width;
+    PyObject **held; /* `width` for each row, NULL for None */
+    void **data;     /* MOST_ARRAYS for each row */
+} Rows;
+
+typedef struct {
+    const Rows *rows;
+    RowLoop loop;
+    double numbers[MOST_NUMBERS];
+} Call;
+
+/* Also what inherits from a float, as NumPy's float64 does. */
+static int read_step_number(PyObject *object, double *value)
 {
-    for (int i = 0; i < count; i++)
-        if (!slots[i] || !read_number(slots[i], values[i]))
+    if (PyFloat_Check(object)) {
+        *value = PyFloat_AS_DOUBLE(object);
+        return 1;
+    }
+    return read_number(object, value);
+}
+
+static int read_numbers(const Step *step, PyObject *const *slots, double *numbers)
+{
+    for (int i = 0; i < step->count; i++) {
+        int flag = 0;
+        if (!slots[i] || !(step->is_flag[i] ? read_flag(slots[i], 0, &flag) : read_step_number(slots[i], &numbers[i])))
             return 0;
+        if (step->is_flag[i])
+            numbers[i] = flag;
+    }
     return 1;
 }
 
-/* The arrays of a step, each row-major: those that are not are copied, and copied back when they are released. */
-#define MOST_ARRAYS 5
-#define GRADIENT 1 /* its place; it is only read */
-
-/* Whether these are what a step takes: arrays of one type and shape, from place `optional` on also None. */
-static int are_step_arrays(PyObject *const *arrays, int count, int optional)
+/* Whether the arrays of a row are what a step takes: of one type and shape, from place `fewest` on also None. */
+static int is_row(PyObject *const *arrays, const Step *step, int width, int type)
 {
     PyObject *param = arrays[0];
-    if (!is_real_array(param))
-        return 0;
-    for (int i = 0; i < count; i++) {
-        if (is_none(arrays[i]) && i >= optional)
+    for (int i = 0; i < width; i++) {
+        if (arrays[i] == Py_None && i >= step->fewest)
             continue;
-        if (!is_real_array_of(arrays[i], type_of(param)) || !same_shape(arrays[i], param) ||
+        if (!is_real_array_of(arrays[i], type) || !same_shape(arrays[i], param) ||
             (i != GRADIENT && !PyArray_ISWRITEABLE((PyArrayObject *)arrays[i])))
             return 0;
     }
     return 1;
 }
 
-static int release(PyObject **held, int count)
+/* The type of the arrays, all of one; -1 where the rows are not lists of such. Counts rows and elements. */
+static int survey(PyObject *list, const Step *step, Rows *rows)
+{
+    if (!list || !PyList_CheckExact(list) || !(rows->count = PyList_GET_SIZE(list)))
+        return -1;
+    int type = -1;
+    for (ptrdiff_t i = 0; i < rows->count; i++) {
+        PyObject *row = PyList_GET_ITEM(list, i);
+        if (!PyList_CheckExact(row))
+            return -1;
+        PyObject **arrays = PySequence_Fast_ITEMS(row);
+        if (!i) {
+            rows->width = (int)PyList_GET_SIZE(row);
+            if (rows->width < step->fewest || rows->width > step->most || !is_real_array(arrays[0]))
+                return -1;
+            type = type_of(arrays[0]);
+        }
+        if (PyList_GET_SIZE(row) != rows->width || !is_row(arrays, step, rows->width, type))
+            return -1;
+        rows->elements += size_of(arrays[0]);
+    }
+    return type;
+}
+
+/* Writes copies back; -1 with an exception where that fails. */
+static int release(Rows *rows)
 {
     int failed = 0;
-    for (int i = 0; i < count; i++) {
-        if (held[i] && PyArray_ResolveWritebackIfCopy((PyArrayObject *)held[i]) < 0)
+    for (ptrdiff_t i = 0; i < rows->count * rows->width; i++) {
+        PyObject *array = rows->held[i];
+        if (array && PyArray_ResolveWritebackIfCopy((PyArrayObject *)array) < 0)
             failed = -1;
-        Py_XDECREF(held[i]);
+        Py_XDECREF(array);
     }
+    PyMem_Free(rows->held);
     return failed;
 }
 
-/* Fills `held` and `data`, with NULL for None; -1 with an exception where memory runs out. */
-static int hold(PyObject *const *arrays, int count, PyObject **held, void **data)
+/* -1 with an exception where memory runs out. */
+static int hold(PyObject *list, Rows *rows)
 {
-    for (int i = 0; i < count; i++) {
-        int needs = i == GRADIENT ? NPY_ARRAY_IN_ARRAY : NPY_ARRAY_CARRAY | NPY_ARRAY_WRITEBACKIFCOPY;
-        held[i] = is_none(arrays[i])      ? NULL
-                  : is_plain(arrays[i])   ? Py_NewRef(arrays[i])
-                                          : PyArray_FromArray((PyArrayObject *)arrays[i], NULL, needs);
-        if (!held[i] && !is_none(arrays[i])) {
-            release(held, i);
+    ptrdiff_t count = rows->count * rows->width;
+    rows->held = PyMem_Calloc(count + rows->count * MOST_ARRAYS, sizeof(void *));
+    if (!rows->held) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    rows->data = (void **)(rows->held + count);
+    for (ptrdiff_t i = 0; i < count; i++) {
+        ptrdiff_t row = i / rows->width, place = i % rows->width;
+        PyObject *array = PyList_GET_ITEM(PyList_GET_ITEM(list, row), place);
+        if (array == Py_None)
+            continue;
+        int needs = place == GRADIENT ? NPY_ARRAY_IN_ARRAY : NPY_ARRAY_CARRAY | NPY_ARRAY_WRITEBACKIFCOPY;
+        rows->held[i] = is_plain(array) ? Py_NewRef(array) : PyArray_FromArray((PyArrayObject *)array, NULL, needs);
+        if (!rows->held[i]) {
+            release(rows);
             return -1;
         }
-        data[i] = held[i] ? data_of(held[i]) : NULL;
+        rows->data[row * MOST_ARRAYS + place] = data_of(rows->held[i]);
     }
     return 0;
 }
 
-static PyObject *run_step(PyObject **held, int count, BlockFunction body, void *context)
+/* Items are parts of every row, so that a row given twice is done twice by one thread, in order. */
+#define PARTS 64
+
+static void do_parts(void *context, ptrdiff_t begin, ptrdiff_t end)
 {
-    run_items(size_of(held[0]), 1, body, context);
-    if (release(held, count) < 0)
+    const Call *call = context;
+    const Rows *rows = call->rows;
+    for (ptrdiff_t i = 0; i < rows->count; i++) {
+        ptrdiff_t size = size_of(rows->held[i * rows->width]);
+        call->loop(call->numbers, rows->data + i * MOST_ARRAYS, size * begin / PARTS, size * end / PARTS);
+    }
+}
+
+static PyObject *do_step(Step *step, PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    PyObject *slots[1 + MOST_NUMBERS];
+    Rows rows = {0};
+    Call call = {.rows = &rows};
+    if (positional != 1 ||
+        !place(arguments, positional, keywords, step->words, step->names, 1 + step->count, slots) ||
+        !read_numbers(step, slots + 1, call.numbers))
+        return DECLINE;
+    int type = survey(slots[0], step, &rows);
+    if (type < 0)
+        return DECLINE;
+    if (hold(slots[0], &rows) < 0)
+        return NULL;
+    call.loop = type == NPY_FLOAT ? step->float_loop : step->double_loop;
+    run_items(PARTS, rows.elements / PARTS + 1, do_parts, &call);
+    if (release(&rows) < 0)
         return NULL;
     Py_RETURN_NONE;
 }
 
-static PyObject *sgd_step(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    PLACE(slots, "param", "grad", "momentum_buffer", "lr", "momentum", "dampening", "weight_decay", "nesterov",
-          "maximize", "is_first");
-    SgdStep s;
-    int maximize;
-    double *numbers[] = {&s.lr, &s.momentum, &s.dampening, &s.weight_decay};
-    if (positional > 3 || !are_step_arrays(slots, 3, 2) || !read_numbers(slots + 3, numbers, 4) || !slots[7] ||
-        !slots[8] || !slots[9] ||
-        !read_flag(slots[7], 0, &s.nesterov) || !read_flag(slots[8], 0, &maximize) ||
-        !read_flag(slots[9], 0, &s.is_first))
-        return DECLINE;
-    PyObject *held[MOST_ARRAYS];
-    void *data[MOST_ARRAYS];
-    if (hold(slots, 3, held, data) < 0)
-        return NULL;
-    s.param = data[0];
-    s.grad = data[1];
-    s.momentum_buffer = data[2];
-    s.sign = maximize ? -1 : 1;
-    return run_step(held, 3, FOR_TYPE(type_of(slots[0]), sgd_block), &s);
-}
+/* The kernel `name`_step, whose rows have from `least` to `greatest` arrays. */
+#define WORD(name) #name,
+#define ZERO(name) 0,
+#define ONE(name) 1,
+#define PLUS_ONE(name) +1
+#define STEP(name, numbers, least, greatest)                                                                           \
+    static PyObject *name##_step(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)                \
+    {                                                                                                                  \
+        static Step step = {                                                                                           \
+            .fewest = least,                                                                                           \
+            .most = greatest,                                                                                          \
+            .float_loop = name##_row_float,                                                                            \
+            .double_loop = name##_row_double,                                                                          \
+            .count = 0 numbers(PLUS_ONE, PLUS_ONE),                                                                    \
+            .words = {"rows", numbers(WORD, WORD)},                                                                    \
+            .is_flag = {numbers(ZERO, ONE)},                                                                           \
+        };                                                                                                             \
+        return do_step(&step, arguments, positional, keywords);                                                        \
+    }
 
-static PyObject *adam_step(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    PLACE(slots, "param", "grad", "exp_avg", "exp_avg_sq", "max_exp_avg_sq", "lr", "beta1", "beta2", "eps",
-          "weight_decay", "step", "maximize", "decoupled_weight_decay");
-    AdamStep s;
-    double lr, step;
-    int maximize, is_decoupled;
-    double *numbers[] = {&lr, &s.beta1, &s.beta2, &s.eps, &s.weight_decay, &step};
-    if (positional > 5 || !are_step_arrays(slots, 5, 4) ||
-        !read_numbers(slots + 5, numbers, 6) || !slots[11] || !slots[12] || !read_flag(slots[11], 0, &maximize) ||
-        !read_flag(slots[12], 0, &is_decoupled) || !(step > 0) || !(s.beta1 < 1) || !(s.beta2 < 1))
-        return DECLINE;
-    PyObject *held[MOST_ARRAYS];
-    void *data[MOST_ARRAYS];
-    if (hold(slots, 5, held, data) < 0)
-        return NULL;
-    s.param = data[0];
-    s.grad = data[1];
-    s.exp_avg = data[2];
-    s.exp_avg_sq = data[3];
-    s.max_exp_avg_sq = data[4];
-    s.sign = maximize ? -1 : 1;
-    s.shrink = is_decoupled ? 1 - lr * s.weight_decay : 1;
-    if (is_decoupled)
-        s.weight_decay = 0;
-    s.root_correction = sqrt(1 - pow(s.beta2, step));
-    s.step_size = lr / (1 - pow(s.beta1, step));
-    return run_step(held, 5, FOR_TYPE(type_of(slots[0]), adam_block), &s);
-}
-
-static PyObject *rmsprop_step(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    PLACE(slots, "param", "grad", "square_avg", "momentum_buffer", "grad_avg", "lr", "alpha", "eps", "weight_decay",
-          "momentum", "maximize");
-    RmspropStep s;
-    int maximize;
-    double *numbers[] = {&s.lr, &s.alpha, &s.eps, &s.weight_decay, &s.momentum};
-    if (positional > 5 || !are_step_arrays(slots, 5, 3) ||
-        !read_numbers(slots + 5, numbers, 5) || !slots[10] || !read_flag(slots[10], 0, &maximize))
-        return DECLINE;
-    PyObject *held[MOST_ARRAYS];
-    void *data[MOST_ARRAYS];
-    if (hold(slots, 5, held, data) < 0)
-        return NULL;
-    s.param = data[0];
-    s.grad = data[1];
-    s.square_avg = data[2];
-    s.momentum_buffer = data[3];
-    s.grad_avg = data[4];
-    s.sign = maximize ? -1 : 1;
-    return run_step(held, 5, FOR_TYPE(type_of(slots[0]), rmsprop_block), &s);
-}
-
-static PyObject *adagrad_step(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    PLACE(slots, "param", "grad", "total", "lr", "eps", "weight_decay", "maximize");
-    AdagradStep s;
-    int maximize;
-    double *numbers[] = {&s.lr, &s.eps, &s.weight_decay};
-    if (positional > 3 || !are_step_arrays(slots, 3, 3) || !read_numbers(slots + 3, numbers, 3) || !slots[6] ||
-        !read_flag(slots[6], 0, &maximize))
-        return DECLINE;
-    PyObject *held[MOST_ARRAYS];
-    void *data[MOST_ARRAYS];
-    if (hold(slots, 3, held, data) < 0)
-        return NULL;
-    s.param = data[0];
-    s.grad = data[1];
-    s.total = data[2];
-    s.sign = maximize ? -1 : 1;
-    return run_step(held, 3, FOR_TYPE(type_of(slots[0]), adagrad_block), &s);
-}
+STEP(sgd, SGD_NUMBERS, 2, 3)
+STEP(adam, ADAM_NUMBERS, 4, 5)
+STEP(nadam, NADAM_NUMBERS, 4, 4)
+STEP(radam, RADAM_NUMBERS, 4, 4)
+STEP(adamax, ADAMAX_NUMBERS, 4, 4)
+STEP(rmsprop, RMSPROP_NUMBERS, 3, 5)
+STEP(adagrad, ADAGRAD_NUMBERS, 3, 3)
+STEP(adadelta, ADADELTA_NUMBERS, 4, 4)
+STEP(asgd, ASGD_NUMBERS, 3, 3)
+STEP(rprop, RPROP_NUMBERS, 4, 4)
 
 const KernelEntry optimizer_step_kernels[] = {
     {"sgd_step", sgd_step},
     {"adam_step", adam_step},
+    {"nadam_step", nadam_step},
+    {"radam_step", radam_step},
+    {"adamax_step", adamax_step},
     {"rmsprop_step", rmsprop_step},
     {"adagrad_step", adagrad_step},
+    {"adadelta_step", adadelta_step},
+    {"asgd_step", asgd_step},
+    {"rprop_step", rprop_step},
     {NULL},
 };

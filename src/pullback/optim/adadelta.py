@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import pullback.functions as F
 from pullback.kernels.optimizer_steps import adadelta_step
 from pullback.optim.checks import check_lr, check_not_negative
 from pullback.optim.update import (
     ElementwiseOptimizer,
     Group,
+    Row,
     Rule,
     State,
     count_step,
@@ -60,13 +62,13 @@ class Adadelta(ElementwiseOptimizer):
     def state_names(self, group: Group) -> Sequence[str]:
         return "square_avg", "acc_delta"
 
-    def in_place_step(self, group: Group, key: Any) -> Callable[..., None] | None:
+    def in_place_step(self, group: Group, key: Any) -> Callable[[list[Row]], None]:
         return partial(
             adadelta_step, lr=number(group["lr"]), rho=group["rho"], eps=group["eps"],
             weight_decay=group["weight_decay"], maximize=group["maximize"],
         )  # fmt: skip
 
-    def rule(self, F: Any, group: Group, key: Any) -> Rule:
+    def rule(self, group: Group, key: Any) -> Rule:
         lr, rho, eps = hyperparameter(group, "lr"), group["rho"], group["eps"]
 
         def descend(param: Any, grad: Any, square_avg: Any, acc_delta: Any) -> Sequence[Any]:

@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import pullback.functions as F
 from pullback import creation
 from pullback.kernels.optimizer_steps import adagrad_step
 from pullback.optim.checks import check_fused, check_lr, check_not_negative
 from pullback.optim.update import (
     ElementwiseOptimizer,
     Group,
+    Row,
     Rule,
     State,
     count_step,
@@ -74,13 +76,13 @@ class Adagrad(ElementwiseOptimizer):
     def state_names(self, group: Group) -> Sequence[str]:
         return ("sum",)
 
-    def in_place_step(self, group: Group, key: Any) -> Callable[..., None] | None:
+    def in_place_step(self, group: Group, key: Any) -> Callable[[list[Row]], None]:
         rate = number(group["lr"]) / (1 + (key - 1) * group["lr_decay"])
         return partial(
             adagrad_step, lr=rate, eps=group["eps"], weight_decay=group["weight_decay"], maximize=group["maximize"]
         )
 
-    def rule(self, F: Any, group: Group, key: Any) -> Rule:
+    def rule(self, group: Group, key: Any) -> Rule:
         step_size = hyperparameter(group, "lr") / (1 + (key - 1) * group["lr_decay"])
         eps = group["eps"]
 

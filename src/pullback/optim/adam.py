@@ -7,15 +7,18 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import pullback.functions as F
 from pullback.kernels.optimizer_steps import adam_step
 from pullback.optim.checks import check_betas, check_fused, check_lr, check_not_negative
 from pullback.optim.update import (
     ElementwiseOptimizer,
     Group,
+    Row,
     Rule,
     State,
     count_step,
     hyperparameter,
+    kept_weight,
     new_count,
     number,
     set_defaults,
@@ -71,15 +74,16 @@ class Adam(ElementwiseOptimizer):
     def state_names(self, group: Group) -> Sequence[str]:
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
 
-    def in_place_step(self, group: Group, key: Any) -> Callable[..., None] | None:
-        beta1, beta2 = group["betas"]
+    def in_place_step(self, group: Group, key: Any) -> Callable[[list[Row]], None]:
+        beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
+        shrink, weight_decay = kept_weight(group)
         return partial(
-            adam_step, lr=number(group["lr"]), beta1=number(beta1), beta2=number(beta2), eps=group["eps"],
-            weight_decay=group["weight_decay"], step=key, maximize=group["maximize"],
-            decoupled_weight_decay=group["decoupled_weight_decay"],
+            adam_step, beta1=beta1, beta2=beta2, eps=group["eps"], weight_decay=weight_decay, shrink=shrink,
+            root_correction=math.sqrt(1 - beta2**key), step_size=number(group["lr"]) / (1 - beta1**key),
+            maximize=group["maximize"],
         )  # fmt: skip
 
-    def rule(self, F: Any, group: Group, key: Any) -> Rule:
+    def rule(self, group: Group, key: Any) -> Rule:
         lr, eps, weight_decay = hyperparameter(group, "lr"), group["eps"], group["weight_decay"]
         beta1, beta2 = (
             float(b) if isinstance(b, Tensor) and not group["differentiable"] else b for b in group["betas"]

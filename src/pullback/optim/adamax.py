@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+import pullback.functions as F
+from pullback.kernels.optimizer_steps import adamax_step
 from pullback.optim.checks import check_betas, check_lr, check_not_negative
 from pullback.optim.update import (
     ElementwiseOptimizer,
     Group,
+    Row,
     Rule,
     State,
     count_step,
     hyperparameter,
     new_count,
+    number,
     plain_gradient,
     set_defaults,
     update_functionally,
@@ -55,7 +60,14 @@ class Adamax(ElementwiseOptimizer):
     def state_names(self, group: Group) -> Sequence[str]:
         return "exp_avg", "exp_inf"
 
-    def rule(self, F: Any, group: Group, key: Any) -> Rule:
+    def in_place_step(self, group: Group, key: Any) -> Callable[[list[Row]], None]:
+        beta1, beta2 = group["betas"]
+        return partial(
+            adamax_step, beta1=beta1, beta2=beta2, eps=group["eps"], weight_decay=group["weight_decay"],
+            step_size=number(group["lr"]) / (1 - beta1**key), maximize=group["maximize"],
+        )  # fmt: skip
+
+    def rule(self, group: Group, key: Any) -> Rule:
         beta1, beta2 = group["betas"]
         step_size = hyperparameter(group, "lr") / (1 - beta1**key)
         eps = group["eps"]

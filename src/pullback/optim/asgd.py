@@ -11,6 +11,7 @@ from pullback.optim.checks import check_lr, check_not_negative
 from pullback.optim.update import (
     ElementwiseOptimizer,
     Group,
+    Row,
     Rule,
     State,
     count_step,
@@ -57,14 +58,14 @@ class ASGD(ElementwiseOptimizer):
     def state_names(self, group: Group) -> Sequence[str]:
         return ("ax",)
 
-    def in_place_step(self, group: Group, key: Any) -> Callable[..., None] | None:
+    def in_place_step(self, group: Group, key: Any) -> Callable[[list[Row]], None]:
         _, eta, mu = key
         return partial(
             asgd_step, eta=eta, mu=mu, lambd=group["lambd"], weight_decay=group["weight_decay"],
             maximize=group["maximize"],
         )  # fmt: skip
 
-    def rule(self, F: Any, group: Group, key: Any) -> Rule:
+    def rule(self, group: Group, key: Any) -> Rule:
         _, eta, mu = key
         kept = 1 - group["lambd"] * eta
 

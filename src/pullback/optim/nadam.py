@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+import pullback.functions as F
+from pullback.kernels.optimizer_steps import nadam_step
 from pullback.optim.checks import check_betas, check_lr, check_not_negative
 from pullback.optim.update import (
     ElementwiseOptimizer,
     Group,
+    Row,
     Rule,
     State,
     count_step,
     hyperparameter,
+    kept_weight,
     new_count,
     new_number,
+    number,
     set_defaults,
     update_functionally,
     zeros_like,
@@ -22,6 +28,19 @@ from pullback.optim.update import (
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["NAdam", "nadam"]
+
+
+def _momentum(group: Group, step: float) -> float:
+    """The momentum of a step, which rises to the first of the betas."""
+    return float(group["betas"][0] * (1.0 - 0.5 * (0.96 ** (step * group["momentum_decay"]))))
+
+
+def _rates(lr: Any, group: Group, key: tuple[float, float]) -> tuple[Any, Any]:
+    """How far a step goes along the gradient and along the momentum after it."""
+    step, mu_product = key
+    mu_next = _momentum(group, step + 1)
+    of_grad = lr * (1.0 - _momentum(group, step)) / (1.0 - mu_product)
+    return of_grad, lr * mu_next / (1.0 - mu_product * mu_next)
 
 
 class NAdam(ElementwiseOptimizer):
@@ -57,22 +76,26 @@ class NAdam(ElementwiseOptimizer):
             state["exp_avg"] = zeros_like(param)
             state["exp_avg_sq"] = zeros_like(param)
         step = count_step(state)
-        beta1 = group["betas"][0]
-        state["mu_product"]._array *= beta1 * (1.0 - 0.5 * (0.96 ** (step * group["momentum_decay"])))
+        state["mu_product"]._array *= _momentum(group, step)
         return step, state["mu_product"]._array.item()
 
     def state_names(self, group: Group) -> Sequence[str]:
         return "exp_avg", "exp_avg_sq"
 
-    def rule(self, F: Any, group: Group, key: Any) -> Rule:
-        step, mu_product = key
+    def in_place_step(self, group: Group, key: Any) -> Callable[[list[Row]], None]:
+        beta1, beta2 = group["betas"]
+        shrink, weight_decay = kept_weight(group)
+        of_grad, of_momentum = _rates(number(group["lr"]), group, key)
+        return partial(
+            nadam_step, beta1=beta1, beta2=beta2, eps=group["eps"], weight_decay=weight_decay, shrink=shrink,
+            correction=1 - beta2 ** key[0], of_grad=of_grad, of_momentum=of_momentum, maximize=group["maximize"],
+        )  # fmt: skip
+
+    def rule(self, group: Group, key: Any) -> Rule:
         lr, eps, weight_decay = hyperparameter(group, "lr"), group["eps"], group["weight_decay"]
         beta1, beta2 = group["betas"]
-        mu = beta1 * (1.0 - 0.5 * (0.96 ** (step * group["momentum_decay"])))
-        mu_next = beta1 * (1.0 - 0.5 * (0.96 ** ((step + 1) * group["momentum_decay"])))
-        of_grad = lr * (1.0 - mu) / (1.0 - mu_product)
-        of_momentum = lr * mu_next / (1.0 - mu_product * mu_next)
-        correction = 1 - beta2**step
+        of_grad, of_momentum = _rates(lr, group, key)
+        correction = 1 - beta2 ** key[0]
 
         def descend(param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any) -> Sequence[Any]:
             if group["maximize"]:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+import pullback.functions as F
+from pullback.kernels.optimizer_steps import radam_step
 from pullback.optim.checks import check_betas, check_lr, check_not_negative
 from pullback.optim.update import (
     ElementwiseOptimizer,
     Group,
+    Row,
     Rule,
     State,
     count_step,
     hyperparameter,
+    kept_weight,
     new_count,
+    number,
     set_defaults,
     update_functionally,
     zeros_like,
@@ -68,7 +74,17 @@ class RAdam(ElementwiseOptimizer):
     def state_names(self, group: Group) -> Sequence[str]:
         return "exp_avg", "exp_avg_sq"
 
-    def rule(self, F: Any, group: Group, key: Any) -> Rule:
+    def in_place_step(self, group: Group, key: Any) -> Callable[[list[Row]], None]:
+        beta1, beta2 = group["betas"]
+        shrink, weight_decay = kept_weight(group)
+        rectification = _rectification(beta2, key)
+        return partial(
+            radam_step, lr=number(group["lr"]), beta1=beta1, beta2=beta2, eps=group["eps"], weight_decay=weight_decay,
+            shrink=shrink, correction=1 - beta1**key, root_correction=math.sqrt(1 - beta2**key),
+            rectification=rectification or 0.0, is_rectified=rectification is not None, maximize=group["maximize"],
+        )  # fmt: skip
+
+    def rule(self, group: Group, key: Any) -> Rule:
         lr, eps, weight_decay = hyperparameter(group, "lr"), group["eps"], group["weight_decay"]
         beta1, beta2 = group["betas"]
         correction = 1 - beta1**key

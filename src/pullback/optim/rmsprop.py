@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import pullback.functions as F
 from pullback.kernels.optimizer_steps import rmsprop_step
 from pullback.optim.checks import check_lr, check_not_negative
 from pullback.optim.update import (
     ElementwiseOptimizer,
     Group,
+    Row,
     Rule,
     State,
     count_step,
@@ -69,16 +71,16 @@ class RMSprop(ElementwiseOptimizer):
             names.append("grad_avg")
         return names
 
-    def in_place_step(self, group: Group, key: Any) -> Callable[..., None] | None:
+    def in_place_step(self, group: Group, key: Any) -> Callable[[list[Row]], None]:
         step = partial(
             rmsprop_step, lr=number(group["lr"]), alpha=group["alpha"], eps=group["eps"],
             weight_decay=group["weight_decay"], momentum=group["momentum"], maximize=group["maximize"],
         )  # fmt: skip
         if group["centered"] and not group["momentum"] > 0:
-            return lambda param, grad, square_avg, grad_avg: step(param, grad, square_avg, None, grad_avg)
+            return lambda rows: step([[*row[:3], None, row[3]] for row in rows])
         return step
 
-    def rule(self, F: Any, group: Group, key: Any) -> Rule:
+    def rule(self, group: Group, key: Any) -> Rule:
         lr, alpha, eps, momentum = hyperparameter(group, "lr"), group["alpha"], group["eps"], group["momentum"]
         centered = group["centered"]
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+import pullback.functions as F
 from pullback import creation
+from pullback.kernels.optimizer_steps import rprop_step
 from pullback.optim.checks import check_lr
 from pullback.optim.update import (
     ElementwiseOptimizer,
     Group,
+    Row,
     Rule,
     State,
     count_step,
@@ -56,7 +60,14 @@ class Rprop(ElementwiseOptimizer):
     def state_names(self, group: Group) -> Sequence[str]:
         return "prev", "step_size"
 
-    def rule(self, F: Any, group: Group, key: Any) -> Rule:
+    def in_place_step(self, group: Group, key: Any) -> Callable[[list[Row]], None]:
+        shrink, grow = group["etas"]
+        smallest, largest = group["step_sizes"]
+        return partial(
+            rprop_step, shrink=shrink, grow=grow, smallest=smallest, largest=largest, maximize=group["maximize"]
+        )
+
+    def rule(self, group: Group, key: Any) -> Rule:
         shrink, grow = group["etas"]
         smallest, largest = group["step_sizes"]
 

@@ -11,6 +11,7 @@ from pullback.optim.checks import check_fused, check_lr, check_not_negative
 from pullback.optim.update import (
     ElementwiseOptimizer,
     Group,
+    Row,
     Rule,
     State,
     hyperparameter,
@@ -59,17 +60,14 @@ class SGD(ElementwiseOptimizer):
     def state_names(self, group: Group) -> Sequence[str]:
         return ("momentum_buffer",) if group["momentum"] != 0 else ()
 
-    def is_costly(self, group: Group) -> bool:
-        return bool(group["momentum"] != 0)
-
-    def in_place_step(self, group: Group, key: Any) -> Callable[..., None] | None:
+    def in_place_step(self, group: Group, key: Any) -> Callable[[list[Row]], None]:
         return partial(
             sgd_step, lr=number(group["lr"]), momentum=number(group["momentum"]), dampening=group["dampening"],
             weight_decay=number(group["weight_decay"]), nesterov=group["nesterov"], maximize=group["maximize"],
             is_first=bool(key),
         )  # fmt: skip
 
-    def rule(self, F: Any, group: Group, key: Any) -> Rule:
+    def rule(self, group: Group, key: Any) -> Rule:
         lr, momentum = hyperparameter(group, "lr"), hyperparameter(group, "momentum")
         kept = 1 - group["dampening"]
 

@@ -1,11 +1,9 @@
 """The step that all elementwise optimizers share.
 
 # Note [One rule, two roads]
-An optimizer is written as one rule: from a parameter, its gradient and its state to their new values, with operators
-and functions of a namespace `F`. On arrays (`F` is `pullback.kernels`) the rule runs block by block, see
-backend/blocks.py; with `differentiable=True` it runs on Tensors (`F` is `pullback.functions`) and is recorded.
-The optimizers that most programs use have their rule a second time, as a kernel that works in place
-(kernels/optimizer_steps.py): it makes two thirds of the passes. Tests hold the two against each other.
+An optimizer's arithmetic is a kernel that works in place on arrays, all parameters at a time (kernels/optimizer_steps.py).
+With `differentiable=True` the same arithmetic, as a rule from a parameter, its gradient and its state to their new
+values, runs on Tensors and is recorded. Tests hold the two against each other.
 """
 
 from __future__ import annotations
@@ -13,20 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pullback.functions as tensor_functions
-import pullback.kernels as array_functions
+import pullback.functions as F
 from pullback import creation
 from pullback.autograd.grad_mode import enable_grad, no_grad
-from pullback.backend.blocks import step_rows, update_in_blocks
 from pullback.backend.dtype import float32, float64, get_default_dtype
 from pullback.graph.history import bump_version
-from pullback.native import extension
 from pullback.optim.optimizer import Optimizer
 from pullback.tensor.tensor import Tensor
 
 Group = dict[str, Any]
 State = dict[str, Any]
 Rule = Callable[..., Sequence[Any]]
+Row = list[Any]
+"""The arrays of a parameter, its gradient and its state."""
 Entry = tuple[Any, Any, State]
 """A parameter, its gradient, its state."""
 
@@ -48,13 +45,13 @@ class ElementwiseOptimizer(Optimizer):
         """The names of the state tensors that the rule reads and writes, in its order."""
         return ()
 
-    def rule(self, F: Any, group: Group, key: Any) -> Rule:
-        """The rule: (param, grad, *state) to (new param, *new state). `key` is what `prepare` returned."""
+    def in_place_step(self, group: Group, key: Any) -> Callable[[list[Row]], None]:
+        """The kernel that works on rows of arrays, its numbers given. `key` is what `prepare` returned."""
         raise NotImplementedError
 
-    def is_costly(self, group: Group) -> bool:
-        """Whether the rule makes so many passes that small parameters are better joined."""
-        return True
+    def rule(self, group: Group, key: Any) -> Rule:
+        """The same on Tensors: (param, grad, *state) to (new param, *new state)."""
+        raise NotImplementedError
 
     def finish(self, state: State, group: Group, key: Any) -> None:
         """Update state that is one number per parameter, after the rule."""
@@ -69,10 +66,6 @@ class ElementwiseOptimizer(Optimizer):
             for group in self.param_groups:
                 self._update_group(group)
         return loss
-
-    def in_place_step(self, group: Group, key: Any) -> Callable[..., None] | None:
-        """The rule as a kernel that works in place, its numbers given: (param, grad, *state). None if there is none."""
-        return None
 
     def _update_group(self, group: Group) -> None:
         keeps_state = bool(self.state_names(group))
@@ -108,12 +101,7 @@ class ElementwiseOptimizer(Optimizer):
         if dtype.kind == "c":
             real = rows[0][0].real.dtype
             rows = [[_as_contiguous(array).view(real) for array in row] for row in rows]
-        step = self.in_place_step(group, key)
-        if step is not None:
-            step_rows(step, rows, join=extension is None and self.is_costly(group))
-        else:
-            written = (0, *range(2, 2 + len(names)))
-            update_in_blocks(self.rule(array_functions, group, key), rows, written, join=self.is_costly(group))
+        self.in_place_step(group, key)(rows)
         for param, _, _ in batch:
             bump_version(param)
 
@@ -121,15 +109,15 @@ class ElementwiseOptimizer(Optimizer):
         """Update on Tensors and record it: gradients flow through the step."""
         names = self.state_names(group)
         with enable_grad():
-            rule = self.rule(tensor_functions, group, key)
+            rule = self.rule(group, key)
             for param, grad, state in batch:
                 is_complex = param.dtype.is_complex
                 columns = [param, grad, *[state[name] for name in names]]
                 if is_complex:
-                    columns = [tensor_functions.view_as_real(column) for column in columns]
+                    columns = [F.view_as_real(column) for column in columns]
                 results = rule(*columns)
                 if is_complex:
-                    results = [tensor_functions.view_as_complex(result) for result in results]
+                    results = [F.view_as_complex(result) for result in results]
                 param.copy_(results[0])
                 for name, result in zip(names, results[1:], strict=True):
                     state[name] = result
@@ -191,6 +179,12 @@ def plain_gradient(grad: Any, param: Any, group: Group) -> Any:
         grad = -grad
     weight_decay = group.get("weight_decay", 0)
     return grad + param * weight_decay if weight_decay != 0 else grad
+
+
+def kept_weight(group: Group) -> tuple[float, float]:
+    """What decoupled weight decay leaves of a parameter, and the weight decay that is added to the gradient."""
+    weight_decay = group["weight_decay"]
+    return (1 - number(group["lr"]) * weight_decay, 0.0) if group["decoupled_weight_decay"] else (1.0, weight_decay)
 
 
 def set_defaults(optimizer: Optimizer, **defaults: Any) -> None:
