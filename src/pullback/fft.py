@@ -8,6 +8,7 @@ tensor([4.+0.j, 0.+0.j, 0.+0.j])
 from __future__ import annotations
 
 import pullback.functions as _functions
+from pullback.tensor.foreign_arguments import offer_all as _offer_all
 
 fft = _functions.fft_fft
 ifft = _functions.fft_ifft
@@ -31,3 +32,5 @@ fftfreq = _functions.fft_fftfreq
 rfftfreq = _functions.fft_rfftfreq
 fftshift = _functions.fft_fftshift
 ifftshift = _functions.fft_ifftshift
+
+_offer_all(globals())

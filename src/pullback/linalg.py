@@ -10,6 +10,7 @@ from __future__ import annotations
 import pullback.functions as _functions
 from pullback.errors import LinAlgError as LinAlgError
 from pullback.tensor.arguments import with_keywords as _with_keywords
+from pullback.tensor.foreign_arguments import offer_all as _offer_all
 
 cholesky = _with_keywords(_functions.linalg_cholesky, input="A")
 cholesky_ex = _with_keywords(_functions.linalg_cholesky_ex, input="A")
@@ -52,3 +53,5 @@ tensorsolve = _with_keywords(_functions.linalg_tensorsolve, input="A", other="B"
 vander = _functions.linalg_vander
 vecdot = _functions.linalg_vecdot
 vector_norm = _with_keywords(_functions.linalg_vector_norm, input="x")
+
+_offer_all(globals())

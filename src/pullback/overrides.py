@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, wraps
+from importlib import import_module
 from typing import Any
 
 from pullback import functions
 from pullback.functions import half_complex
-from pullback.modes.interception import overrides, pop_interceptor, push_interceptor, set_override_handler
+from pullback.modes.call_site import as_written
+from pullback.modes.interception import pop_interceptor, push_interceptor, set_override_handler
 from pullback.modes.switches import switches
+from pullback.overridable_functions import (
+    get_ignored_functions,
+    get_overridable_functions,
+    get_testing_overrides,
+    is_tensor_method_or_property,
+    python_functions,
+    resolve_name,
+)
 from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl, attach_methods
 from pullback.tensor.tensor_base import TensorBase, copy_state
 
 __all__ = [
-    "BaseTorchFunctionMode", "TorchFunctionMode", "get_default_nowrap_functions", "handle_torch_function",
-    "has_torch_function", "is_tensor_like", "is_tensor_method_or_property", "resolve_name", "wrap_torch_function",
+    "BaseTorchFunctionMode", "TorchFunctionMode", "get_default_nowrap_functions", "get_ignored_functions",
+    "get_overridable_functions", "get_testing_overrides", "handle_torch_function", "has_torch_function", "is_tensor_like",
+    "is_tensor_method_or_property", "resolve_name", "wrap_torch_function",
 ]  # fmt: skip
 
 
@@ -50,14 +61,66 @@ def _ask(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return NotImplemented
     given = {k: v for k, v in kwargs.items() if v is not None}
     function = public_function(function)
-    for cls in types:
-        result = cls.__torch_function__(function, tuple(types), args, given)  # type: ignore[attr-defined]
+    return _answer(function, types, args, given)
+
+
+def _ask_foreign(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Offer an operation, under the name and with the arguments that its caller wrote, to foreign arguments."""
+    public = public_function(function)
+    given = {k: v for k, v in kwargs.items() if v is not None}
+    return _ask_exactly(public, *as_written(public, args, given))
+
+
+def _ask_exactly(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Offer a function to the overriding types among its arguments, foreign ones included."""
+    if switches.overrides_disabled:
+        raise TypeError(f"{function.__name__}(): no argument may override operations here")
+    if resolve_name(function) in python_functions():
+        args, kwargs = _required_first(function, args, kwargs)
+    types = _overriding_types((*args, *kwargs.values()))
+    return _answer(function, types, args, kwargs)
+
+
+def _required_first(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments as the functions tell them that PyTorch has in Python: all of them, those with a default by name."""
+    bound = inspect.signature(function).bind(*args, **kwargs)
+    bound.apply_defaults()
+    parameters = bound.signature.parameters
+    by_name = [n for n, p in parameters.items() if p.default is not p.empty or p.kind is p.KEYWORD_ONLY]
+    values = bound.arguments
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters.values()):
+        return args, kwargs
+    by_name = [n for n in by_name if n not in _KEYWORDS_EVERYWHERE or n == "dtype"]
+    positional = [n for n in values if n not in by_name and n not in _KEYWORDS_EVERYWHERE]
+    return tuple([values[n] for n in positional]), {n: values[n] for n in by_name}
+
+
+def _answer(
+    function: Any, types: list[type], args: tuple[Any, ...], kwargs: dict[str, Any], relevant: Iterable[Any] = ()
+) -> Any:
+    for value in _values_of(types, (*relevant, *args, *kwargs.values())):
+        result = value.__torch_function__(function, tuple(types), args, kwargs)
         if result is not NotImplemented:
             return result
     raise TypeError(
-        f"no implementation found for 'torch.{getattr(function, '__name__', function)}' on types that implement "
+        f"no implementation found for '{resolve_name(function) or function}' on types that implement "
         f"__torch_function__: {types}"
     )
+
+
+def _values_of(types: list[type], values: Iterable[Any]) -> list[Any]:
+    """An instance of each type: its method need not be a class method."""
+    found: dict[type, Any] = {}
+    stack = list(values)[::-1]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, (list, tuple)) and type(value) not in types:
+            stack += value[::-1]
+        elif type(value) in types:
+            found.setdefault(type(value), value)
+    return [found[cls] for cls in types]
 
 
 @cache
@@ -69,9 +132,9 @@ def public_function(function: Any) -> Any:
     public = functions.public_names()
     while name and name not in public:
         name = name.rpartition("_")[0]
-    if not name or name == getattr(function, "__name__", "") or functions.module_of(name) is None:
+    if not name or functions.module_of(name) is None or resolve_name(function) is not None:
         return function
-    found = getattr(functions, name)
+    found = getattr(import_module("pullback"), name)
     return found if _takes_arguments_of(found, function) else function
 
 
@@ -173,27 +236,34 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether one of the arguments overrides operations."""
-    return bool(overrides.types) and bool(_overriding_types(relevant_args))
+    return not switches.overrides_disabled and bool(_overriding_types(relevant_args))
 
 
-has_torch_function_unary = has_torch_function_variadic = lambda *args: has_torch_function(args)
+def has_torch_function_variadic(*args: Any) -> bool:
+    """As `has_torch_function`, of the arguments themselves."""
+    return has_torch_function(args)
+
+
+has_torch_function_unary = has_torch_function_variadic
 
 
 def handle_torch_function(public_api: Any, relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
     """Let the overriding types among `relevant_args` answer for `public_api`."""
-    return _ask(public_api, args, kwargs)
+    relevant = tuple(relevant_args)
+    return _answer(public_api, _overriding_types(relevant), args, kwargs, relevant)
 
 
 def wrap_torch_function(dispatcher: Any) -> Any:
     """Decorate a function so that overriding arguments, which `dispatcher` names, answer for it."""
 
     def decorate(function: Any) -> Any:
+        @wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            if has_torch_function(dispatcher(*args, **kwargs)):
-                return handle_torch_function(wrapped, dispatcher(*args, **kwargs), *args, **kwargs)
+            relevant = dispatcher(*args, **kwargs)
+            if has_torch_function(relevant):
+                return handle_torch_function(wrapped, relevant, *args, **kwargs)
             return function(*args, **kwargs)
 
-        wrapped.__name__ = function.__name__
         return wrapped
 
     return decorate
@@ -201,18 +271,8 @@ def wrap_torch_function(dispatcher: Any) -> Any:
 
 def is_tensor_like(inp: Any) -> bool:
     """Whether `inp` is a Tensor or overrides operations."""
-    return isinstance(inp, Tensor) or hasattr(type(inp), "__torch_function__")
+    return type(inp) is Tensor or hasattr(inp, "__torch_function__")
 
 
-def is_tensor_method_or_property(func: Any) -> bool:
-    """Whether `func` is a method of Tensor."""
-    return getattr(Tensor, getattr(func, "__name__", ""), None) is func or getattr(func, "__name__", "") == "__get__"
-
-
-def resolve_name(f: Any) -> str | None:
-    """The public name of a function."""
-    return f"torch.{f.__name__}" if hasattr(f, "__name__") else None
-
-
-set_override_handler(_ask)
+set_override_handler(_ask, _ask_foreign, _ask_exactly)
 attach_methods({"__torch_function__": classmethod(_default_torch_function), "as_subclass": as_subclass})

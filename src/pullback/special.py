@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pullback.functions as _functions
 from pullback.tensor.arguments import with_keywords as _with_keywords
+from pullback.tensor.foreign_arguments import offer_all as _offer_all
 
 airy_ai = _with_keywords(_functions.airy_ai, x="input")
 bessel_j0 = _functions.bessel_j0
@@ -66,3 +67,5 @@ spherical_bessel_j0 = _with_keywords(_functions.spherical_bessel_j0, x="input")
 xlog1py = _functions.xlog1py
 xlogy = _functions.xlogy
 zeta = _functions.zeta
+
+_offer_all(globals())

@@ -43,8 +43,8 @@ def emit_function(operation: Operation) -> list[str]:
             f"        return write_out({_public_name(operation)!r}, out, "
             f"{itself(operation)}({arguments}){_read(operation)})",
         ]
-    out += _checks(operation)
-    out += _arrays(operation)
+    out += _checks(operation, bool(takes_out))
+    out += _arrays(operation, bool(takes_out))
     out += _kernel_call(operation)
     if rule.view or many:
         out += _make_views(operation)
@@ -130,17 +130,22 @@ def itself(operation: Operation) -> str:
     return f"F.{operation.name}" if operation.name in names else operation.name
 
 
-def _interception(operation: Operation, takes_out: bool) -> list[str]:
+def _itself_with_arguments(operation: Operation, takes_out: bool) -> str:
+    """The function, its positional and its keyword arguments, for whoever is asked to take the call over."""
     positional = [p.name for p in operation.kernel.parameters if not p.keyword_only]
     keywords = [f'"{p.name}": {p.name}' for p in operation.kernel.parameters if p.keyword_only]
     if takes_out:
         keywords.append('"out": out')
     args = f"({', '.join(positional)}{',' if len(positional) == 1 else ''})"
+    return f"{itself(operation)}, {args}, {{{', '.join(keywords)}}}"
+
+
+def _interception(operation: Operation, takes_out: bool) -> list[str]:
     out = ["    record = True"] if operation.differentiable else []
     out += [
         "    if process.changed:",
         "        if switches.interceptors or overrides.types:",
-        f"            taken = intercept({itself(operation)}, {args}, {{{', '.join(keywords)}}})",
+        f"            taken = intercept({_itself_with_arguments(operation, takes_out)})",
         "            if taken is not NotImplemented:",
         "                return taken",
     ]
@@ -149,17 +154,28 @@ def _interception(operation: Operation, takes_out: bool) -> list[str]:
     return out
 
 
-def _checks(operation: Operation) -> list[str]:
+def _foreign(operation: Operation, takes_out: bool, test: str, indent: str) -> list[str]:
+    """See Note [Foreign arguments]."""
+    return [
+        f"{indent}if {test}:",
+        f"{indent}    return ask_foreign({_itself_with_arguments(operation, takes_out)})",
+    ]
+
+
+def _checks(operation: Operation, takes_out: bool) -> list[str]:
     out = []
     for position, p in enumerate(operation.kernel.parameters, 1):
+        foreign = _foreign(operation, takes_out, f"is_foreign({p.name})", "        ")
         if p.role == TENSOR:
             out += [
                 f"    if not isinstance({p.name}, TensorBase):",
+                *foreign,
                 f"        {p.name} = as_tensor_argument({_public_name(operation)!r}, {p.name!r}, {position}, {p.name})",
             ]
         elif p.role == OPTIONAL_TENSOR:
             out += [
                 f"    if {p.name} is not None and not isinstance({p.name}, TensorBase):",
+                *foreign,
                 f"        {p.name} = as_tensor_argument({_public_name(operation)!r}, {p.name!r}, {position}, {p.name})",
             ]
         elif p.role == TENSOR_LIST:
@@ -185,7 +201,7 @@ def _checks(operation: Operation) -> list[str]:
     return out
 
 
-def _arrays(operation: Operation) -> list[str]:
+def _arrays(operation: Operation, takes_out: bool) -> list[str]:
     out = []
     tensors = operation.kernel.tensors
     promote = operation.rule.promote
@@ -215,7 +231,7 @@ def _arrays(operation: Operation) -> list[str]:
                 f"        {names[0]}_array = promote_to_float({names[0]}_array)",
             ]
     elif len(tensors) == 2 and tensors[0].role == TENSOR and tensors[1].role in (TENSOR, TENSOR_OR_NUMBER):
-        out += _promote_pair(operation, floating)
+        out += _promote_pair(operation, takes_out, floating)
     else:
         function = "promote_many_to_float" if floating else "promote_many"
         targets = ", ".join(f"{n}_array" for n in names)
@@ -223,7 +239,7 @@ def _arrays(operation: Operation) -> list[str]:
     return out
 
 
-def _promote_pair(operation: Operation, floating: bool) -> list[str]:
+def _promote_pair(operation: Operation, takes_out: bool, floating: bool) -> list[str]:
     first, second = [p for p in operation.kernel.tensors if p.name not in _MASKS]
     a, b = f"{first.name}_array", f"{second.name}_array"
     function = _PAIR_PROMOTIONS[operation.rule.promote]
@@ -238,6 +254,7 @@ def _promote_pair(operation: Operation, floating: bool) -> list[str]:
         f"            {a}, {b} = {function}({a}, {b})",
         *["    " + text for text in mark],
         f"    elif {number}:",
+        *_foreign(operation, takes_out, f"is_foreign({b})", "        "),
         f"        {b} = as_number_argument({_public_name(operation)!r}, {second.name!r}, {b})",
         f"        {a}, {b} = {function}({a}, {b})",
         *mark,

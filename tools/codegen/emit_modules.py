@@ -40,6 +40,7 @@ _NAMES = {
         "promote_many", "promote_many_to_float", "shapes_differ", "wrap_dims",
     ],
     "pullback.tensor.autograd_extra": ["MULTI_OUTPUT"],
+    "pullback.tensor.foreign_arguments": ["ask_foreign", "is_foreign"],
     "pullback.tensor.tensor": ["Tensor", "TensorBase", "new_tensor", "wrap_dim"],
     "pullback.typing": ["Scalar"],
 }  # fmt: skip

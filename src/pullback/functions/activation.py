@@ -11,6 +11,7 @@ from pullback.backend.dtype import float64
 from pullback.backend.random import uniform
 from pullback.graph.in_place import in_place
 from pullback.modes.interception import interceptable
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, new_tensor
 
 _SELU_ALPHA = 1.6732632423543772848170429916717
@@ -27,6 +28,26 @@ method_relu = G.relu
 def relu(input: Tensor, inplace: bool = False) -> Any:
     """Positive elements as they are, zero for the rest."""
     return G.relu_(input) if inplace else G.relu(input)
+
+
+def functional_relu(input: Tensor, inplace: bool = False) -> Any:
+    """As `relu`, under the name of torch.nn.functional."""
+    if type(input) is not Tensor and is_foreign(input):
+        return ask_foreign(functional_relu, (input, inplace))
+    return G.relu_(input) if inplace else G.relu(input)
+
+
+functional_relu.__name__ = "relu"
+
+
+def functional_sigmoid(input: Tensor) -> Any:
+    """The method `sigmoid`."""
+    return G.sigmoid(input) if isinstance(input, Tensor) else input.sigmoid()
+
+
+def functional_tanh(input: Tensor) -> Any:
+    """The method `tanh`."""
+    return G.tanh(input) if isinstance(input, Tensor) else input.tanh()
 
 
 def silu(input: Tensor, inplace: bool = False) -> Any:

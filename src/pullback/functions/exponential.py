@@ -8,6 +8,7 @@ import pullback.generated as G
 from pullback.backend.dtype import complex128, float64, result_dtype, scalar_type_name
 from pullback.functions.conversion import convert
 from pullback.graph.in_place import in_place, write_out
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
 
@@ -19,6 +20,8 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     tensor([2., 8.])
     """
     if not isinstance(exponent, TensorBase):
+        if is_foreign(exponent) or is_foreign(input):
+            return ask_foreign(pow, (input, exponent), {"out": out})
         if isinstance(exponent, int) and not 0 <= exponent < 128:
             _check_integer_exponent(input, exponent)
         return G.pow_scalar(input, exponent, out=out)

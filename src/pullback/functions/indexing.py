@@ -24,6 +24,7 @@ from pullback.kernels.scattering import index_put_into
 from pullback.kernels.shape import expand
 from pullback.modes.switches import process
 from pullback.tensor.arguments import as_int
+from pullback.tensor.foreign_arguments import any_foreign, ask_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
 
 
@@ -52,6 +53,8 @@ def getitem(input: Tensor, index: Any) -> Tensor:
     if kind is tuple and len(index) <= input._array.ndim and _BASIC.issuperset(map(type, index)):
         result = _basic_views(input, index)
         return G.alias(result) if result is input else result
+    if kind is not Tensor and any_foreign((index,)):
+        return ask_foreign(getitem, (input, index))
     if not process.changed and _is_mask_of(index, input) and not input._requires_grad:
         return new_tensor(input._array[index._array])
     result, positions, dims = take_apart(input, index)

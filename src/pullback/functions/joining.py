@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as G
 from pullback.functions.shape import wrap_new_dim
 from pullback.tensor.arguments import as_int, as_tensor_list
+from pullback.tensor.foreign_arguments import any_foreign, ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, wrap_dim
 
 
@@ -21,7 +22,12 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> Ten
     dim = dim if axis is None else axis
     if isinstance(tensors, (tuple, list)) and not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    tensors = as_tensor_list("cat", "tensors", 1, tensors)
+    try:
+        tensors = as_tensor_list("cat", "tensors", 1, tensors)
+    except TypeError:
+        if any_foreign((tensors,)):
+            return ask_foreign(cat, (tensors, dim), {"out": out})
+        raise
     return G.cat(tensors, _checked_cat_dim(tensors, as_int(dim)), out=out)
 
 
@@ -67,7 +73,12 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> T
     dim = dim if axis is None else axis
     if isinstance(tensors, (tuple, list)) and not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
-    tensors = as_tensor_list("stack", "tensors", 1, tensors)
+    try:
+        tensors = as_tensor_list("stack", "tensors", 1, tensors)
+    except TypeError:
+        if any_foreign((tensors,)):
+            return ask_foreign(stack, (tensors, dim), {"out": out})
+        raise
     shape = tensors[0]._array.shape
     for position, tensor in enumerate(tensors):
         if tensor._array.shape != shape:
@@ -80,6 +91,8 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> T
 
 def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> Any:
     """Views of one size, or of the given sizes, along a dimension."""
+    if type(tensor) is not Tensor and is_foreign(tensor):
+        return ask_foreign(split, (tensor, split_size_or_sections, dim))
     sections = split_size if split_size_or_sections is None else split_size_or_sections
     if isinstance(sections, (tuple, list)):
         return G.split_with_sizes(tensor, tuple([as_int(n) for n in sections]), dim)
@@ -94,6 +107,8 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0, *, axis: Any
 
 def chunk(input: Tensor, chunks: int, dim: int = 0, *, axis: Any = None) -> Any:
     """At most `chunks` views of one size along a dimension; the last may be smaller."""
+    if type(input) is not Tensor and is_foreign(input):
+        return ask_foreign(chunk, (input, chunks, dim))
     dim = dim if axis is None else axis
     if input._array.ndim == 0:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")

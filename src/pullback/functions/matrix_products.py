@@ -11,6 +11,7 @@ from pullback.errors import not_a_tensor
 from pullback.graph.history import bump_version, check_in_place
 from pullback.graph.in_place import adopt_result, alias_of, in_place, write_out
 from pullback.kernels.matrix_checks import _require_floating
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor
 
 
@@ -22,8 +23,12 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     tensor([3., 3.])
     """
     if not isinstance(input, Tensor):
+        if is_foreign(input):
+            return ask_foreign(matmul, (input, other), {"out": out})
         raise not_a_tensor("matmul", "input", 1, input)
     if not isinstance(other, Tensor):
+        if is_foreign(other):
+            return ask_foreign(matmul, (input, other), {"out": out})
         raise not_a_tensor("matmul", "other", 2, other)
     first, second = input._array.ndim, other._array.ndim
     if first == 2 and second == 2:
@@ -57,6 +62,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
         return write_out("linear", out, linear(input, weight, bias))
     for position, (name, value) in enumerate((("input", input), ("weight", weight)), 1):
         if not isinstance(value, Tensor):
+            if is_foreign(value):
+                return ask_foreign(linear, (input, weight, bias))
             raise not_a_tensor("linear", name, position, value)
     folded = input._array.ndim != 2
     if bias is None:

@@ -8,6 +8,7 @@ import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
 from pullback.modes.grad_mode import is_grad_enabled
 from pullback.tensor.arguments import as_dtype
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
 
@@ -21,6 +22,8 @@ def sum(
     >>> pullback.sum(pullback.tensor([[1., 2.], [3., 4.]]), 0)
     tensor([4., 6.])
     """
+    if type(input) is not Tensor and is_foreign(input):
+        return ask_foreign(sum, (input, dim, keepdim), {"dtype": dtype, "out": out})
     if axis is not None:
         dim = axis
     if keepdims is not None:
@@ -43,6 +46,8 @@ def mean(
     >>> pullback.tensor([1., 2., 6.]).mean()
     tensor(3.)
     """
+    if type(input) is not Tensor and is_foreign(input):
+        return ask_foreign(mean, (input, dim, keepdim), {"dtype": dtype, "out": out})
     if axis is not None:
         dim = axis
     if keepdims is not None:

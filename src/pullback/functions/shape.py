@@ -17,6 +17,7 @@ from pullback.kernels.shape import infer_shape, view_dtype
 from pullback.modes.interception import interceptable
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_dtype, as_int, the_dim
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, wrap_dim
 
 
@@ -82,6 +83,8 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dimensions from `start_dim` to `end_dim` as one."""
+    if type(input) is not Tensor and is_foreign(input):
+        return ask_foreign(flatten, (input, start_dim, end_dim))
     shape = input._array.shape
     first, last = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
     if not shape:
@@ -150,6 +153,8 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
 
 def squeeze(input: Tensor, dim: Any = None, *more: Any, axis: Any = None) -> Tensor:
     """A view without dimensions of size 1: all of them, or those named."""
+    if type(input) is not Tensor and is_foreign(input):
+        return ask_foreign(squeeze, (input,) if dim is None else (input, dim, *more))
     dim = dim if axis is None else axis
     if dim is None:
         return G.squeeze(input)
@@ -168,6 +173,8 @@ def _distinct_dims(dims: Any, ndim: int) -> tuple[int, ...]:
 
 def unsqueeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
     """A view with a dimension of size 1 inserted."""
+    if type(input) is not Tensor and is_foreign(input):
+        return ask_foreign(unsqueeze, (input, dim))
     if dim is None:
         dim = the_dim("unsqueeze", axis)
     return G.unsqueeze(input, wrap_new_dim(dim, input._array.ndim))

@@ -56,6 +56,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.native import native
 from pullback.tensor.arguments import as_tensor_argument, shapes_differ
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 from pullback.typing import Scalar
 
@@ -111,6 +112,8 @@ def relu(input: Tensor) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(relu, (input,), {})
         input = as_tensor_argument("relu", "input", 1, input)
     input_array = input._array
     computed: Any = relu_kernel(input_array)
@@ -217,6 +220,8 @@ def sigmoid(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("sigmoid", out, sigmoid(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(sigmoid, (input,), {"out": out})
         input = as_tensor_argument("sigmoid", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -329,6 +334,8 @@ def logsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("logsigmoid", out, logsigmoid(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(logsigmoid, (input,), {"out": out})
         input = as_tensor_argument("logsigmoid", "input", 1, input)
     input_array = input._array
     computed: Any = logsigmoid_kernel(input_array)
@@ -428,6 +435,8 @@ def silu(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("silu", out, silu(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(silu, (input,), {"out": out})
         input = as_tensor_argument("silu", "input", 1, input)
     input_array = input._array
     computed: Any = silu_kernel(input_array)
@@ -535,6 +544,8 @@ def mish(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("mish", out, mish(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(mish, (input,), {"out": out})
         input = as_tensor_argument("mish", "input", 1, input)
     input_array = input._array
     computed: Any = mish_kernel(input_array)
@@ -645,6 +656,8 @@ def gelu(input: Tensor, *, approximate: str = "none", out: Any = None) -> Tensor
     if out is not None:
         return write_out("gelu", out, gelu(input, approximate=approximate))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(gelu, (input,), {"approximate": approximate, "out": out})
         input = as_tensor_argument("gelu", "input", 1, input)
     input_array = input._array
     computed: Any = gelu_kernel(input_array, approximate=approximate)
@@ -764,6 +777,8 @@ def softplus(input: Tensor, beta: Scalar = 1, threshold: Scalar = 20, *, out: An
     if out is not None:
         return write_out("softplus", out, softplus(input, beta, threshold))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(softplus, (input, beta, threshold), {"out": out})
         input = as_tensor_argument("softplus", "input", 1, input)
     input_array = input._array
     computed: Any = softplus_kernel(input_array, beta, threshold)
@@ -870,6 +885,8 @@ def softshrink(input: Tensor, lambd: Scalar = 0.5, *, out: Any = None) -> Tensor
     if out is not None:
         return write_out("softshrink", out, softshrink(input, lambd))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(softshrink, (input, lambd), {"out": out})
         input = as_tensor_argument("softshrink", "input", 1, input)
     input_array = input._array
     computed: Any = softshrink_kernel(input_array, lambd)
@@ -974,6 +991,8 @@ def hardshrink(input: Tensor, lambd: Scalar = 0.5, *, out: Any = None) -> Tensor
     if out is not None:
         return write_out("hardshrink", out, hardshrink(input, lambd))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(hardshrink, (input, lambd), {"out": out})
         input = as_tensor_argument("hardshrink", "input", 1, input)
     input_array = input._array
     computed: Any = hardshrink_kernel(input_array, lambd)
@@ -1081,6 +1100,8 @@ def hardtanh(input: Tensor, min_val: Scalar = -1.0, max_val: Scalar = 1.0, *, ou
     if out is not None:
         return write_out("hardtanh", out, hardtanh(input, min_val, max_val))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(hardtanh, (input, min_val, max_val), {"out": out})
         input = as_tensor_argument("hardtanh", "input", 1, input)
     input_array = input._array
     computed: Any = hardtanh_kernel(input_array, min_val, max_val)
@@ -1189,6 +1210,8 @@ def hardsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("hardsigmoid", out, hardsigmoid(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(hardsigmoid, (input,), {"out": out})
         input = as_tensor_argument("hardsigmoid", "input", 1, input)
     input_array = input._array
     computed: Any = hardsigmoid_kernel(input_array)
@@ -1296,6 +1319,8 @@ def hardswish(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("hardswish", out, hardswish(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(hardswish, (input,), {"out": out})
         input = as_tensor_argument("hardswish", "input", 1, input)
     input_array = input._array
     computed: Any = hardswish_kernel(input_array)
@@ -1412,6 +1437,8 @@ def elu(input: Tensor, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scal
     if out is not None:
         return write_out("elu", out, elu(input, alpha, scale, input_scale))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(elu, (input, alpha, scale, input_scale), {"out": out})
         input = as_tensor_argument("elu", "input", 1, input)
     input_array = input._array
     computed: Any = elu_kernel(input_array, alpha, scale, input_scale)
@@ -1532,6 +1559,8 @@ def celu(input: Tensor, alpha: Scalar = 1.0, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("celu", out, celu(input, alpha))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(celu, (input, alpha), {"out": out})
         input = as_tensor_argument("celu", "input", 1, input)
     input_array = input._array
     computed: Any = celu_kernel(input_array, alpha)
@@ -1641,6 +1670,8 @@ def leaky_relu(input: Tensor, negative_slope: Scalar = 0.01, *, out: Any = None)
     if out is not None:
         return write_out("leaky_relu", out, leaky_relu(input, negative_slope))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(leaky_relu, (input, negative_slope), {"out": out})
         input = as_tensor_argument("leaky_relu", "input", 1, input)
     input_array = input._array
     computed: Any = leaky_relu_kernel(input_array, negative_slope)
@@ -1790,8 +1821,12 @@ def prelu_kernel(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("prelu", out, prelu_kernel(input, weight))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(prelu_kernel, (input, weight), {"out": out})
         input = as_tensor_argument("prelu", "input", 1, input)
     if not isinstance(weight, TensorBase):
+        if is_foreign(weight):
+            return ask_foreign(prelu_kernel, (input, weight), {"out": out})
         weight = as_tensor_argument("prelu", "weight", 2, weight)
     input_array = input._array
     weight_array = weight._array
@@ -1933,8 +1968,12 @@ def rrelu_with_noise(input: Tensor, noise: Tensor, *, out: Any = None) -> Tensor
     if out is not None:
         return write_out("rrelu", out, rrelu_with_noise(input, noise))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(rrelu_with_noise, (input, noise), {"out": out})
         input = as_tensor_argument("rrelu", "input", 1, input)
     if not isinstance(noise, TensorBase):
+        if is_foreign(noise):
+            return ask_foreign(rrelu_with_noise, (input, noise), {"out": out})
         noise = as_tensor_argument("rrelu", "noise", 2, noise)
     input_array = input._array
     noise_array = noise._array
@@ -2057,6 +2096,8 @@ def threshold(input: Tensor, threshold: Scalar, value: Scalar, *, out: Any = Non
     if out is not None:
         return write_out("threshold", out, F.threshold(input, threshold, value))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(F.threshold, (input, threshold, value), {"out": out})
         input = as_tensor_argument("threshold", "input", 1, input)
     input_array = input._array
     computed: Any = threshold_kernel(input_array, threshold, value)
@@ -2163,6 +2204,8 @@ def glu(input: Tensor, dim: Any = -1, *, out: Any = None, axis: Any = None) -> T
     if out is not None:
         return write_out("glu", out, glu(input, dim))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(glu, (input, dim), {"out": out})
         input = as_tensor_argument("glu", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
@@ -2270,6 +2313,8 @@ def logit(input: Tensor, eps: Any = None, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("logit", out, logit(input, eps))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(logit, (input, eps), {"out": out})
         input = as_tensor_argument("logit", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":

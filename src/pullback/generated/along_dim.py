@@ -22,6 +22,7 @@ from pullback.kernels.along_dim import take_reduced as take_reduced_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 from pullback.typing import Scalar
 
@@ -82,8 +83,12 @@ def take_along(input: Tensor, indices: Tensor, dim: int) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(take_along, (input, indices, dim), {})
         input = as_tensor_argument("take_along", "input", 1, input)
     if not isinstance(indices, TensorBase):
+        if is_foreign(indices):
+            return ask_foreign(take_along, (input, indices, dim), {})
         indices = as_tensor_argument("take_along", "indices", 2, indices)
     input_array = input._array
     indices_array = indices._array
@@ -180,8 +185,12 @@ def put_along(input: Tensor, indices: Tensor, shape: Any, dim: int) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(put_along, (input, indices, shape, dim), {})
         input = as_tensor_argument("put_along", "input", 1, input)
     if not isinstance(indices, TensorBase):
+        if is_foreign(indices):
+            return ask_foreign(put_along, (input, indices, shape, dim), {})
         indices = as_tensor_argument("put_along", "indices", 2, indices)
     shape = as_shape(shape)
     input_array = input._array
@@ -279,8 +288,12 @@ def add_along(input: Tensor, indices: Tensor, shape: Any, dim: int) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(add_along, (input, indices, shape, dim), {})
         input = as_tensor_argument("add_along", "input", 1, input)
     if not isinstance(indices, TensorBase):
+        if is_foreign(indices):
+            return ask_foreign(add_along, (input, indices, shape, dim), {})
         indices = as_tensor_argument("add_along", "indices", 2, indices)
     shape = as_shape(shape)
     input_array = input._array
@@ -384,8 +397,12 @@ def take_reduced(input: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Ten
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(take_reduced, (input, indices, dim, keepdim), {})
         input = as_tensor_argument("take_reduced", "input", 1, input)
     if not isinstance(indices, TensorBase):
+        if is_foreign(indices):
+            return ask_foreign(take_reduced, (input, indices, dim, keepdim), {})
         indices = as_tensor_argument("take_reduced", "indices", 2, indices)
     input_array = input._array
     indices_array = indices._array
@@ -487,8 +504,12 @@ def put_reduced(input: Tensor, indices: Tensor, shape: Any, dim: int, keepdim: b
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(put_reduced, (input, indices, shape, dim, keepdim), {})
         input = as_tensor_argument("put_reduced", "input", 1, input)
     if not isinstance(indices, TensorBase):
+        if is_foreign(indices):
+            return ask_foreign(put_reduced, (input, indices, shape, dim, keepdim), {})
         indices = as_tensor_argument("put_reduced", "indices", 2, indices)
     shape = as_shape(shape)
     input_array = input._array
@@ -578,6 +599,8 @@ def shift(input: Tensor, dim: int, steps: int, fill: Scalar) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(shift, (input, dim, steps, fill), {})
         input = as_tensor_argument("shift", "input", 1, input)
     input_array = input._array
     computed: Any = shift_kernel(input_array, dim, steps, fill)

@@ -54,6 +54,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.native import native
 from pullback.tensor.arguments import as_number_argument, as_tensor_argument, promote_many, shapes_differ
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 from pullback.typing import Scalar
 
@@ -123,6 +124,8 @@ def add(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
     if out is not None:
         return write_out("add", out, add(input, other, alpha=alpha))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(add, (input, other), {"alpha": alpha, "out": out})
         input = as_tensor_argument("add", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
@@ -133,6 +136,8 @@ def add(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
             input_array, other_array = promote_arrays(input_array, other_array)
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        if is_foreign(other_array):
+            return ask_foreign(add, (input, other), {"alpha": alpha, "out": out})
         other_array = as_number_argument("add", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
@@ -269,6 +274,8 @@ def sub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
     if out is not None:
         return write_out("sub", out, sub(input, other, alpha=alpha))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(sub, (input, other), {"alpha": alpha, "out": out})
         input = as_tensor_argument("sub", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
@@ -279,6 +286,8 @@ def sub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
             input_array, other_array = promote_for_subtraction(input_array, other_array)
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        if is_foreign(other_array):
+            return ask_foreign(sub, (input, other), {"alpha": alpha, "out": out})
         other_array = as_number_argument("sub", "other", other_array)
         input_array, other_array = promote_for_subtraction(input_array, other_array)
         promoted = True
@@ -418,6 +427,8 @@ def rsub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Te
     if out is not None:
         return write_out("rsub", out, rsub(input, other, alpha=alpha))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(rsub, (input, other), {"alpha": alpha, "out": out})
         input = as_tensor_argument("rsub", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
@@ -428,6 +439,8 @@ def rsub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Te
             input_array, other_array = promote_for_subtraction(input_array, other_array)
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        if is_foreign(other_array):
+            return ask_foreign(rsub, (input, other), {"alpha": alpha, "out": out})
         other_array = as_number_argument("rsub", "other", other_array)
         input_array, other_array = promote_for_subtraction(input_array, other_array)
         promoted = True
@@ -562,8 +575,12 @@ def rsub_tensor(input: Tensor, other: Tensor, *, alpha: Scalar = 1, out: Any = N
     if out is not None:
         return write_out("rsub", out, rsub_tensor(input, other, alpha=alpha))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(rsub_tensor, (input, other), {"alpha": alpha, "out": out})
         input = as_tensor_argument("rsub", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(rsub_tensor, (input, other), {"alpha": alpha, "out": out})
         other = as_tensor_argument("rsub", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -726,6 +743,8 @@ def mul(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("mul", out, mul(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(mul, (input, other), {"out": out})
         input = as_tensor_argument("mul", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
@@ -736,6 +755,8 @@ def mul(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             input_array, other_array = promote_arrays(input_array, other_array)
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        if is_foreign(other_array):
+            return ask_foreign(mul, (input, other), {"out": out})
         other_array = as_number_argument("mul", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
@@ -924,6 +945,8 @@ def div(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("div", out, div(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(div, (input, other), {"out": out})
         input = as_tensor_argument("div", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
@@ -934,6 +957,8 @@ def div(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             input_array, other_array = promote_arrays_to_float(input_array, other_array)
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        if is_foreign(other_array):
+            return ask_foreign(div, (input, other), {"out": out})
         other_array = as_number_argument("div", "other", other_array)
         input_array, other_array = promote_arrays_to_float(input_array, other_array)
         promoted = True
@@ -1068,6 +1093,8 @@ def div_rounded(input: Tensor, other: Any, rounding_mode: str, *, out: Any = Non
     if out is not None:
         return write_out("div", out, div_rounded(input, other, rounding_mode))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(div_rounded, (input, other, rounding_mode), {"out": out})
         input = as_tensor_argument("div", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
@@ -1078,6 +1105,8 @@ def div_rounded(input: Tensor, other: Any, rounding_mode: str, *, out: Any = Non
             input_array, other_array = promote_arrays(input_array, other_array)
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        if is_foreign(other_array):
+            return ask_foreign(div_rounded, (input, other, rounding_mode), {"out": out})
         other_array = as_number_argument("div", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
@@ -1198,6 +1227,8 @@ def floor_divide(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("floor_divide", out, floor_divide(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(floor_divide, (input, other), {"out": out})
         input = as_tensor_argument("floor_divide", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
@@ -1208,6 +1239,8 @@ def floor_divide(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             input_array, other_array = promote_arrays(input_array, other_array)
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        if is_foreign(other_array):
+            return ask_foreign(floor_divide, (input, other), {"out": out})
         other_array = as_number_argument("floor_divide", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
@@ -1366,8 +1399,12 @@ def remainder(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("remainder", out, remainder(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(remainder, (input, other), {"out": out})
         input = as_tensor_argument("remainder", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(remainder, (input, other), {"out": out})
         other = as_tensor_argument("remainder", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -1487,6 +1524,8 @@ def remainder_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("remainder", out, remainder_scalar(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(remainder_scalar, (input, other), {"out": out})
         input = as_tensor_argument("remainder", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
@@ -1497,6 +1536,8 @@ def remainder_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             input_array, other_array = promote_arrays(input_array, other_array)
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        if is_foreign(other_array):
+            return ask_foreign(remainder_scalar, (input, other), {"out": out})
         other_array = as_number_argument("remainder", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
@@ -1650,8 +1691,12 @@ def fmod(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("fmod", out, fmod(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(fmod, (input, other), {"out": out})
         input = as_tensor_argument("fmod", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(fmod, (input, other), {"out": out})
         other = as_tensor_argument("fmod", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -1771,6 +1816,8 @@ def fmod_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("fmod", out, fmod_scalar(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(fmod_scalar, (input, other), {"out": out})
         input = as_tensor_argument("fmod", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
@@ -1781,6 +1828,8 @@ def fmod_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             input_array, other_array = promote_arrays(input_array, other_array)
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        if is_foreign(other_array):
+            return ask_foreign(fmod_scalar, (input, other), {"out": out})
         other_array = as_number_argument("fmod", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
@@ -1870,6 +1919,8 @@ def neg(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("neg", out, neg(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(neg, (input,), {"out": out})
         input = as_tensor_argument("neg", "input", 1, input)
     input_array = input._array
     computed: Any = neg_kernel(input_array)
@@ -1974,6 +2025,8 @@ def reciprocal(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("reciprocal", out, reciprocal(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(reciprocal, (input,), {"out": out})
         input = as_tensor_argument("reciprocal", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -2143,10 +2196,16 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
     if out is not None:
         return write_out("addcmul", out, addcmul(input, tensor1, tensor2, value=value))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(addcmul, (input, tensor1, tensor2), {"value": value, "out": out})
         input = as_tensor_argument("addcmul", "input", 1, input)
     if not isinstance(tensor1, TensorBase):
+        if is_foreign(tensor1):
+            return ask_foreign(addcmul, (input, tensor1, tensor2), {"value": value, "out": out})
         tensor1 = as_tensor_argument("addcmul", "tensor1", 2, tensor1)
     if not isinstance(tensor2, TensorBase):
+        if is_foreign(tensor2):
+            return ask_foreign(addcmul, (input, tensor1, tensor2), {"value": value, "out": out})
         tensor2 = as_tensor_argument("addcmul", "tensor2", 3, tensor2)
     input_array = input._array
     tensor1_array = tensor1._array
@@ -2383,10 +2442,16 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
     if out is not None:
         return write_out("addcdiv", out, addcdiv(input, tensor1, tensor2, value=value))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(addcdiv, (input, tensor1, tensor2), {"value": value, "out": out})
         input = as_tensor_argument("addcdiv", "input", 1, input)
     if not isinstance(tensor1, TensorBase):
+        if is_foreign(tensor1):
+            return ask_foreign(addcdiv, (input, tensor1, tensor2), {"value": value, "out": out})
         tensor1 = as_tensor_argument("addcdiv", "tensor1", 2, tensor1)
     if not isinstance(tensor2, TensorBase):
+        if is_foreign(tensor2):
+            return ask_foreign(addcdiv, (input, tensor1, tensor2), {"value": value, "out": out})
         tensor2 = as_tensor_argument("addcdiv", "tensor2", 3, tensor2)
     input_array = input._array
     tensor1_array = tensor1._array
@@ -2502,8 +2567,12 @@ def gcd(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("gcd", out, gcd(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(gcd, (input, other), {"out": out})
         input = as_tensor_argument("gcd", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(gcd, (input, other), {"out": out})
         other = as_tensor_argument("gcd", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -2537,8 +2606,12 @@ def lcm(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("lcm", out, lcm(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(lcm, (input, other), {"out": out})
         input = as_tensor_argument("lcm", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(lcm, (input, other), {"out": out})
         other = as_tensor_argument("lcm", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -2596,6 +2669,8 @@ def conj(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("conj", out, conj(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(conj, (input,), {"out": out})
         input = as_tensor_argument("conj", "input", 1, input)
     input_array = input._array
     computed: Any = conj_kernel(input_array)

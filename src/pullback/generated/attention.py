@@ -21,6 +21,7 @@ from pullback.kernels.attention import attention_fused as attention_fused_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -149,12 +150,20 @@ def attention_fused(
                 return taken
         record = switches.records
     if not isinstance(query, TensorBase):
+        if is_foreign(query):
+            return ask_foreign(attention_fused, (query, key, value, attn_mask, is_causal, scale), {})
         query = as_tensor_argument("attention_fused", "query", 1, query)
     if not isinstance(key, TensorBase):
+        if is_foreign(key):
+            return ask_foreign(attention_fused, (query, key, value, attn_mask, is_causal, scale), {})
         key = as_tensor_argument("attention_fused", "key", 2, key)
     if not isinstance(value, TensorBase):
+        if is_foreign(value):
+            return ask_foreign(attention_fused, (query, key, value, attn_mask, is_causal, scale), {})
         value = as_tensor_argument("attention_fused", "value", 3, value)
     if attn_mask is not None and not isinstance(attn_mask, TensorBase):
+        if is_foreign(attn_mask):
+            return ask_foreign(attention_fused, (query, key, value, attn_mask, is_causal, scale), {})
         attn_mask = as_tensor_argument("attention_fused", "attn_mask", 4, attn_mask)
     query_array = query._array
     key_array = key._array
@@ -252,10 +261,16 @@ def attention_bias(query: Tensor, key: Tensor, attn_mask: Tensor | None, is_caus
             if taken is not NotImplemented:
                 return taken
     if not isinstance(query, TensorBase):
+        if is_foreign(query):
+            return ask_foreign(attention_bias, (query, key, attn_mask, is_causal), {})
         query = as_tensor_argument("attention_bias", "query", 1, query)
     if not isinstance(key, TensorBase):
+        if is_foreign(key):
+            return ask_foreign(attention_bias, (query, key, attn_mask, is_causal), {})
         key = as_tensor_argument("attention_bias", "key", 2, key)
     if attn_mask is not None and not isinstance(attn_mask, TensorBase):
+        if is_foreign(attn_mask):
+            return ask_foreign(attention_bias, (query, key, attn_mask, is_causal), {})
         attn_mask = as_tensor_argument("attention_bias", "attn_mask", 3, attn_mask)
     query_array = query._array
     key_array = key._array
@@ -278,10 +293,16 @@ def attention_allowed(query: Tensor, key: Tensor, attn_mask: Tensor | None, is_c
             if taken is not NotImplemented:
                 return taken
     if not isinstance(query, TensorBase):
+        if is_foreign(query):
+            return ask_foreign(attention_allowed, (query, key, attn_mask, is_causal), {})
         query = as_tensor_argument("attention_allowed", "query", 1, query)
     if not isinstance(key, TensorBase):
+        if is_foreign(key):
+            return ask_foreign(attention_allowed, (query, key, attn_mask, is_causal), {})
         key = as_tensor_argument("attention_allowed", "key", 2, key)
     if attn_mask is not None and not isinstance(attn_mask, TensorBase):
+        if is_foreign(attn_mask):
+            return ask_foreign(attention_allowed, (query, key, attn_mask, is_causal), {})
         attn_mask = as_tensor_argument("attention_allowed", "attn_mask", 3, attn_mask)
     query_array = query._array
     key_array = key._array

@@ -21,6 +21,7 @@ from pullback.kernels.bitwise import logical_xor as logical_xor_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_number_argument, as_tensor_argument, shapes_differ
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -36,6 +37,8 @@ def bitwise_and(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("bitwise_and", out, bitwise_and(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(bitwise_and, (input, other), {"out": out})
         input = as_tensor_argument("bitwise_and", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
@@ -44,6 +47,8 @@ def bitwise_and(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         if input_array.dtype is not other_array.dtype:
             input_array, other_array = promote_arrays(input_array, other_array)
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        if is_foreign(other_array):
+            return ask_foreign(bitwise_and, (input, other), {"out": out})
         other_array = as_number_argument("bitwise_and", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
     try:
@@ -74,6 +79,8 @@ def bitwise_or(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("bitwise_or", out, bitwise_or(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(bitwise_or, (input, other), {"out": out})
         input = as_tensor_argument("bitwise_or", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
@@ -82,6 +89,8 @@ def bitwise_or(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         if input_array.dtype is not other_array.dtype:
             input_array, other_array = promote_arrays(input_array, other_array)
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        if is_foreign(other_array):
+            return ask_foreign(bitwise_or, (input, other), {"out": out})
         other_array = as_number_argument("bitwise_or", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
     try:
@@ -112,6 +121,8 @@ def bitwise_xor(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("bitwise_xor", out, bitwise_xor(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(bitwise_xor, (input, other), {"out": out})
         input = as_tensor_argument("bitwise_xor", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
@@ -120,6 +131,8 @@ def bitwise_xor(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         if input_array.dtype is not other_array.dtype:
             input_array, other_array = promote_arrays(input_array, other_array)
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        if is_foreign(other_array):
+            return ask_foreign(bitwise_xor, (input, other), {"out": out})
         other_array = as_number_argument("bitwise_xor", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
     try:
@@ -150,6 +163,8 @@ def bitwise_left_shift(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("bitwise_left_shift", out, bitwise_left_shift(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(bitwise_left_shift, (input, other), {"out": out})
         input = as_tensor_argument("bitwise_left_shift", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
@@ -158,6 +173,8 @@ def bitwise_left_shift(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         if input_array.dtype is not other_array.dtype:
             input_array, other_array = promote_arrays(input_array, other_array)
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        if is_foreign(other_array):
+            return ask_foreign(bitwise_left_shift, (input, other), {"out": out})
         other_array = as_number_argument("bitwise_left_shift", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
     try:
@@ -188,6 +205,8 @@ def bitwise_right_shift(input: Tensor, other: Any, *, out: Any = None) -> Tensor
     if out is not None:
         return write_out("bitwise_right_shift", out, bitwise_right_shift(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(bitwise_right_shift, (input, other), {"out": out})
         input = as_tensor_argument("bitwise_right_shift", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
@@ -196,6 +215,8 @@ def bitwise_right_shift(input: Tensor, other: Any, *, out: Any = None) -> Tensor
         if input_array.dtype is not other_array.dtype:
             input_array, other_array = promote_arrays(input_array, other_array)
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        if is_foreign(other_array):
+            return ask_foreign(bitwise_right_shift, (input, other), {"out": out})
         other_array = as_number_argument("bitwise_right_shift", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
     try:
@@ -226,6 +247,8 @@ def bitwise_not(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("bitwise_not", out, bitwise_not(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(bitwise_not, (input,), {"out": out})
         input = as_tensor_argument("bitwise_not", "input", 1, input)
     input_array = input._array
     computed: Any = bitwise_not_kernel(input_array)
@@ -256,6 +279,8 @@ def logical_not(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("logical_not", out, logical_not(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(logical_not, (input,), {"out": out})
         input = as_tensor_argument("logical_not", "input", 1, input)
     input_array = input._array
     computed: Any = logical_not_kernel(input_array)
@@ -286,8 +311,12 @@ def logical_and(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("logical_and", out, logical_and(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(logical_and, (input, other), {"out": out})
         input = as_tensor_argument("logical_and", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(logical_and, (input, other), {"out": out})
         other = as_tensor_argument("logical_and", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -316,8 +345,12 @@ def logical_or(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("logical_or", out, logical_or(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(logical_or, (input, other), {"out": out})
         input = as_tensor_argument("logical_or", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(logical_or, (input, other), {"out": out})
         other = as_tensor_argument("logical_or", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -346,8 +379,12 @@ def logical_xor(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("logical_xor", out, logical_xor(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(logical_xor, (input, other), {"out": out})
         input = as_tensor_argument("logical_xor", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(logical_xor, (input, other), {"out": out})
         other = as_tensor_argument("logical_xor", "other", 2, other)
     input_array = input._array
     other_array = other._array

@@ -46,6 +46,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.native import native
 from pullback.tensor.arguments import as_tensor_argument, promote_many, shapes_differ
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 from pullback.typing import Scalar
 
@@ -143,6 +144,8 @@ def where(condition: Tensor, input: Any, other: Any, *, out: Any = None) -> Tens
     if out is not None:
         return write_out("where", out, where(condition, input, other))
     if not isinstance(condition, TensorBase):
+        if is_foreign(condition):
+            return ask_foreign(where, (condition, input, other), {"out": out})
         condition = as_tensor_argument("where", "condition", 1, condition)
     input_is_tensor = isinstance(input, TensorBase)
     other_is_tensor = isinstance(other, TensorBase)
@@ -280,8 +283,12 @@ def tied_to(input: Tensor, other: Tensor) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(tied_to, (input, other), {})
         input = as_tensor_argument("tied_to", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(tied_to, (input, other), {})
         other = as_tensor_argument("tied_to", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -466,8 +473,12 @@ def maximum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("maximum", out, maximum(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(maximum, (input, other), {"out": out})
         input = as_tensor_argument("maximum", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(maximum, (input, other), {"out": out})
         other = as_tensor_argument("maximum", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -656,8 +667,12 @@ def minimum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("minimum", out, minimum(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(minimum, (input, other), {"out": out})
         input = as_tensor_argument("minimum", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(minimum, (input, other), {"out": out})
         other = as_tensor_argument("minimum", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -831,8 +846,12 @@ def fmax(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("fmax", out, fmax(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(fmax, (input, other), {"out": out})
         input = as_tensor_argument("fmax", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(fmax, (input, other), {"out": out})
         other = as_tensor_argument("fmax", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -1006,8 +1025,12 @@ def fmin(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("fmin", out, fmin(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(fmin, (input, other), {"out": out})
         input = as_tensor_argument("fmin", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(fmin, (input, other), {"out": out})
         other = as_tensor_argument("fmin", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -1149,6 +1172,8 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
     if out is not None:
         return write_out("clamp", out, clamp(input, min, max))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(clamp, (input, min, max), {"out": out})
         input = as_tensor_argument("clamp", "input", 1, input)
     input_array = input._array
     computed: Any = clamp_kernel(input_array, min, max)
@@ -1388,10 +1413,16 @@ def clamp_tensor(input: Tensor, min: Tensor | None = None, max: Tensor | None = 
     if out is not None:
         return write_out("clamp", out, clamp_tensor(input, min, max))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(clamp_tensor, (input, min, max), {"out": out})
         input = as_tensor_argument("clamp", "input", 1, input)
     if min is not None and not isinstance(min, TensorBase):
+        if is_foreign(min):
+            return ask_foreign(clamp_tensor, (input, min, max), {"out": out})
         min = as_tensor_argument("clamp", "min", 2, min)
     if max is not None and not isinstance(max, TensorBase):
+        if is_foreign(max):
+            return ask_foreign(clamp_tensor, (input, min, max), {"out": out})
         max = as_tensor_argument("clamp", "max", 3, max)
     input_array = input._array
     min_array = None if min is None else min._array
@@ -1554,6 +1585,8 @@ def clamp_min(input: Tensor, min: Scalar, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("clamp_min", out, clamp_min(input, min))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(clamp_min, (input, min), {"out": out})
         input = as_tensor_argument("clamp_min", "input", 1, input)
     input_array = input._array
     computed: Any = clamp_min_kernel(input_array, min)
@@ -1711,8 +1744,12 @@ def clamp_min_tensor(input: Tensor, min: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("clamp_min", out, clamp_min_tensor(input, min))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(clamp_min_tensor, (input, min), {"out": out})
         input = as_tensor_argument("clamp_min", "input", 1, input)
     if not isinstance(min, TensorBase):
+        if is_foreign(min):
+            return ask_foreign(clamp_min_tensor, (input, min), {"out": out})
         min = as_tensor_argument("clamp_min", "min", 2, min)
     input_array = input._array
     min_array = min._array
@@ -1846,6 +1883,8 @@ def clamp_max(input: Tensor, max: Scalar, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("clamp_max", out, clamp_max(input, max))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(clamp_max, (input, max), {"out": out})
         input = as_tensor_argument("clamp_max", "input", 1, input)
     input_array = input._array
     computed: Any = clamp_max_kernel(input_array, max)
@@ -2003,8 +2042,12 @@ def clamp_max_tensor(input: Tensor, max: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("clamp_max", out, clamp_max_tensor(input, max))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(clamp_max_tensor, (input, max), {"out": out})
         input = as_tensor_argument("clamp_max", "input", 1, input)
     if not isinstance(max, TensorBase):
+        if is_foreign(max):
+            return ask_foreign(clamp_max_tensor, (input, max), {"out": out})
         max = as_tensor_argument("clamp_max", "max", 2, max)
     input_array = input._array
     max_array = max._array
@@ -2225,10 +2268,16 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor, *, out: Any = None) -> Tens
     if out is not None:
         return write_out("lerp", out, lerp(input, end, weight))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(lerp, (input, end, weight), {"out": out})
         input = as_tensor_argument("lerp", "input", 1, input)
     if not isinstance(end, TensorBase):
+        if is_foreign(end):
+            return ask_foreign(lerp, (input, end, weight), {"out": out})
         end = as_tensor_argument("lerp", "end", 2, end)
     if not isinstance(weight, TensorBase):
+        if is_foreign(weight):
+            return ask_foreign(lerp, (input, end, weight), {"out": out})
         weight = as_tensor_argument("lerp", "weight", 3, weight)
     input_array = input._array
     end_array = end._array
@@ -2412,8 +2461,12 @@ def lerp_scalar(input: Tensor, end: Tensor, weight: Scalar, *, out: Any = None) 
     if out is not None:
         return write_out("lerp", out, lerp_scalar(input, end, weight))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(lerp_scalar, (input, end, weight), {"out": out})
         input = as_tensor_argument("lerp", "input", 1, input)
     if not isinstance(end, TensorBase):
+        if is_foreign(end):
+            return ask_foreign(lerp_scalar, (input, end, weight), {"out": out})
         end = as_tensor_argument("lerp", "end", 2, end)
     input_array = input._array
     end_array = end._array
@@ -2542,6 +2595,8 @@ def nan_to_num(input: Tensor, nan: Any = None, posinf: Any = None, neginf: Any =
     if out is not None:
         return write_out("nan_to_num", out, nan_to_num(input, nan, posinf, neginf))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(nan_to_num, (input, nan, posinf, neginf), {"out": out})
         input = as_tensor_argument("nan_to_num", "input", 1, input)
     input_array = input._array
     computed: Any = nan_to_num_kernel(input_array, nan, posinf, neginf)

@@ -24,6 +24,7 @@ from pullback.kernels.comparison import ne as ne_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_number_argument, as_tensor_argument, shapes_differ
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -39,6 +40,8 @@ def eq(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("eq", out, eq(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(eq, (input, other), {"out": out})
         input = as_tensor_argument("eq", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
@@ -47,6 +50,8 @@ def eq(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         if input_array.dtype is not other_array.dtype:
             input_array, other_array = promote_arrays(input_array, other_array)
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        if is_foreign(other_array):
+            return ask_foreign(eq, (input, other), {"out": out})
         other_array = as_number_argument("eq", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
     try:
@@ -72,6 +77,8 @@ def ne(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("ne", out, ne(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(ne, (input, other), {"out": out})
         input = as_tensor_argument("ne", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
@@ -80,6 +87,8 @@ def ne(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         if input_array.dtype is not other_array.dtype:
             input_array, other_array = promote_arrays(input_array, other_array)
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        if is_foreign(other_array):
+            return ask_foreign(ne, (input, other), {"out": out})
         other_array = as_number_argument("ne", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
     try:
@@ -105,6 +114,8 @@ def lt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("lt", out, lt(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(lt, (input, other), {"out": out})
         input = as_tensor_argument("lt", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
@@ -113,6 +124,8 @@ def lt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         if input_array.dtype is not other_array.dtype:
             input_array, other_array = promote_arrays(input_array, other_array)
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        if is_foreign(other_array):
+            return ask_foreign(lt, (input, other), {"out": out})
         other_array = as_number_argument("lt", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
     try:
@@ -138,6 +151,8 @@ def le(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("le", out, le(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(le, (input, other), {"out": out})
         input = as_tensor_argument("le", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
@@ -146,6 +161,8 @@ def le(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         if input_array.dtype is not other_array.dtype:
             input_array, other_array = promote_arrays(input_array, other_array)
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        if is_foreign(other_array):
+            return ask_foreign(le, (input, other), {"out": out})
         other_array = as_number_argument("le", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
     try:
@@ -171,6 +188,8 @@ def gt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("gt", out, gt(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(gt, (input, other), {"out": out})
         input = as_tensor_argument("gt", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
@@ -179,6 +198,8 @@ def gt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         if input_array.dtype is not other_array.dtype:
             input_array, other_array = promote_arrays(input_array, other_array)
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        if is_foreign(other_array):
+            return ask_foreign(gt, (input, other), {"out": out})
         other_array = as_number_argument("gt", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
     try:
@@ -204,6 +225,8 @@ def ge(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("ge", out, ge(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(ge, (input, other), {"out": out})
         input = as_tensor_argument("ge", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
@@ -212,6 +235,8 @@ def ge(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         if input_array.dtype is not other_array.dtype:
             input_array, other_array = promote_arrays(input_array, other_array)
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        if is_foreign(other_array):
+            return ask_foreign(ge, (input, other), {"out": out})
         other_array = as_number_argument("ge", "other", other_array)
         input_array, other_array = promote_arrays(input_array, other_array)
     try:
@@ -237,6 +262,8 @@ def isnan(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("isnan", out, isnan(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(isnan, (input,), {"out": out})
         input = as_tensor_argument("isnan", "input", 1, input)
     input_array = input._array
     computed: Any = isnan_kernel(input_array)
@@ -259,6 +286,8 @@ def isinf(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("isinf", out, isinf(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(isinf, (input,), {"out": out})
         input = as_tensor_argument("isinf", "input", 1, input)
     input_array = input._array
     computed: Any = isinf_kernel(input_array)
@@ -281,6 +310,8 @@ def isfinite(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("isfinite", out, isfinite(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(isfinite, (input,), {"out": out})
         input = as_tensor_argument("isfinite", "input", 1, input)
     input_array = input._array
     computed: Any = isfinite_kernel(input_array)
@@ -303,6 +334,8 @@ def isposinf(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("isposinf", out, isposinf(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(isposinf, (input,), {"out": out})
         input = as_tensor_argument("isposinf", "input", 1, input)
     input_array = input._array
     computed: Any = isposinf_kernel(input_array)
@@ -325,6 +358,8 @@ def isneginf(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("isneginf", out, isneginf(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(isneginf, (input,), {"out": out})
         input = as_tensor_argument("isneginf", "input", 1, input)
     input_array = input._array
     computed: Any = isneginf_kernel(input_array)
@@ -347,6 +382,8 @@ def isreal(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("isreal", out, isreal(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(isreal, (input,), {"out": out})
         input = as_tensor_argument("isreal", "input", 1, input)
     input_array = input._array
     computed: Any = isreal_kernel(input_array)
@@ -371,8 +408,12 @@ def isclose(
     if out is not None:
         return write_out("isclose", out, isclose(input, other, rtol, atol, equal_nan))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(isclose, (input, other, rtol, atol, equal_nan), {"out": out})
         input = as_tensor_argument("isclose", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(isclose, (input, other, rtol, atol, equal_nan), {"out": out})
         other = as_tensor_argument("isclose", "other", 2, other)
     input_array = input._array
     other_array = other._array

@@ -32,6 +32,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.native import native
 from pullback.tensor.arguments import as_tensor_argument, shapes_differ
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -101,6 +102,8 @@ def abs(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("abs", out, abs(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(abs, (input,), {"out": out})
         input = as_tensor_argument("abs", "input", 1, input)
     input_array = input._array
     computed: Any = abs_kernel(input_array)
@@ -202,6 +205,8 @@ def angle(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("angle", out, angle(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(angle, (input,), {"out": out})
         input = as_tensor_argument("angle", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -307,6 +312,8 @@ def sgn(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("sgn", out, sgn(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(sgn, (input,), {"out": out})
         input = as_tensor_argument("sgn", "input", 1, input)
     input_array = input._array
     computed: Any = sgn_kernel(input_array)
@@ -389,6 +396,8 @@ def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("conj_physical", out, conj_physical(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(conj_physical, (input,), {"out": out})
         input = as_tensor_argument("conj_physical", "input", 1, input)
     input_array = input._array
     computed: Any = conj_physical_kernel(input_array)
@@ -522,8 +531,12 @@ def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("polar", out, polar(abs, angle))
     if not isinstance(abs, TensorBase):
+        if is_foreign(abs):
+            return ask_foreign(polar, (abs, angle), {"out": out})
         abs = as_tensor_argument("polar", "abs", 1, abs)
     if not isinstance(angle, TensorBase):
+        if is_foreign(angle):
+            return ask_foreign(polar, (abs, angle), {"out": out})
         angle = as_tensor_argument("polar", "angle", 2, angle)
     abs_array = abs._array
     angle_array = angle._array
@@ -656,8 +669,12 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("complex", out, complex(real, imag))
     if not isinstance(real, TensorBase):
+        if is_foreign(real):
+            return ask_foreign(complex, (real, imag), {"out": out})
         real = as_tensor_argument("complex", "real", 1, real)
     if not isinstance(imag, TensorBase):
+        if is_foreign(imag):
+            return ask_foreign(complex, (real, imag), {"out": out})
         imag = as_tensor_argument("complex", "imag", 2, imag)
     real_array = real._array
     imag_array = imag._array
@@ -756,6 +773,8 @@ def real_part(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("real_part", out, real_part(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(real_part, (input,), {"out": out})
         input = as_tensor_argument("real_part", "input", 1, input)
     input_array = input._array
     computed: Any = real_part_kernel(input_array)
@@ -825,6 +844,8 @@ def imaginary_part(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("imaginary_part", out, imaginary_part(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(imaginary_part, (input,), {"out": out})
         input = as_tensor_argument("imaginary_part", "input", 1, input)
     input_array = input._array
     computed: Any = imaginary_part_kernel(input_array)

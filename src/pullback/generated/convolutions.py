@@ -22,6 +22,7 @@ from pullback.kernels.convolutions import convolution_grad_weight as convolution
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -143,10 +144,22 @@ def convolution(
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(
+                convolution, (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups), {}
+            )
         input = as_tensor_argument("convolution", "input", 1, input)
     if not isinstance(weight, TensorBase):
+        if is_foreign(weight):
+            return ask_foreign(
+                convolution, (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups), {}
+            )
         weight = as_tensor_argument("convolution", "weight", 2, weight)
     if bias is not None and not isinstance(bias, TensorBase):
+        if is_foreign(bias):
+            return ask_foreign(
+                convolution, (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups), {}
+            )
         bias = as_tensor_argument("convolution", "bias", 3, bias)
     stride = as_shape(stride)
     padding = as_shape(padding)
@@ -345,8 +358,16 @@ def convolution_grad_weight(
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(
+                convolution_grad_weight, (input, output_grad, weight_shape, stride, padding, dilation, groups), {}
+            )
         input = as_tensor_argument("convolution_grad_weight", "input", 1, input)
     if not isinstance(output_grad, TensorBase):
+        if is_foreign(output_grad):
+            return ask_foreign(
+                convolution_grad_weight, (input, output_grad, weight_shape, stride, padding, dilation, groups), {}
+            )
         output_grad = as_tensor_argument("convolution_grad_weight", "output_grad", 2, output_grad)
     weight_shape = as_shape(weight_shape)
     stride = as_shape(stride)

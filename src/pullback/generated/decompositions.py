@@ -35,6 +35,7 @@ from pullback.kernels.shape import to_dtype as to_dtype_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -94,6 +95,8 @@ def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = F
     if out is not None:
         return write_out("linalg_cholesky_ex", out, linalg_cholesky_ex(A, upper=upper, check_errors=check_errors))
     if not isinstance(A, TensorBase):
+        if is_foreign(A):
+            return ask_foreign(linalg_cholesky_ex, (A,), {"upper": upper, "check_errors": check_errors, "out": out})
         A = as_tensor_argument("linalg_cholesky_ex", "A", 1, A)
     A_array = A._array
     L_value, info_value = linalg_cholesky_ex_kernel(A_array, upper=upper, check_errors=check_errors)
@@ -188,6 +191,8 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("cholesky", out, cholesky(input, upper))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(cholesky, (input, upper), {"out": out})
         input = as_tensor_argument("cholesky", "input", 1, input)
     input_array = input._array
     computed: Any = cholesky_kernel(input_array, upper)
@@ -302,6 +307,8 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     if out is not None:
         return write_out("linalg_qr", out, linalg_qr(A, mode))
     if not isinstance(A, TensorBase):
+        if is_foreign(A):
+            return ask_foreign(linalg_qr, (A, mode), {"out": out})
         A = as_tensor_argument("linalg_qr", "A", 1, A)
     A_array = A._array
     Q_value, R_value = linalg_qr_kernel(A_array, mode)
@@ -388,6 +395,8 @@ def geqrf(input: Tensor, *, out: Any = None) -> Any:
     if out is not None:
         return write_out("geqrf", out, geqrf(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(geqrf, (input,), {"out": out})
         input = as_tensor_argument("geqrf", "input", 1, input)
     input_array = input._array
     a_value, tau_value = geqrf_kernel(input_array)
@@ -499,6 +508,8 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: Any = None, out
     if out is not None:
         return write_out("linalg_svd", out, linalg_svd(A, full_matrices, driver=driver))
     if not isinstance(A, TensorBase):
+        if is_foreign(A):
+            return ask_foreign(linalg_svd, (A, full_matrices), {"driver": driver, "out": out})
         A = as_tensor_argument("linalg_svd", "A", 1, A)
     A_array = A._array
     U_value, S_value, Vh_value = linalg_svd_kernel(A_array, full_matrices, driver=driver)
@@ -614,6 +625,8 @@ def linalg_eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
     if out is not None:
         return write_out("linalg_eigh", out, linalg_eigh(A, UPLO))
     if not isinstance(A, TensorBase):
+        if is_foreign(A):
+            return ask_foreign(linalg_eigh, (A, UPLO), {"out": out})
         A = as_tensor_argument("linalg_eigh", "A", 1, A)
     A_array = A._array
     eigenvalues_value, eigenvectors_value = linalg_eigh_kernel(A_array, UPLO)
@@ -732,6 +745,8 @@ def linalg_eig(A: Tensor, *, out: Any = None) -> Any:
     if out is not None:
         return write_out("linalg_eig", out, linalg_eig(A))
     if not isinstance(A, TensorBase):
+        if is_foreign(A):
+            return ask_foreign(linalg_eig, (A,), {"out": out})
         A = as_tensor_argument("linalg_eig", "A", 1, A)
     A_array = A._array
     eigenvalues_value, eigenvectors_value = linalg_eig_kernel(A_array)
@@ -773,6 +788,8 @@ def singular_values(A: Tensor) -> Tensor:
             if taken is not NotImplemented:
                 return taken
     if not isinstance(A, TensorBase):
+        if is_foreign(A):
+            return ask_foreign(singular_values, (A,), {})
         A = as_tensor_argument("singular_values", "A", 1, A)
     A_array = A._array
     computed: Any = singular_values_kernel(A_array)
@@ -793,6 +810,8 @@ def hermitian_eigenvalues(A: Tensor, UPLO: str = "L") -> Tensor:
             if taken is not NotImplemented:
                 return taken
     if not isinstance(A, TensorBase):
+        if is_foreign(A):
+            return ask_foreign(hermitian_eigenvalues, (A, UPLO), {})
         A = as_tensor_argument("hermitian_eigenvalues", "A", 1, A)
     A_array = A._array
     computed: Any = hermitian_eigenvalues_kernel(A_array, UPLO)
@@ -813,6 +832,8 @@ def eigenvalues(A: Tensor) -> Tensor:
             if taken is not NotImplemented:
                 return taken
     if not isinstance(A, TensorBase):
+        if is_foreign(A):
+            return ask_foreign(eigenvalues, (A,), {})
         A = as_tensor_argument("eigenvalues", "A", 1, A)
     A_array = A._array
     computed: Any = eigenvalues_kernel(A_array)
@@ -833,6 +854,8 @@ def identity_like(input: Tensor) -> Tensor:
             if taken is not NotImplemented:
                 return taken
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(identity_like, (input,), {})
         input = as_tensor_argument("identity_like", "input", 1, input)
     input_array = input._array
     computed: Any = identity_like_kernel(input_array)

@@ -28,6 +28,7 @@ from pullback.kernels.shape import transpose as transpose_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -130,8 +131,12 @@ def cdist_forward(x1: Tensor, x2: Tensor, p: float) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(x1, TensorBase):
+        if is_foreign(x1):
+            return ask_foreign(cdist_forward, (x1, x2, p), {})
         x1 = as_tensor_argument("cdist_forward", "x1", 1, x1)
     if not isinstance(x2, TensorBase):
+        if is_foreign(x2):
+            return ask_foreign(cdist_forward, (x1, x2, p), {})
         x2 = as_tensor_argument("cdist_forward", "x2", 2, x2)
     x1_array = x1._array
     x2_array = x2._array
@@ -287,8 +292,12 @@ def euclidean_dist(x1: Tensor, x2: Tensor) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(x1, TensorBase):
+        if is_foreign(x1):
+            return ask_foreign(euclidean_dist, (x1, x2), {})
         x1 = as_tensor_argument("euclidean_dist", "x1", 1, x1)
     if not isinstance(x2, TensorBase):
+        if is_foreign(x2):
+            return ask_foreign(euclidean_dist, (x1, x2), {})
         x2 = as_tensor_argument("euclidean_dist", "x2", 2, x2)
     x1_array = x1._array
     x2_array = x2._array
@@ -412,6 +421,8 @@ def pdist_forward(input: Tensor, p: float) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(pdist_forward, (input, p), {})
         input = as_tensor_argument("pdist_forward", "input", 1, input)
     input_array = input._array
     computed: Any = pdist_forward_kernel(input_array, p)
@@ -462,6 +473,8 @@ def pair_rows(input: Tensor, which: int) -> Tensor:
             if taken is not NotImplemented:
                 return taken
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(pair_rows, (input, which), {})
         input = as_tensor_argument("pair_rows", "input", 1, input)
     input_array = input._array
     computed: Any = pair_rows_kernel(input_array, which)
@@ -482,8 +495,12 @@ def largest_share(input: Tensor, largest: Tensor) -> Tensor:
             if taken is not NotImplemented:
                 return taken
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(largest_share, (input, largest), {})
         input = as_tensor_argument("largest_share", "input", 1, input)
     if not isinstance(largest, TensorBase):
+        if is_foreign(largest):
+            return ask_foreign(largest_share, (input, largest), {})
         largest = as_tensor_argument("largest_share", "largest", 2, largest)
     input_array = input._array
     largest_array = largest._array
@@ -596,10 +613,16 @@ def trilinear(input1: Tensor, input2: Tensor, weight: Tensor) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input1, TensorBase):
+        if is_foreign(input1):
+            return ask_foreign(trilinear, (input1, input2, weight), {})
         input1 = as_tensor_argument("trilinear", "input1", 1, input1)
     if not isinstance(input2, TensorBase):
+        if is_foreign(input2):
+            return ask_foreign(trilinear, (input1, input2, weight), {})
         input2 = as_tensor_argument("trilinear", "input2", 2, input2)
     if not isinstance(weight, TensorBase):
+        if is_foreign(weight):
+            return ask_foreign(trilinear, (input1, input2, weight), {})
         weight = as_tensor_argument("trilinear", "weight", 3, weight)
     input1_array = input1._array
     input2_array = input2._array

@@ -22,6 +22,7 @@ from pullback.kernels.embedding_bags import take_rows as take_rows_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -201,12 +202,36 @@ def embedding_bag_forward(
                 return taken
         record = switches.records
     if not isinstance(weight, TensorBase):
+        if is_foreign(weight):
+            return ask_foreign(
+                embedding_bag_forward,
+                (weight, indices, offsets, per_sample_weights, mode, padding_idx, scale_grad_by_freq),
+                {},
+            )
         weight = as_tensor_argument("embedding_bag_forward", "weight", 1, weight)
     if not isinstance(indices, TensorBase):
+        if is_foreign(indices):
+            return ask_foreign(
+                embedding_bag_forward,
+                (weight, indices, offsets, per_sample_weights, mode, padding_idx, scale_grad_by_freq),
+                {},
+            )
         indices = as_tensor_argument("embedding_bag_forward", "indices", 2, indices)
     if not isinstance(offsets, TensorBase):
+        if is_foreign(offsets):
+            return ask_foreign(
+                embedding_bag_forward,
+                (weight, indices, offsets, per_sample_weights, mode, padding_idx, scale_grad_by_freq),
+                {},
+            )
         offsets = as_tensor_argument("embedding_bag_forward", "offsets", 3, offsets)
     if per_sample_weights is not None and not isinstance(per_sample_weights, TensorBase):
+        if is_foreign(per_sample_weights):
+            return ask_foreign(
+                embedding_bag_forward,
+                (weight, indices, offsets, per_sample_weights, mode, padding_idx, scale_grad_by_freq),
+                {},
+            )
         per_sample_weights = as_tensor_argument("embedding_bag_forward", "per_sample_weights", 4, per_sample_weights)
     weight_array = weight._array
     indices_array = indices._array
@@ -352,8 +377,12 @@ def put_rows(input: Tensor, indices: Tensor, rows: int) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(put_rows, (input, indices, rows), {})
         input = as_tensor_argument("put_rows", "input", 1, input)
     if not isinstance(indices, TensorBase):
+        if is_foreign(indices):
+            return ask_foreign(put_rows, (input, indices, rows), {})
         indices = as_tensor_argument("put_rows", "indices", 2, indices)
     input_array = input._array
     indices_array = indices._array
@@ -448,8 +477,12 @@ def take_rows(input: Tensor, indices: Tensor) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(take_rows, (input, indices), {})
         input = as_tensor_argument("take_rows", "input", 1, input)
     if not isinstance(indices, TensorBase):
+        if is_foreign(indices):
+            return ask_foreign(take_rows, (input, indices), {})
         indices = as_tensor_argument("take_rows", "indices", 2, indices)
     input_array = input._array
     indices_array = indices._array

@@ -20,6 +20,7 @@ from pullback.kernels.embeddings import embedding_take as embedding_take_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -89,8 +90,12 @@ def embedding(
                 return taken
         record = switches.records
     if not isinstance(weight, TensorBase):
+        if is_foreign(weight):
+            return ask_foreign(embedding, (weight, indices, padding_idx, scale_grad_by_freq, sparse), {})
         weight = as_tensor_argument("embedding", "weight", 1, weight)
     if not isinstance(indices, TensorBase):
+        if is_foreign(indices):
+            return ask_foreign(embedding, (weight, indices, padding_idx, scale_grad_by_freq, sparse), {})
         indices = as_tensor_argument("embedding", "indices", 2, indices)
     weight_array = weight._array
     indices_array = indices._array
@@ -199,8 +204,12 @@ def embedding_back(input: Tensor, indices: Tensor, rows: int, padding_idx: int, 
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(embedding_back, (input, indices, rows, padding_idx, scale_grad_by_freq), {})
         input = as_tensor_argument("embedding_back", "input", 1, input)
     if not isinstance(indices, TensorBase):
+        if is_foreign(indices):
+            return ask_foreign(embedding_back, (input, indices, rows, padding_idx, scale_grad_by_freq), {})
         indices = as_tensor_argument("embedding_back", "indices", 2, indices)
     input_array = input._array
     indices_array = indices._array
@@ -307,8 +316,12 @@ def embedding_take(input: Tensor, indices: Tensor, padding_idx: int, scale_grad_
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(embedding_take, (input, indices, padding_idx, scale_grad_by_freq), {})
         input = as_tensor_argument("embedding_take", "input", 1, input)
     if not isinstance(indices, TensorBase):
+        if is_foreign(indices):
+            return ask_foreign(embedding_take, (input, indices, padding_idx, scale_grad_by_freq), {})
         indices = as_tensor_argument("embedding_take", "indices", 2, indices)
     input_array = input._array
     indices_array = indices._array

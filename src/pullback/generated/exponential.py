@@ -38,6 +38,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.native import native
 from pullback.tensor.arguments import as_number_argument, as_tensor_argument, shapes_differ
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -168,8 +169,12 @@ def pow(input: Tensor, exponent: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("pow", out, pow(input, exponent))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(pow, (input, exponent), {"out": out})
         input = as_tensor_argument("pow", "input", 1, input)
     if not isinstance(exponent, TensorBase):
+        if is_foreign(exponent):
+            return ask_foreign(pow, (input, exponent), {"out": out})
         exponent = as_tensor_argument("pow", "exponent", 2, exponent)
     input_array = input._array
     exponent_array = exponent._array
@@ -329,6 +334,8 @@ def pow_scalar(input: Tensor, exponent: Any, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("pow", out, pow_scalar(input, exponent))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(pow_scalar, (input, exponent), {"out": out})
         input = as_tensor_argument("pow", "input", 1, input)
     exponent_is_tensor = isinstance(exponent, TensorBase)
     input_array = input._array
@@ -339,6 +346,8 @@ def pow_scalar(input: Tensor, exponent: Any, *, out: Any = None) -> Tensor:
             input_array, exponent_array = promote_arrays(input_array, exponent_array)
             promoted = True
     elif input_array.dtype.kind != "f" or (type(exponent_array) is not float and type(exponent_array) is not int):
+        if is_foreign(exponent_array):
+            return ask_foreign(pow_scalar, (input, exponent), {"out": out})
         exponent_array = as_number_argument("pow", "exponent", exponent_array)
         input_array, exponent_array = promote_arrays(input_array, exponent_array)
         promoted = True
@@ -492,6 +501,8 @@ def pow_base(exponent: Tensor, input: Any, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("pow", out, pow_base(exponent, input))
     if not isinstance(exponent, TensorBase):
+        if is_foreign(exponent):
+            return ask_foreign(pow_base, (exponent, input), {"out": out})
         exponent = as_tensor_argument("pow", "exponent", 1, exponent)
     input_is_tensor = isinstance(input, TensorBase)
     exponent_array = exponent._array
@@ -502,6 +513,8 @@ def pow_base(exponent: Tensor, input: Any, *, out: Any = None) -> Tensor:
             exponent_array, input_array = promote_arrays(exponent_array, input_array)
             promoted = True
     elif exponent_array.dtype.kind != "f" or (type(input_array) is not float and type(input_array) is not int):
+        if is_foreign(input_array):
+            return ask_foreign(pow_base, (exponent, input), {"out": out})
         input_array = as_number_argument("pow", "input", input_array)
         exponent_array, input_array = promote_arrays(exponent_array, input_array)
         promoted = True
@@ -621,6 +634,8 @@ def sqrt(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("sqrt", out, sqrt(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(sqrt, (input,), {"out": out})
         input = as_tensor_argument("sqrt", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -729,6 +744,8 @@ def rsqrt(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("rsqrt", out, rsqrt(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(rsqrt, (input,), {"out": out})
         input = as_tensor_argument("rsqrt", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -830,6 +847,8 @@ def exp(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("exp", out, exp(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(exp, (input,), {"out": out})
         input = as_tensor_argument("exp", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -938,6 +957,8 @@ def exp2(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("exp2", out, exp2(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(exp2, (input,), {"out": out})
         input = as_tensor_argument("exp2", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -1046,6 +1067,8 @@ def expm1(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("expm1", out, expm1(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(expm1, (input,), {"out": out})
         input = as_tensor_argument("expm1", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -1148,6 +1171,8 @@ def log(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("log", out, log(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(log, (input,), {"out": out})
         input = as_tensor_argument("log", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -1257,6 +1282,8 @@ def log2(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("log2", out, log2(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(log2, (input,), {"out": out})
         input = as_tensor_argument("log2", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -1366,6 +1393,8 @@ def log10(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("log10", out, log10(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(log10, (input,), {"out": out})
         input = as_tensor_argument("log10", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -1478,6 +1507,8 @@ def log1p(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("log1p", out, log1p(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(log1p, (input,), {"out": out})
         input = as_tensor_argument("log1p", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -1643,8 +1674,12 @@ def logaddexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("logaddexp", out, logaddexp(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(logaddexp, (input, other), {"out": out})
         input = as_tensor_argument("logaddexp", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(logaddexp, (input, other), {"out": out})
         other = as_tensor_argument("logaddexp", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -1823,8 +1858,12 @@ def logaddexp2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("logaddexp2", out, logaddexp2(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(logaddexp2, (input, other), {"out": out})
         input = as_tensor_argument("logaddexp2", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(logaddexp2, (input, other), {"out": out})
         other = as_tensor_argument("logaddexp2", "other", 2, other)
     input_array = input._array
     other_array = other._array

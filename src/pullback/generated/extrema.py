@@ -32,6 +32,7 @@ from pullback.kernels.reductions import expand_reduced as expand_reduced_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument, wrap_dims
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
 
 new = TensorBase.__new__
@@ -100,6 +101,8 @@ def max_all(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("max", out, max_all(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(max_all, (input,), {"out": out})
         input = as_tensor_argument("max", "input", 1, input)
     input_array = input._array
     computed: Any = max_all_kernel(input_array)
@@ -198,6 +201,8 @@ def min_all(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("min", out, min_all(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(min_all, (input,), {"out": out})
         input = as_tensor_argument("min", "input", 1, input)
     input_array = input._array
     computed: Any = min_all_kernel(input_array)
@@ -302,6 +307,8 @@ def max_dim(
     if out is not None:
         return write_out("max", out, max_dim(input, dim, keepdim))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(max_dim, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("max", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
@@ -415,6 +422,8 @@ def min_dim(
     if out is not None:
         return write_out("min", out, min_dim(input, dim, keepdim))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(min_dim, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("min", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
@@ -536,6 +545,8 @@ def amax(
     if out is not None:
         return write_out("amax", out, amax(input, dim, keepdim))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(amax, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("amax", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     input_array = input._array
@@ -661,6 +672,8 @@ def amin(
     if out is not None:
         return write_out("amin", out, amin(input, dim, keepdim))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(amin, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("amin", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     input_array = input._array
@@ -799,6 +812,8 @@ def aminmax(
     if out is not None:
         return write_out("aminmax", out, aminmax(input, dim=dim, keepdim=keepdim))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(aminmax, (input,), {"dim": dim, "keepdim": keepdim, "out": out})
         input = as_tensor_argument("aminmax", "input", 1, input)
     if dim is not None:
         dim = wrap_dim(dim, input._array.ndim)
@@ -862,6 +877,8 @@ def argmax(
     if out is not None:
         return write_out("argmax", out, argmax(input, dim, keepdim))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(argmax, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("argmax", "input", 1, input)
     if dim is not None:
         dim = wrap_dim(dim, input._array.ndim)
@@ -892,6 +909,8 @@ def argmin(
     if out is not None:
         return write_out("argmin", out, argmin(input, dim, keepdim))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(argmin, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("argmin", "input", 1, input)
     if dim is not None:
         dim = wrap_dim(dim, input._array.ndim)
@@ -920,8 +939,12 @@ def shares(
             if taken is not NotImplemented:
                 return taken
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(shares, (input, extreme, dim, keepdim), {})
         input = as_tensor_argument("shares", "input", 1, input)
     if not isinstance(extreme, TensorBase):
+        if is_foreign(extreme):
+            return ask_foreign(shares, (input, extreme, dim, keepdim), {})
         extreme = as_tensor_argument("shares", "extreme", 2, extreme)
     dim = wrap_dims(dim, input._array.ndim)
     input_array = input._array
@@ -944,8 +967,12 @@ def shares_or_nans(input: Tensor, extreme: Tensor) -> Tensor:
             if taken is not NotImplemented:
                 return taken
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(shares_or_nans, (input, extreme), {})
         input = as_tensor_argument("shares_or_nans", "input", 1, input)
     if not isinstance(extreme, TensorBase):
+        if is_foreign(extreme):
+            return ask_foreign(shares_or_nans, (input, extreme), {})
         extreme = as_tensor_argument("shares_or_nans", "extreme", 2, extreme)
     input_array = input._array
     extreme_array = extreme._array

@@ -23,6 +23,7 @@ from pullback.kernels.shape import unfold as unfold_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -73,6 +74,8 @@ def fft_c2c(input: Tensor, dim: Any, scale: str, forward: bool) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(fft_c2c, (input, dim, scale, forward), {})
         input = as_tensor_argument("fft_c2c", "input", 1, input)
     dim = as_shape(dim)
     input_array = input._array
@@ -166,6 +169,8 @@ def fft_r2c(input: Tensor, dim: Any, scale: str, onesided: bool) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(fft_r2c, (input, dim, scale, onesided), {})
         input = as_tensor_argument("fft_r2c", "input", 1, input)
     dim = as_shape(dim)
     input_array = input._array
@@ -257,6 +262,8 @@ def fft_c2r(input: Tensor, dim: Any, scale: str, last_size: int) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(fft_c2r, (input, dim, scale, last_size), {})
         input = as_tensor_argument("fft_c2r", "input", 1, input)
     dim = as_shape(dim)
     input_array = input._array
@@ -341,6 +348,8 @@ def doubled_inside(input: Tensor, dim: int, count: int) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(doubled_inside, (input, dim, count), {})
         input = as_tensor_argument("doubled_inside", "input", 1, input)
     input_array = input._array
     computed: Any = doubled_inside_kernel(input_array, dim, count)
@@ -422,6 +431,8 @@ def overlap_add(input: Tensor, step: int) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(overlap_add, (input, step), {})
         input = as_tensor_argument("overlap_add", "input", 1, input)
     input_array = input._array
     computed: Any = overlap_add_kernel(input_array, step)
@@ -471,6 +482,8 @@ def check_envelope(input: Tensor, call: str) -> Tensor:
             if taken is not NotImplemented:
                 return taken
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(check_envelope, (input, call), {})
         input = as_tensor_argument("check_envelope", "input", 1, input)
     input_array = input._array
     computed: Any = check_envelope_kernel(input_array, call)

@@ -19,6 +19,7 @@ from pullback.kernels.folding import pixel_unshuffle as pixel_unshuffle_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -75,6 +76,8 @@ def im2col(input: Tensor, kernel_size: Any, dilation: Any, padding: Any, stride:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(im2col, (input, kernel_size, dilation, padding, stride), {})
         input = as_tensor_argument("im2col", "input", 1, input)
     kernel_size = as_shape(kernel_size)
     dilation = as_shape(dilation)
@@ -176,6 +179,8 @@ def col2im(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any, pad
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(col2im, (input, output_size, kernel_size, dilation, padding, stride), {})
         input = as_tensor_argument("col2im", "input", 1, input)
     output_size = as_shape(output_size)
     kernel_size = as_shape(kernel_size)
@@ -273,6 +278,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(pixel_shuffle, (input, upscale_factor), {})
         input = as_tensor_argument("pixel_shuffle", "input", 1, input)
     input_array = input._array
     computed: Any = pixel_shuffle_kernel(input_array, upscale_factor)
@@ -349,6 +356,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(pixel_unshuffle, (input, downscale_factor), {})
         input = as_tensor_argument("pixel_unshuffle", "input", 1, input)
     input_array = input._array
     computed: Any = pixel_unshuffle_kernel(input_array, downscale_factor)
@@ -428,6 +437,8 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(channel_shuffle, (input, groups), {})
         input = as_tensor_argument("channel_shuffle", "input", 1, input)
     input_array = input._array
     computed: Any = channel_shuffle_kernel(input_array, groups)

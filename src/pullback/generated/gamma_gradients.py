@@ -20,6 +20,7 @@ from pullback.kernels.gamma_gradients import standard_gamma_grad as standard_gam
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -86,6 +87,8 @@ def standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(standard_gamma, (input, generator), {})
         input = as_tensor_argument("standard_gamma", "input", 1, input)
     input_array = input._array
     computed: Any = standard_gamma_kernel(input_array, generator)
@@ -176,8 +179,12 @@ def standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(standard_gamma_grad, (input, output), {})
         input = as_tensor_argument("standard_gamma_grad", "input", 1, input)
     if not isinstance(output, TensorBase):
+        if is_foreign(output):
+            return ask_foreign(standard_gamma_grad, (input, output), {})
         output = as_tensor_argument("standard_gamma_grad", "output", 2, output)
     input_array = input._array
     output_array = output._array
@@ -257,6 +264,8 @@ def sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(sample_dirichlet, (input, generator), {})
         input = as_tensor_argument("sample_dirichlet", "input", 1, input)
     input_array = input._array
     computed: Any = sample_dirichlet_kernel(input_array, generator)
@@ -349,10 +358,16 @@ def dirichlet_grad(input: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(dirichlet_grad, (input, alpha, total), {})
         input = as_tensor_argument("dirichlet_grad", "input", 1, input)
     if not isinstance(alpha, TensorBase):
+        if is_foreign(alpha):
+            return ask_foreign(dirichlet_grad, (input, alpha, total), {})
         alpha = as_tensor_argument("dirichlet_grad", "alpha", 2, alpha)
     if not isinstance(total, TensorBase):
+        if is_foreign(total):
+            return ask_foreign(dirichlet_grad, (input, alpha, total), {})
         total = as_tensor_argument("dirichlet_grad", "total", 3, total)
     input_array = input._array
     alpha_array = alpha._array

@@ -29,6 +29,7 @@ from pullback.kernels.grid_sampling import take_points as take_points_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -131,8 +132,12 @@ def grid_sampler_2d(
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(grid_sampler_2d, (input, grid, interpolation_mode, padding_mode, align_corners), {})
         input = as_tensor_argument("grid_sampler_2d", "input", 1, input)
     if not isinstance(grid, TensorBase):
+        if is_foreign(grid):
+            return ask_foreign(grid_sampler_2d, (input, grid, interpolation_mode, padding_mode, align_corners), {})
         grid = as_tensor_argument("grid_sampler_2d", "grid", 2, grid)
     input_array = input._array
     grid_array = grid._array
@@ -305,8 +310,12 @@ def grid_sampler_3d(
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(grid_sampler_3d, (input, grid, interpolation_mode, padding_mode, align_corners), {})
         input = as_tensor_argument("grid_sampler_3d", "input", 1, input)
     if not isinstance(grid, TensorBase):
+        if is_foreign(grid):
+            return ask_foreign(grid_sampler_3d, (input, grid, interpolation_mode, padding_mode, align_corners), {})
         grid = as_tensor_argument("grid_sampler_3d", "grid", 2, grid)
     input_array = input._array
     grid_array = grid._array
@@ -451,6 +460,8 @@ def grid_points(input: Tensor, sizes: Any, mode: int, padding_mode: int, align_c
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(grid_points, (input, sizes, mode, padding_mode, align_corners), {})
         input = as_tensor_argument("grid_points", "input", 1, input)
     sizes = as_shape(sizes)
     input_array = input._array
@@ -512,6 +523,8 @@ def grid_slopes(input: Tensor, sizes: Any, mode: int, padding_mode: int, align_c
             if taken is not NotImplemented:
                 return taken
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(grid_slopes, (input, sizes, mode, padding_mode, align_corners), {})
         input = as_tensor_argument("grid_slopes", "input", 1, input)
     sizes = as_shape(sizes)
     input_array = input._array
@@ -535,6 +548,8 @@ def point_positions(
             if taken is not NotImplemented:
                 return taken
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(point_positions, (input, sizes, offsets, mode, padding_mode, align_corners), {})
         input = as_tensor_argument("point_positions", "input", 1, input)
     sizes = as_shape(sizes)
     offsets = as_shape(offsets)
@@ -600,8 +615,12 @@ def take_points(input: Tensor, positions: Tensor) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(take_points, (input, positions), {})
         input = as_tensor_argument("take_points", "input", 1, input)
     if not isinstance(positions, TensorBase):
+        if is_foreign(positions):
+            return ask_foreign(take_points, (input, positions), {})
         positions = as_tensor_argument("take_points", "positions", 2, positions)
     input_array = input._array
     positions_array = positions._array
@@ -693,8 +712,12 @@ def put_points(input: Tensor, positions: Tensor, sizes: Any) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(put_points, (input, positions, sizes), {})
         input = as_tensor_argument("put_points", "input", 1, input)
     if not isinstance(positions, TensorBase):
+        if is_foreign(positions):
+            return ask_foreign(put_points, (input, positions, sizes), {})
         positions = as_tensor_argument("put_points", "positions", 2, positions)
     sizes = as_shape(sizes)
     input_array = input._array
@@ -778,6 +801,8 @@ def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Tens
                 return taken
         record = switches.records
     if not isinstance(theta, TensorBase):
+        if is_foreign(theta):
+            return ask_foreign(affine_grid_generator, (theta, size, align_corners), {})
         theta = as_tensor_argument("affine_grid_generator", "theta", 1, theta)
     size = as_shape(size)
     theta_array = theta._array
@@ -860,6 +885,8 @@ def affine_grid_back(input: Tensor, size: Any, align_corners: bool) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(affine_grid_back, (input, size, align_corners), {})
         input = as_tensor_argument("affine_grid_back", "input", 1, input)
     size = as_shape(size)
     input_array = input._array

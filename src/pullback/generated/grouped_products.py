@@ -18,6 +18,7 @@ from pullback.kernels.shape import transpose as transpose_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -107,10 +108,16 @@ def grouped_mm(input: Tensor, mat2: Tensor, offs: Tensor | None = None) -> Tenso
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(grouped_mm, (input, mat2, offs), {})
         input = as_tensor_argument("grouped_mm", "input", 1, input)
     if not isinstance(mat2, TensorBase):
+        if is_foreign(mat2):
+            return ask_foreign(grouped_mm, (input, mat2, offs), {})
         mat2 = as_tensor_argument("grouped_mm", "mat2", 2, mat2)
     if offs is not None and not isinstance(offs, TensorBase):
+        if is_foreign(offs):
+            return ask_foreign(grouped_mm, (input, mat2, offs), {})
         offs = as_tensor_argument("grouped_mm", "offs", 3, offs)
     input_array = input._array
     mat2_array = mat2._array

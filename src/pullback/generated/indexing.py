@@ -35,6 +35,7 @@ from pullback.kernels.shape import zeros_in_shape as zeros_in_shape_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument, as_tensor_list
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
 new = TensorBase.__new__
@@ -84,6 +85,8 @@ def select(input: Tensor, dim: Any, index: int, *, axis: Any = None) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(select, (input, dim, index), {})
         input = as_tensor_argument("select", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
@@ -181,6 +184,8 @@ def slice_view(input: Tensor, dim: Any, start: int, end: int, step: int, *, axis
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(slice_view, (input, dim, start, end, step), {})
         input = as_tensor_argument("slice_view", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
@@ -271,6 +276,8 @@ def select_back(input: Tensor, shape: Any, dim: int, index: int) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(select_back, (input, shape, dim, index), {})
         input = as_tensor_argument("select_back", "input", 1, input)
     shape = as_shape(shape)
     input_array = input._array
@@ -363,6 +370,8 @@ def slice_back(input: Tensor, shape: Any, dim: int, start: int, end: int, step: 
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(slice_back, (input, shape, dim, start, end, step), {})
         input = as_tensor_argument("slice_back", "input", 1, input)
     shape = as_shape(shape)
     input_array = input._array
@@ -464,6 +473,8 @@ def index(input: Tensor, indices: Any, dims: Any) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(index, (input, indices, dims), {})
         input = as_tensor_argument("index", "input", 1, input)
     indices = as_tensor_list("index", "indices", 2, indices)
     dims = as_shape(dims)
@@ -568,9 +579,13 @@ def index_select(input: Tensor, dim: Any, index: Tensor, *, out: Any = None, axi
     if out is not None:
         return write_out("index_select", out, index_select(input, dim, index))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(index_select, (input, dim, index), {"out": out})
         input = as_tensor_argument("index_select", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     if not isinstance(index, TensorBase):
+        if is_foreign(index):
+            return ask_foreign(index_select, (input, dim, index), {"out": out})
         index = as_tensor_argument("index_select", "index", 3, index)
     input_array = input._array
     index_array = index._array
@@ -676,9 +691,13 @@ def gather(
     if out is not None:
         return write_out("gather", out, gather(input, dim, index, sparse_grad), input, index)
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(gather, (input, dim, index, sparse_grad), {"out": out})
         input = as_tensor_argument("gather", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     if not isinstance(index, TensorBase):
+        if is_foreign(index):
+            return ask_foreign(gather, (input, dim, index, sparse_grad), {"out": out})
         index = as_tensor_argument("gather", "index", 3, index)
     input_array = input._array
     index_array = index._array
@@ -778,8 +797,12 @@ def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("take", out, take(input, index), input, index)
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(take, (input, index), {"out": out})
         input = as_tensor_argument("take", "input", 1, input)
     if not isinstance(index, TensorBase):
+        if is_foreign(index):
+            return ask_foreign(take, (input, index), {"out": out})
         index = as_tensor_argument("take", "index", 2, index)
     input_array = input._array
     index_array = index._array
@@ -876,8 +899,12 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("masked_select", out, masked_select(input, mask), input, mask)
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(masked_select, (input, mask), {"out": out})
         input = as_tensor_argument("masked_select", "input", 1, input)
     if not isinstance(mask, TensorBase):
+        if is_foreign(mask):
+            return ask_foreign(masked_select, (input, mask), {"out": out})
         mask = as_tensor_argument("masked_select", "mask", 2, mask)
     input_array = input._array
     mask_array = mask._array
@@ -931,6 +958,8 @@ def nonzero(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("nonzero", out, nonzero(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(nonzero, (input,), {"out": out})
         input = as_tensor_argument("nonzero", "input", 1, input)
     input_array = input._array
     computed: Any = nonzero_kernel(input_array)
@@ -953,6 +982,8 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any =
     if out is not None:
         return write_out("nonzero_static", out, nonzero_static(input, size=size, fill_value=fill_value))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(nonzero_static, (input,), {"size": size, "fill_value": fill_value, "out": out})
         input = as_tensor_argument("nonzero_static", "input", 1, input)
     input_array = input._array
     computed: Any = nonzero_static_kernel(input_array, size=size, fill_value=fill_value)

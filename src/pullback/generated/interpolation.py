@@ -34,6 +34,7 @@ from pullback.kernels.resampling import resample_back as resample_back_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -87,6 +88,8 @@ def resample(input: Tensor, sizes: Any, method: str, align_corners: bool = False
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(resample, (input, sizes, method, align_corners, scales), {})
         input = as_tensor_argument("resample", "input", 1, input)
     sizes = as_shape(sizes)
     input_array = input._array
@@ -188,6 +191,8 @@ def resample_back(input: Tensor, sizes: Any, method: str, align_corners: bool = 
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(resample_back, (input, sizes, method, align_corners, scales), {})
         input = as_tensor_argument("resample_back", "input", 1, input)
     sizes = as_shape(sizes)
     input_array = input._array
@@ -293,6 +298,8 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(adaptive_avg_pool2d, (input, output_size), {})
         input = as_tensor_argument("adaptive_avg_pool2d", "input", 1, input)
     output_size = as_shape(output_size)
     input_array = input._array
@@ -391,6 +398,8 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(adaptive_avg_pool3d, (input, output_size), {})
         input = as_tensor_argument("adaptive_avg_pool3d", "input", 1, input)
     output_size = as_shape(output_size)
     input_array = input._array
@@ -476,6 +485,8 @@ def upsample_nearest1d(input: Tensor, output_size: Any, scales: Any = None) -> T
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(upsample_nearest1d, (input, output_size, scales), {})
         input = as_tensor_argument("upsample_nearest1d", "input", 1, input)
     output_size = as_shape(output_size)
     input_array = input._array
@@ -561,6 +572,8 @@ def upsample_nearest_exact1d(input: Tensor, output_size: Any, scales: Any = None
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(upsample_nearest_exact1d, (input, output_size, scales), {})
         input = as_tensor_argument("upsample_nearest_exact1d", "input", 1, input)
     output_size = as_shape(output_size)
     input_array = input._array
@@ -646,6 +659,8 @@ def upsample_nearest2d(input: Tensor, output_size: Any, scales: Any = None) -> T
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(upsample_nearest2d, (input, output_size, scales), {})
         input = as_tensor_argument("upsample_nearest2d", "input", 1, input)
     output_size = as_shape(output_size)
     input_array = input._array
@@ -731,6 +746,8 @@ def upsample_nearest_exact2d(input: Tensor, output_size: Any, scales: Any = None
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(upsample_nearest_exact2d, (input, output_size, scales), {})
         input = as_tensor_argument("upsample_nearest_exact2d", "input", 1, input)
     output_size = as_shape(output_size)
     input_array = input._array
@@ -816,6 +833,8 @@ def upsample_nearest3d(input: Tensor, output_size: Any, scales: Any = None) -> T
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(upsample_nearest3d, (input, output_size, scales), {})
         input = as_tensor_argument("upsample_nearest3d", "input", 1, input)
     output_size = as_shape(output_size)
     input_array = input._array
@@ -901,6 +920,8 @@ def upsample_nearest_exact3d(input: Tensor, output_size: Any, scales: Any = None
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(upsample_nearest_exact3d, (input, output_size, scales), {})
         input = as_tensor_argument("upsample_nearest_exact3d", "input", 1, input)
     output_size = as_shape(output_size)
     input_array = input._array
@@ -989,6 +1010,8 @@ def upsample_linear1d(input: Tensor, output_size: Any, align_corners: bool = Fal
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(upsample_linear1d, (input, output_size, align_corners, scales), {})
         input = as_tensor_argument("upsample_linear1d", "input", 1, input)
     output_size = as_shape(output_size)
     input_array = input._array
@@ -1081,6 +1104,8 @@ def upsample_bilinear2d(input: Tensor, output_size: Any, align_corners: bool = F
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(upsample_bilinear2d, (input, output_size, align_corners, scales), {})
         input = as_tensor_argument("upsample_bilinear2d", "input", 1, input)
     output_size = as_shape(output_size)
     input_array = input._array
@@ -1173,6 +1198,8 @@ def upsample_trilinear3d(input: Tensor, output_size: Any, align_corners: bool = 
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(upsample_trilinear3d, (input, output_size, align_corners, scales), {})
         input = as_tensor_argument("upsample_trilinear3d", "input", 1, input)
     output_size = as_shape(output_size)
     input_array = input._array
@@ -1265,6 +1292,8 @@ def upsample_bicubic2d(input: Tensor, output_size: Any, align_corners: bool = Fa
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(upsample_bicubic2d, (input, output_size, align_corners, scales), {})
         input = as_tensor_argument("upsample_bicubic2d", "input", 1, input)
     output_size = as_shape(output_size)
     input_array = input._array
@@ -1357,6 +1386,8 @@ def upsample_bilinear2d_aa(input: Tensor, output_size: Any, align_corners: bool 
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(upsample_bilinear2d_aa, (input, output_size, align_corners, scales), {})
         input = as_tensor_argument("upsample_bilinear2d_aa", "input", 1, input)
     output_size = as_shape(output_size)
     input_array = input._array
@@ -1449,6 +1480,8 @@ def upsample_bicubic2d_aa(input: Tensor, output_size: Any, align_corners: bool =
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(upsample_bicubic2d_aa, (input, output_size, align_corners, scales), {})
         input = as_tensor_argument("upsample_bicubic2d_aa", "input", 1, input)
     output_size = as_shape(output_size)
     input_array = input._array
@@ -1541,6 +1574,8 @@ def upsample_lanczos2d_aa(input: Tensor, output_size: Any, align_corners: bool =
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(upsample_lanczos2d_aa, (input, output_size, align_corners, scales), {})
         input = as_tensor_argument("upsample_lanczos2d_aa", "input", 1, input)
     output_size = as_shape(output_size)
     input_array = input._array

@@ -29,6 +29,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument, as_tensor_list, promote_list
 from pullback.tensor.autograd_extra import MULTI_OUTPUT
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
 
 new = TensorBase.__new__
@@ -246,6 +247,8 @@ def split(input: Tensor, split_size: int, dim: Any = 0, *, axis: Any = None) -> 
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(split, (input, split_size, dim), {})
         input = as_tensor_argument("split", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
@@ -335,6 +338,8 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: Any = 0, *, axis: Any
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(split_with_sizes, (input, split_sizes, dim), {})
         input = as_tensor_argument("split_with_sizes", "input", 1, input)
     split_sizes = as_shape(split_sizes)
     dim = wrap_dim(dim, input._array.ndim)
@@ -422,6 +427,8 @@ def unbind(input: Tensor, dim: Any = 0, *, axis: Any = None) -> Any:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(unbind, (input, dim), {})
         input = as_tensor_argument("unbind", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array

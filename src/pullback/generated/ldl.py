@@ -17,6 +17,7 @@ from pullback.kernels.ldl import linalg_ldl_solve as linalg_ldl_solve_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -64,6 +65,10 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
             "linalg_ldl_factor_ex", out, linalg_ldl_factor_ex(A, hermitian=hermitian, check_errors=check_errors)
         )
     if not isinstance(A, TensorBase):
+        if is_foreign(A):
+            return ask_foreign(
+                linalg_ldl_factor_ex, (A,), {"hermitian": hermitian, "check_errors": check_errors, "out": out}
+            )
         A = as_tensor_argument("linalg_ldl_factor_ex", "A", 1, A)
     A_array = A._array
     LD_value, pivots_value, info_value = linalg_ldl_factor_ex_kernel(
@@ -151,10 +156,16 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool =
     if out is not None:
         return write_out("linalg_ldl_solve", out, linalg_ldl_solve(LD, pivots, B, hermitian=hermitian))
     if not isinstance(LD, TensorBase):
+        if is_foreign(LD):
+            return ask_foreign(linalg_ldl_solve, (LD, pivots, B), {"hermitian": hermitian, "out": out})
         LD = as_tensor_argument("linalg_ldl_solve", "LD", 1, LD)
     if not isinstance(pivots, TensorBase):
+        if is_foreign(pivots):
+            return ask_foreign(linalg_ldl_solve, (LD, pivots, B), {"hermitian": hermitian, "out": out})
         pivots = as_tensor_argument("linalg_ldl_solve", "pivots", 2, pivots)
     if not isinstance(B, TensorBase):
+        if is_foreign(B):
+            return ask_foreign(linalg_ldl_solve, (LD, pivots, B), {"hermitian": hermitian, "out": out})
         B = as_tensor_argument("linalg_ldl_solve", "B", 3, B)
     LD_array = LD._array
     pivots_array = pivots._array

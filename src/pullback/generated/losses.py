@@ -45,6 +45,7 @@ from pullback.kernels.nll import nll_loss_grad as nll_loss_grad_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -134,8 +135,12 @@ def mse_loss(input: Tensor, target: Tensor, reduction: int = 1, *, out: Any = No
     if out is not None:
         return write_out("mse_loss", out, mse_loss(input, target, reduction))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(mse_loss, (input, target, reduction), {"out": out})
         input = as_tensor_argument("mse_loss", "input", 1, input)
     if not isinstance(target, TensorBase):
+        if is_foreign(target):
+            return ask_foreign(mse_loss, (input, target, reduction), {"out": out})
         target = as_tensor_argument("mse_loss", "target", 2, target)
     input_array = input._array
     target_array = target._array
@@ -285,8 +290,12 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: int = 1, beta: floa
     if out is not None:
         return write_out("smooth_l1_loss", out, smooth_l1_loss(input, target, reduction, beta))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(smooth_l1_loss, (input, target, reduction, beta), {"out": out})
         input = as_tensor_argument("smooth_l1_loss", "input", 1, input)
     if not isinstance(target, TensorBase):
+        if is_foreign(target):
+            return ask_foreign(smooth_l1_loss, (input, target, reduction, beta), {"out": out})
         target = as_tensor_argument("smooth_l1_loss", "target", 2, target)
     input_array = input._array
     target_array = target._array
@@ -438,8 +447,12 @@ def huber_loss(input: Tensor, target: Tensor, reduction: int = 1, delta: float =
     if out is not None:
         return write_out("huber_loss", out, huber_loss(input, target, reduction, delta))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(huber_loss, (input, target, reduction, delta), {"out": out})
         input = as_tensor_argument("huber_loss", "input", 1, input)
     if not isinstance(target, TensorBase):
+        if is_foreign(target):
+            return ask_foreign(huber_loss, (input, target, reduction, delta), {"out": out})
         target = as_tensor_argument("huber_loss", "target", 2, target)
     input_array = input._array
     target_array = target._array
@@ -566,8 +579,12 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: int = 1, *, out: 
     if out is not None:
         return write_out("soft_margin_loss", out, soft_margin_loss(input, target, reduction))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(soft_margin_loss, (input, target, reduction), {"out": out})
         input = as_tensor_argument("soft_margin_loss", "input", 1, input)
     if not isinstance(target, TensorBase):
+        if is_foreign(target):
+            return ask_foreign(soft_margin_loss, (input, target, reduction), {"out": out})
         target = as_tensor_argument("soft_margin_loss", "target", 2, target)
     input_array = input._array
     target_array = target._array
@@ -708,10 +725,16 @@ def binary_cross_entropy(
     if out is not None:
         return write_out("binary_cross_entropy", out, binary_cross_entropy(input, target, weight, reduction))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(binary_cross_entropy, (input, target, weight, reduction), {"out": out})
         input = as_tensor_argument("binary_cross_entropy", "input", 1, input)
     if not isinstance(target, TensorBase):
+        if is_foreign(target):
+            return ask_foreign(binary_cross_entropy, (input, target, weight, reduction), {"out": out})
         target = as_tensor_argument("binary_cross_entropy", "target", 2, target)
     if weight is not None and not isinstance(weight, TensorBase):
+        if is_foreign(weight):
+            return ask_foreign(binary_cross_entropy, (input, target, weight, reduction), {"out": out})
         weight = as_tensor_argument("binary_cross_entropy", "weight", 3, weight)
     input_array = input._array
     target_array = target._array
@@ -908,12 +931,28 @@ def binary_cross_entropy_with_logits(
             binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction),
         )
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(
+                binary_cross_entropy_with_logits, (input, target, weight, pos_weight, reduction), {"out": out}
+            )
         input = as_tensor_argument("binary_cross_entropy_with_logits", "input", 1, input)
     if not isinstance(target, TensorBase):
+        if is_foreign(target):
+            return ask_foreign(
+                binary_cross_entropy_with_logits, (input, target, weight, pos_weight, reduction), {"out": out}
+            )
         target = as_tensor_argument("binary_cross_entropy_with_logits", "target", 2, target)
     if weight is not None and not isinstance(weight, TensorBase):
+        if is_foreign(weight):
+            return ask_foreign(
+                binary_cross_entropy_with_logits, (input, target, weight, pos_weight, reduction), {"out": out}
+            )
         weight = as_tensor_argument("binary_cross_entropy_with_logits", "weight", 3, weight)
     if pos_weight is not None and not isinstance(pos_weight, TensorBase):
+        if is_foreign(pos_weight):
+            return ask_foreign(
+                binary_cross_entropy_with_logits, (input, target, weight, pos_weight, reduction), {"out": out}
+            )
         pos_weight = as_tensor_argument("binary_cross_entropy_with_logits", "pos_weight", 4, pos_weight)
     input_array = input._array
     target_array = target._array
@@ -1081,10 +1120,16 @@ def multi_margin_loss(
     if out is not None:
         return write_out("multi_margin_loss", out, multi_margin_loss(input, target, p, margin, weight, reduction))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(multi_margin_loss, (input, target, p, margin, weight, reduction), {"out": out})
         input = as_tensor_argument("multi_margin_loss", "input", 1, input)
     if not isinstance(target, TensorBase):
+        if is_foreign(target):
+            return ask_foreign(multi_margin_loss, (input, target, p, margin, weight, reduction), {"out": out})
         target = as_tensor_argument("multi_margin_loss", "target", 2, target)
     if weight is not None and not isinstance(weight, TensorBase):
+        if is_foreign(weight):
+            return ask_foreign(multi_margin_loss, (input, target, p, margin, weight, reduction), {"out": out})
         weight = as_tensor_argument("multi_margin_loss", "weight", 5, weight)
     input_array = input._array
     target_array = target._array
@@ -1150,10 +1195,16 @@ def multi_margin_weights(input: Tensor, target: Tensor, p: int, margin: float, w
             if taken is not NotImplemented:
                 return taken
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(multi_margin_weights, (input, target, p, margin, weight), {})
         input = as_tensor_argument("multi_margin_weights", "input", 1, input)
     if not isinstance(target, TensorBase):
+        if is_foreign(target):
+            return ask_foreign(multi_margin_weights, (input, target, p, margin, weight), {})
         target = as_tensor_argument("multi_margin_weights", "target", 2, target)
     if weight is not None and not isinstance(weight, TensorBase):
+        if is_foreign(weight):
+            return ask_foreign(multi_margin_weights, (input, target, p, margin, weight), {})
         weight = as_tensor_argument("multi_margin_weights", "weight", 5, weight)
     input_array = input._array
     target_array = target._array
@@ -1230,8 +1281,12 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: int = 1, *,
     if out is not None:
         return write_out("multilabel_margin_loss", out, multilabel_margin_loss(input, target, reduction))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(multilabel_margin_loss, (input, target, reduction), {"out": out})
         input = as_tensor_argument("multilabel_margin_loss", "input", 1, input)
     if not isinstance(target, TensorBase):
+        if is_foreign(target):
+            return ask_foreign(multilabel_margin_loss, (input, target, reduction), {"out": out})
         target = as_tensor_argument("multilabel_margin_loss", "target", 2, target)
     input_array = input._array
     target_array = target._array
@@ -1284,8 +1339,12 @@ def multilabel_margin_weights(input: Tensor, target: Tensor) -> Tensor:
             if taken is not NotImplemented:
                 return taken
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(multilabel_margin_weights, (input, target), {})
         input = as_tensor_argument("multilabel_margin_weights", "input", 1, input)
     if not isinstance(target, TensorBase):
+        if is_foreign(target):
+            return ask_foreign(multilabel_margin_weights, (input, target), {})
         target = as_tensor_argument("multilabel_margin_weights", "target", 2, target)
     input_array = input._array
     target_array = target._array
@@ -1396,12 +1455,20 @@ def ctc_loss(
                 return taken
         record = switches.records
     if not isinstance(log_probs, TensorBase):
+        if is_foreign(log_probs):
+            return ask_foreign(ctc_loss, (log_probs, targets, input_lengths, target_lengths, blank, zero_infinity), {})
         log_probs = as_tensor_argument("ctc_loss", "log_probs", 1, log_probs)
     if not isinstance(targets, TensorBase):
+        if is_foreign(targets):
+            return ask_foreign(ctc_loss, (log_probs, targets, input_lengths, target_lengths, blank, zero_infinity), {})
         targets = as_tensor_argument("ctc_loss", "targets", 2, targets)
     if not isinstance(input_lengths, TensorBase):
+        if is_foreign(input_lengths):
+            return ask_foreign(ctc_loss, (log_probs, targets, input_lengths, target_lengths, blank, zero_infinity), {})
         input_lengths = as_tensor_argument("ctc_loss", "input_lengths", 3, input_lengths)
     if not isinstance(target_lengths, TensorBase):
+        if is_foreign(target_lengths):
+            return ask_foreign(ctc_loss, (log_probs, targets, input_lengths, target_lengths, blank, zero_infinity), {})
         target_lengths = as_tensor_argument("ctc_loss", "target_lengths", 4, target_lengths)
     log_probs_array = log_probs._array
     targets_array = targets._array
@@ -1530,16 +1597,52 @@ def ctc_loss_grad(
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(
+                ctc_loss_grad,
+                (input, log_probs, targets, input_lengths, target_lengths, losses, blank, zero_infinity),
+                {},
+            )
         input = as_tensor_argument("ctc_loss_grad", "input", 1, input)
     if not isinstance(log_probs, TensorBase):
+        if is_foreign(log_probs):
+            return ask_foreign(
+                ctc_loss_grad,
+                (input, log_probs, targets, input_lengths, target_lengths, losses, blank, zero_infinity),
+                {},
+            )
         log_probs = as_tensor_argument("ctc_loss_grad", "log_probs", 2, log_probs)
     if not isinstance(targets, TensorBase):
+        if is_foreign(targets):
+            return ask_foreign(
+                ctc_loss_grad,
+                (input, log_probs, targets, input_lengths, target_lengths, losses, blank, zero_infinity),
+                {},
+            )
         targets = as_tensor_argument("ctc_loss_grad", "targets", 3, targets)
     if not isinstance(input_lengths, TensorBase):
+        if is_foreign(input_lengths):
+            return ask_foreign(
+                ctc_loss_grad,
+                (input, log_probs, targets, input_lengths, target_lengths, losses, blank, zero_infinity),
+                {},
+            )
         input_lengths = as_tensor_argument("ctc_loss_grad", "input_lengths", 4, input_lengths)
     if not isinstance(target_lengths, TensorBase):
+        if is_foreign(target_lengths):
+            return ask_foreign(
+                ctc_loss_grad,
+                (input, log_probs, targets, input_lengths, target_lengths, losses, blank, zero_infinity),
+                {},
+            )
         target_lengths = as_tensor_argument("ctc_loss_grad", "target_lengths", 5, target_lengths)
     if not isinstance(losses, TensorBase):
+        if is_foreign(losses):
+            return ask_foreign(
+                ctc_loss_grad,
+                (input, log_probs, targets, input_lengths, target_lengths, losses, blank, zero_infinity),
+                {},
+            )
         losses = as_tensor_argument("ctc_loss_grad", "losses", 6, losses)
     input_array = input._array
     log_probs_array = log_probs._array
@@ -1702,10 +1805,16 @@ def nll_loss(
     if out is not None:
         return write_out("nll_loss", out, nll_loss(input, target, weight, reduction, ignore_index))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(nll_loss, (input, target, weight, reduction, ignore_index), {"out": out})
         input = as_tensor_argument("nll_loss", "input", 1, input)
     if not isinstance(target, TensorBase):
+        if is_foreign(target):
+            return ask_foreign(nll_loss, (input, target, weight, reduction, ignore_index), {"out": out})
         target = as_tensor_argument("nll_loss", "target", 2, target)
     if weight is not None and not isinstance(weight, TensorBase):
+        if is_foreign(weight):
+            return ask_foreign(nll_loss, (input, target, weight, reduction, ignore_index), {"out": out})
         weight = as_tensor_argument("nll_loss", "weight", 3, weight)
     input_array = input._array
     target_array = target._array
@@ -1852,10 +1961,16 @@ def nll_loss2d(
     if out is not None:
         return write_out("nll_loss2d", out, nll_loss2d(input, target, weight, reduction, ignore_index))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(nll_loss2d, (input, target, weight, reduction, ignore_index), {"out": out})
         input = as_tensor_argument("nll_loss2d", "input", 1, input)
     if not isinstance(target, TensorBase):
+        if is_foreign(target):
+            return ask_foreign(nll_loss2d, (input, target, weight, reduction, ignore_index), {"out": out})
         target = as_tensor_argument("nll_loss2d", "target", 2, target)
     if weight is not None and not isinstance(weight, TensorBase):
+        if is_foreign(weight):
+            return ask_foreign(nll_loss2d, (input, target, weight, reduction, ignore_index), {"out": out})
         weight = as_tensor_argument("nll_loss2d", "weight", 3, weight)
     input_array = input._array
     target_array = target._array
@@ -1977,10 +2092,16 @@ def nll_loss_grad(
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(nll_loss_grad, (input, target, weight, shape, reduction, ignore_index), {})
         input = as_tensor_argument("nll_loss_grad", "input", 1, input)
     if not isinstance(target, TensorBase):
+        if is_foreign(target):
+            return ask_foreign(nll_loss_grad, (input, target, weight, shape, reduction, ignore_index), {})
         target = as_tensor_argument("nll_loss_grad", "target", 2, target)
     if weight is not None and not isinstance(weight, TensorBase):
+        if is_foreign(weight):
+            return ask_foreign(nll_loss_grad, (input, target, weight, shape, reduction, ignore_index), {})
         weight = as_tensor_argument("nll_loss_grad", "weight", 3, weight)
     shape = as_shape(shape)
     input_array = input._array

@@ -29,6 +29,7 @@ from pullback.kernels.lu import permute_rows as permute_rows_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -93,6 +94,8 @@ def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = F
     if out is not None:
         return write_out("linalg_lu_factor_ex", out, linalg_lu_factor_ex(A, pivot=pivot, check_errors=check_errors))
     if not isinstance(A, TensorBase):
+        if is_foreign(A):
+            return ask_foreign(linalg_lu_factor_ex, (A,), {"pivot": pivot, "check_errors": check_errors, "out": out})
         A = as_tensor_argument("linalg_lu_factor_ex", "A", 1, A)
     A_array = A._array
     LU_value, pivots_value, info_value = linalg_lu_factor_ex_kernel(A_array, pivot=pivot, check_errors=check_errors)
@@ -212,6 +215,8 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     if out is not None:
         return write_out("linalg_lu", out, linalg_lu(A, pivot=pivot))
     if not isinstance(A, TensorBase):
+        if is_foreign(A):
+            return ask_foreign(linalg_lu, (A,), {"pivot": pivot, "out": out})
         A = as_tensor_argument("linalg_lu", "A", 1, A)
     A_array = A._array
     P_value, L_value, U_value = linalg_lu_kernel(A_array, pivot=pivot)
@@ -309,8 +314,12 @@ def lu_unpack(
     if out is not None:
         return write_out("lu_unpack", out, lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots))
     if not isinstance(LU_data, TensorBase):
+        if is_foreign(LU_data):
+            return ask_foreign(lu_unpack, (LU_data, LU_pivots, unpack_data, unpack_pivots), {"out": out})
         LU_data = as_tensor_argument("lu_unpack", "LU_data", 1, LU_data)
     if not isinstance(LU_pivots, TensorBase):
+        if is_foreign(LU_pivots):
+            return ask_foreign(lu_unpack, (LU_data, LU_pivots, unpack_data, unpack_pivots), {"out": out})
         LU_pivots = as_tensor_argument("lu_unpack", "LU_pivots", 2, LU_pivots)
     LU_data_array = LU_data._array
     LU_pivots_array = LU_pivots._array
@@ -411,8 +420,12 @@ def permute_rows(input: Tensor, pivots: Tensor, inverse: bool) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(permute_rows, (input, pivots, inverse), {})
         input = as_tensor_argument("permute_rows", "input", 1, input)
     if not isinstance(pivots, TensorBase):
+        if is_foreign(pivots):
+            return ask_foreign(permute_rows, (input, pivots, inverse), {})
         pivots = as_tensor_argument("permute_rows", "pivots", 2, pivots)
     input_array = input._array
     pivots_array = pivots._array
@@ -552,10 +565,16 @@ def linalg_lu_solve(
     if out is not None:
         return write_out("linalg_lu_solve", out, linalg_lu_solve(LU, pivots, B, left=left, adjoint=adjoint))
     if not isinstance(LU, TensorBase):
+        if is_foreign(LU):
+            return ask_foreign(linalg_lu_solve, (LU, pivots, B), {"left": left, "adjoint": adjoint, "out": out})
         LU = as_tensor_argument("linalg_lu_solve", "LU", 1, LU)
     if not isinstance(pivots, TensorBase):
+        if is_foreign(pivots):
+            return ask_foreign(linalg_lu_solve, (LU, pivots, B), {"left": left, "adjoint": adjoint, "out": out})
         pivots = as_tensor_argument("linalg_lu_solve", "pivots", 2, pivots)
     if not isinstance(B, TensorBase):
+        if is_foreign(B):
+            return ask_foreign(linalg_lu_solve, (LU, pivots, B), {"left": left, "adjoint": adjoint, "out": out})
         B = as_tensor_argument("linalg_lu_solve", "B", 3, B)
     LU_array = LU._array
     pivots_array = pivots._array

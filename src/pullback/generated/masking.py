@@ -43,6 +43,7 @@ from pullback.kernels.shape import zeros_in_shape_of as zeros_in_shape_of_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 from pullback.typing import Scalar
 
@@ -100,8 +101,12 @@ def masked_fill(input: Tensor, mask: Tensor, value: Scalar) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(masked_fill, (input, mask, value), {})
         input = as_tensor_argument("masked_fill", "input", 1, input)
     if not isinstance(mask, TensorBase):
+        if is_foreign(mask):
+            return ask_foreign(masked_fill, (input, mask, value), {})
         mask = as_tensor_argument("masked_fill", "mask", 2, mask)
     input_array = input._array
     mask_array = mask._array
@@ -225,10 +230,16 @@ def masked_fill_tensor(input: Tensor, mask: Tensor, value: Tensor) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(masked_fill_tensor, (input, mask, value), {})
         input = as_tensor_argument("masked_fill_tensor", "input", 1, input)
     if not isinstance(mask, TensorBase):
+        if is_foreign(mask):
+            return ask_foreign(masked_fill_tensor, (input, mask, value), {})
         mask = as_tensor_argument("masked_fill_tensor", "mask", 2, mask)
     if not isinstance(value, TensorBase):
+        if is_foreign(value):
+            return ask_foreign(masked_fill_tensor, (input, mask, value), {})
         value = as_tensor_argument("masked_fill_tensor", "value", 3, value)
     input_array = input._array
     mask_array = mask._array
@@ -341,8 +352,12 @@ def sum_where(input: Tensor, mask: Tensor) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(sum_where, (input, mask), {})
         input = as_tensor_argument("sum_where", "input", 1, input)
     if not isinstance(mask, TensorBase):
+        if is_foreign(mask):
+            return ask_foreign(sum_where, (input, mask), {})
         mask = as_tensor_argument("sum_where", "mask", 2, mask)
     input_array = input._array
     mask_array = mask._array
@@ -457,10 +472,16 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(masked_scatter, (input, mask, source), {})
         input = as_tensor_argument("masked_scatter", "input", 1, input)
     if not isinstance(mask, TensorBase):
+        if is_foreign(mask):
+            return ask_foreign(masked_scatter, (input, mask, source), {})
         mask = as_tensor_argument("masked_scatter", "mask", 2, mask)
     if not isinstance(source, TensorBase):
+        if is_foreign(source):
+            return ask_foreign(masked_scatter, (input, mask, source), {})
         source = as_tensor_argument("masked_scatter", "source", 3, source)
     input_array = input._array
     mask_array = mask._array
@@ -580,8 +601,12 @@ def select_scatter(input: Tensor, src: Tensor, dim: Any, index: int, *, out: Any
     if out is not None:
         return write_out("select_scatter", out, select_scatter(input, src, dim, index))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(select_scatter, (input, src, dim, index), {"out": out})
         input = as_tensor_argument("select_scatter", "input", 1, input)
     if not isinstance(src, TensorBase):
+        if is_foreign(src):
+            return ask_foreign(select_scatter, (input, src, dim, index), {"out": out})
         src = as_tensor_argument("select_scatter", "src", 2, src)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
@@ -712,8 +737,12 @@ def slice_scatter(
     if out is not None:
         return write_out("slice_scatter", out, slice_scatter(input, src, dim, start, end, step))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(slice_scatter, (input, src, dim, start, end, step), {"out": out})
         input = as_tensor_argument("slice_scatter", "input", 1, input)
     if not isinstance(src, TensorBase):
+        if is_foreign(src):
+            return ask_foreign(slice_scatter, (input, src, dim, start, end, step), {"out": out})
         src = as_tensor_argument("slice_scatter", "src", 2, src)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
@@ -835,8 +864,12 @@ def diagonal_scatter(
     if out is not None:
         return write_out("diagonal_scatter", out, diagonal_scatter(input, src, offset, dim1, dim2))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(diagonal_scatter, (input, src, offset, dim1, dim2), {"out": out})
         input = as_tensor_argument("diagonal_scatter", "input", 1, input)
     if not isinstance(src, TensorBase):
+        if is_foreign(src):
+            return ask_foreign(diagonal_scatter, (input, src, offset, dim1, dim2), {"out": out})
         src = as_tensor_argument("diagonal_scatter", "src", 2, src)
     dim1 = wrap_dim(dim1, input._array.ndim)
     dim2 = wrap_dim(dim2, input._array.ndim)
@@ -959,8 +992,12 @@ def as_strided_scatter(
     if out is not None:
         return write_out("as_strided_scatter", out, as_strided_scatter(input, src, size, stride, storage_offset))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(as_strided_scatter, (input, src, size, stride, storage_offset), {"out": out})
         input = as_tensor_argument("as_strided_scatter", "input", 1, input)
     if not isinstance(src, TensorBase):
+        if is_foreign(src):
+            return ask_foreign(as_strided_scatter, (input, src, size, stride, storage_offset), {"out": out})
         src = as_tensor_argument("as_strided_scatter", "src", 2, src)
     size = as_shape(size)
     stride = as_shape(stride)
@@ -1057,6 +1094,8 @@ def fill(input: Tensor, value: Scalar) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(fill, (input, value), {})
         input = as_tensor_argument("fill", "input", 1, input)
     input_array = input._array
     computed: Any = fill_kernel(input_array, value)
@@ -1138,6 +1177,8 @@ def refill(input: Tensor, value: Scalar) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(refill, (input, value), {})
         input = as_tensor_argument("refill", "input", 1, input)
     input_array = input._array
     computed: Any = refill_kernel(input_array, value)
@@ -1234,8 +1275,12 @@ def fill_tensor(input: Tensor, value: Tensor) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(fill_tensor, (input, value), {})
         input = as_tensor_argument("fill_tensor", "input", 1, input)
     if not isinstance(value, TensorBase):
+        if is_foreign(value):
+            return ask_foreign(fill_tensor, (input, value), {})
         value = as_tensor_argument("fill_tensor", "value", 2, value)
     input_array = input._array
     value_array = value._array
@@ -1335,8 +1380,12 @@ def refill_tensor(input: Tensor, value: Tensor) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(refill_tensor, (input, value), {})
         input = as_tensor_argument("refill_tensor", "input", 1, input)
     if not isinstance(value, TensorBase):
+        if is_foreign(value):
+            return ask_foreign(refill_tensor, (input, value), {})
         value = as_tensor_argument("refill_tensor", "value", 2, value)
     input_array = input._array
     value_array = value._array
@@ -1428,6 +1477,8 @@ def zero(input: Tensor) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(zero, (input,), {})
         input = as_tensor_argument("zero", "input", 1, input)
     input_array = input._array
     computed: Any = zero_kernel(input_array)

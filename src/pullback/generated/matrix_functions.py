@@ -29,6 +29,7 @@ from pullback.kernels.matrix_functions import linalg_slogdet as linalg_slogdet_k
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -92,6 +93,8 @@ def linalg_det(A: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("linalg_det", out, linalg_det(A))
     if not isinstance(A, TensorBase):
+        if is_foreign(A):
+            return ask_foreign(linalg_det, (A,), {"out": out})
         A = as_tensor_argument("linalg_det", "A", 1, A)
     A_array = A._array
     computed: Any = linalg_det_kernel(A_array)
@@ -194,6 +197,8 @@ def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
     if out is not None:
         return write_out("linalg_slogdet", out, linalg_slogdet(A))
     if not isinstance(A, TensorBase):
+        if is_foreign(A):
+            return ask_foreign(linalg_slogdet, (A,), {"out": out})
         A = as_tensor_argument("linalg_slogdet", "A", 1, A)
     A_array = A._array
     sign_value, logabsdet_value = linalg_slogdet_kernel(A_array)
@@ -277,6 +282,8 @@ def linalg_inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> 
     if out is not None:
         return write_out("linalg_inv_ex", out, linalg_inv_ex(A, check_errors=check_errors))
     if not isinstance(A, TensorBase):
+        if is_foreign(A):
+            return ask_foreign(linalg_inv_ex, (A,), {"check_errors": check_errors, "out": out})
         A = as_tensor_argument("linalg_inv_ex", "A", 1, A)
     A_array = A._array
     inverse_value, info_value = linalg_inv_ex_kernel(A_array, check_errors=check_errors)
@@ -374,6 +381,8 @@ def linalg_pinv(A: Tensor, atol: Any, rtol: Any, hermitian: bool = False, *, out
     if out is not None:
         return write_out("linalg_pinv", out, linalg_pinv(A, atol, rtol, hermitian))
     if not isinstance(A, TensorBase):
+        if is_foreign(A):
+            return ask_foreign(linalg_pinv, (A, atol, rtol, hermitian), {"out": out})
         A = as_tensor_argument("linalg_pinv", "A", 1, A)
     A_array = A._array
     computed: Any = linalg_pinv_kernel(A_array, atol, rtol, hermitian)
@@ -467,6 +476,8 @@ def linalg_matrix_exp(A: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("linalg_matrix_exp", out, linalg_matrix_exp(A))
     if not isinstance(A, TensorBase):
+        if is_foreign(A):
+            return ask_foreign(linalg_matrix_exp, (A,), {"out": out})
         A = as_tensor_argument("linalg_matrix_exp", "A", 1, A)
     A_array = A._array
     computed: Any = linalg_matrix_exp_kernel(A_array)
@@ -508,6 +519,8 @@ def linalg_matrix_rank(input: Tensor, atol: Any, rtol: Any, hermitian: bool = Fa
     if out is not None:
         return write_out("linalg_matrix_rank", out, linalg_matrix_rank(input, atol, rtol, hermitian))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(linalg_matrix_rank, (input, atol, rtol, hermitian), {"out": out})
         input = as_tensor_argument("linalg_matrix_rank", "input", 1, input)
     input_array = input._array
     computed: Any = linalg_matrix_rank_kernel(input_array, atol, rtol, hermitian)

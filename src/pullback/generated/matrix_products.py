@@ -49,6 +49,7 @@ from pullback.kernels.shape import transpose as transpose_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument, promote_many, shapes_differ
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 from pullback.typing import Scalar
 
@@ -127,8 +128,12 @@ def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("mm", out, mm(input, mat2))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(mm, (input, mat2), {"out": out})
         input = as_tensor_argument("mm", "input", 1, input)
     if not isinstance(mat2, TensorBase):
+        if is_foreign(mat2):
+            return ask_foreign(mm, (input, mat2), {"out": out})
         mat2 = as_tensor_argument("mm", "mat2", 2, mat2)
     input_array = input._array
     mat2_array = mat2._array
@@ -256,8 +261,12 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("bmm", out, bmm(input, mat2))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(bmm, (input, mat2), {"out": out})
         input = as_tensor_argument("bmm", "input", 1, input)
     if not isinstance(mat2, TensorBase):
+        if is_foreign(mat2):
+            return ask_foreign(bmm, (input, mat2), {"out": out})
         mat2 = as_tensor_argument("bmm", "mat2", 2, mat2)
     input_array = input._array
     mat2_array = mat2._array
@@ -385,8 +394,12 @@ def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("mv", out, mv(input, vec))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(mv, (input, vec), {"out": out})
         input = as_tensor_argument("mv", "input", 1, input)
     if not isinstance(vec, TensorBase):
+        if is_foreign(vec):
+            return ask_foreign(mv, (input, vec), {"out": out})
         vec = as_tensor_argument("mv", "vec", 2, vec)
     input_array = input._array
     vec_array = vec._array
@@ -514,8 +527,12 @@ def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("dot", out, dot(input, tensor))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(dot, (input, tensor), {"out": out})
         input = as_tensor_argument("dot", "input", 1, input)
     if not isinstance(tensor, TensorBase):
+        if is_foreign(tensor):
+            return ask_foreign(dot, (input, tensor), {"out": out})
         tensor = as_tensor_argument("dot", "tensor", 2, tensor)
     input_array = input._array
     tensor_array = tensor._array
@@ -643,8 +660,12 @@ def vdot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("vdot", out, vdot(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(vdot, (input, other), {"out": out})
         input = as_tensor_argument("vdot", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(vdot, (input, other), {"out": out})
         other = as_tensor_argument("vdot", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -783,8 +804,12 @@ def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("outer", out, outer(input, vec2))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(outer, (input, vec2), {"out": out})
         input = as_tensor_argument("outer", "input", 1, input)
     if not isinstance(vec2, TensorBase):
+        if is_foreign(vec2):
+            return ask_foreign(outer, (input, vec2), {"out": out})
         vec2 = as_tensor_argument("outer", "vec2", 2, vec2)
     input_array = input._array
     vec2_array = vec2._array
@@ -928,8 +953,12 @@ def matmul_batched(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("matmul_batched", out, matmul_batched(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(matmul_batched, (input, other), {"out": out})
         input = as_tensor_argument("matmul_batched", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(matmul_batched, (input, other), {"out": out})
         other = as_tensor_argument("matmul_batched", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -1024,6 +1053,8 @@ def trace(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("trace", out, trace(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(trace, (input,), {"out": out})
         input = as_tensor_argument("trace", "input", 1, input)
     input_array = input._array
     computed: Any = trace_kernel(input_array)
@@ -1138,8 +1169,12 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: Any = -1, out: Any = None
     if out is not None:
         return write_out("linalg_cross", out, linalg_cross(input, other, dim=dim))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(linalg_cross, (input, other), {"dim": dim, "out": out})
         input = as_tensor_argument("linalg_cross", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(linalg_cross, (input, other), {"dim": dim, "out": out})
         other = as_tensor_argument("linalg_cross", "other", 2, other)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
@@ -1290,10 +1325,16 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha:
     if out is not None:
         return write_out("addmm", out, addmm(input, mat1, mat2, beta=beta, alpha=alpha))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(addmm, (input, mat1, mat2), {"beta": beta, "alpha": alpha, "out": out})
         input = as_tensor_argument("addmm", "input", 1, input)
     if not isinstance(mat1, TensorBase):
+        if is_foreign(mat1):
+            return ask_foreign(addmm, (input, mat1, mat2), {"beta": beta, "alpha": alpha, "out": out})
         mat1 = as_tensor_argument("addmm", "mat1", 2, mat1)
     if not isinstance(mat2, TensorBase):
+        if is_foreign(mat2):
+            return ask_foreign(addmm, (input, mat1, mat2), {"beta": beta, "alpha": alpha, "out": out})
         mat2 = as_tensor_argument("addmm", "mat2", 3, mat2)
     input_array = input._array
     mat1_array = mat1._array
@@ -1464,10 +1505,16 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: S
     if out is not None:
         return write_out("addmv", out, addmv(input, mat, vec, beta=beta, alpha=alpha))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(addmv, (input, mat, vec), {"beta": beta, "alpha": alpha, "out": out})
         input = as_tensor_argument("addmv", "input", 1, input)
     if not isinstance(mat, TensorBase):
+        if is_foreign(mat):
+            return ask_foreign(addmv, (input, mat, vec), {"beta": beta, "alpha": alpha, "out": out})
         mat = as_tensor_argument("addmv", "mat", 2, mat)
     if not isinstance(vec, TensorBase):
+        if is_foreign(vec):
+            return ask_foreign(addmv, (input, mat, vec), {"beta": beta, "alpha": alpha, "out": out})
         vec = as_tensor_argument("addmv", "vec", 3, vec)
     input_array = input._array
     mat_array = mat._array
@@ -1652,10 +1699,16 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: 
     if out is not None:
         return write_out("addr", out, addr(input, vec1, vec2, beta=beta, alpha=alpha))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(addr, (input, vec1, vec2), {"beta": beta, "alpha": alpha, "out": out})
         input = as_tensor_argument("addr", "input", 1, input)
     if not isinstance(vec1, TensorBase):
+        if is_foreign(vec1):
+            return ask_foreign(addr, (input, vec1, vec2), {"beta": beta, "alpha": alpha, "out": out})
         vec1 = as_tensor_argument("addr", "vec1", 2, vec1)
     if not isinstance(vec2, TensorBase):
+        if is_foreign(vec2):
+            return ask_foreign(addr, (input, vec1, vec2), {"beta": beta, "alpha": alpha, "out": out})
         vec2 = as_tensor_argument("addr", "vec2", 3, vec2)
     input_array = input._array
     vec1_array = vec1._array
@@ -1848,10 +1901,16 @@ def baddbmm(
     if out is not None:
         return write_out("baddbmm", out, baddbmm(input, batch1, batch2, beta=beta, alpha=alpha))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(baddbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha, "out": out})
         input = as_tensor_argument("baddbmm", "input", 1, input)
     if not isinstance(batch1, TensorBase):
+        if is_foreign(batch1):
+            return ask_foreign(baddbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha, "out": out})
         batch1 = as_tensor_argument("baddbmm", "batch1", 2, batch1)
     if not isinstance(batch2, TensorBase):
+        if is_foreign(batch2):
+            return ask_foreign(baddbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha, "out": out})
         batch2 = as_tensor_argument("baddbmm", "batch2", 3, batch2)
     input_array = input._array
     batch1_array = batch1._array
@@ -2025,10 +2084,16 @@ def addbmm(
     if out is not None:
         return write_out("addbmm", out, addbmm(input, batch1, batch2, beta=beta, alpha=alpha))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(addbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha, "out": out})
         input = as_tensor_argument("addbmm", "input", 1, input)
     if not isinstance(batch1, TensorBase):
+        if is_foreign(batch1):
+            return ask_foreign(addbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha, "out": out})
         batch1 = as_tensor_argument("addbmm", "batch1", 2, batch1)
     if not isinstance(batch2, TensorBase):
+        if is_foreign(batch2):
+            return ask_foreign(addbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha, "out": out})
         batch2 = as_tensor_argument("addbmm", "batch2", 3, batch2)
     input_array = input._array
     batch1_array = batch1._array
@@ -2198,10 +2263,16 @@ def linear_bias(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any = None)
     if out is not None:
         return write_out("linear", out, linear_bias(input, weight, bias))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(linear_bias, (input, weight, bias), {"out": out})
         input = as_tensor_argument("linear", "input", 1, input)
     if not isinstance(weight, TensorBase):
+        if is_foreign(weight):
+            return ask_foreign(linear_bias, (input, weight, bias), {"out": out})
         weight = as_tensor_argument("linear", "weight", 2, weight)
     if not isinstance(bias, TensorBase):
+        if is_foreign(bias):
+            return ask_foreign(linear_bias, (input, weight, bias), {"out": out})
         bias = as_tensor_argument("linear", "bias", 3, bias)
     input_array = input._array
     weight_array = weight._array
@@ -2347,10 +2418,16 @@ def linear_bias_folded(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any 
     if out is not None:
         return write_out("linear", out, linear_bias_folded(input, weight, bias))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(linear_bias_folded, (input, weight, bias), {"out": out})
         input = as_tensor_argument("linear", "input", 1, input)
     if not isinstance(weight, TensorBase):
+        if is_foreign(weight):
+            return ask_foreign(linear_bias_folded, (input, weight, bias), {"out": out})
         weight = as_tensor_argument("linear", "weight", 2, weight)
     if not isinstance(bias, TensorBase):
+        if is_foreign(bias):
+            return ask_foreign(linear_bias_folded, (input, weight, bias), {"out": out})
         bias = as_tensor_argument("linear", "bias", 3, bias)
     input_array = input._array
     weight_array = weight._array
@@ -2488,8 +2565,12 @@ def linear_product(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("linear_product", out, linear_product(input, weight))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(linear_product, (input, weight), {"out": out})
         input = as_tensor_argument("linear_product", "input", 1, input)
     if not isinstance(weight, TensorBase):
+        if is_foreign(weight):
+            return ask_foreign(linear_product, (input, weight), {"out": out})
         weight = as_tensor_argument("linear_product", "weight", 2, weight)
     input_array = input._array
     weight_array = weight._array
@@ -2620,8 +2701,12 @@ def linear_product_folded(input: Tensor, weight: Tensor, *, out: Any = None) -> 
     if out is not None:
         return write_out("linear_product_folded", out, linear_product_folded(input, weight))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(linear_product_folded, (input, weight), {"out": out})
         input = as_tensor_argument("linear_product_folded", "input", 1, input)
     if not isinstance(weight, TensorBase):
+        if is_foreign(weight):
+            return ask_foreign(linear_product_folded, (input, weight), {"out": out})
         weight = as_tensor_argument("linear_product_folded", "weight", 2, weight)
     input_array = input._array
     weight_array = weight._array

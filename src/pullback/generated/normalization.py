@@ -31,6 +31,7 @@ from pullback.kernels.normalization import rms_norm_fused as rms_norm_fused_kern
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -141,11 +142,17 @@ def native_layer_norm(
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(native_layer_norm, (input, normalized_shape, weight, bias, eps), {})
         input = as_tensor_argument("native_layer_norm", "input", 1, input)
     normalized_shape = as_shape(normalized_shape)
     if weight is not None and not isinstance(weight, TensorBase):
+        if is_foreign(weight):
+            return ask_foreign(native_layer_norm, (input, normalized_shape, weight, bias, eps), {})
         weight = as_tensor_argument("native_layer_norm", "weight", 3, weight)
     if bias is not None and not isinstance(bias, TensorBase):
+        if is_foreign(bias):
+            return ask_foreign(native_layer_norm, (input, normalized_shape, weight, bias, eps), {})
         bias = as_tensor_argument("native_layer_norm", "bias", 4, bias)
     input_array = input._array
     weight_array = None if weight is None else weight._array
@@ -336,10 +343,16 @@ def batch_norm_training(input: Tensor, weight: Tensor | None, bias: Tensor | Non
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(batch_norm_training, (input, weight, bias, eps), {})
         input = as_tensor_argument("batch_norm_training", "input", 1, input)
     if weight is not None and not isinstance(weight, TensorBase):
+        if is_foreign(weight):
+            return ask_foreign(batch_norm_training, (input, weight, bias, eps), {})
         weight = as_tensor_argument("batch_norm_training", "weight", 2, weight)
     if bias is not None and not isinstance(bias, TensorBase):
+        if is_foreign(bias):
+            return ask_foreign(batch_norm_training, (input, weight, bias, eps), {})
         bias = as_tensor_argument("batch_norm_training", "bias", 3, bias)
     input_array = input._array
     weight_array = None if weight is None else weight._array
@@ -539,14 +552,24 @@ def batch_norm_evaluation(
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(batch_norm_evaluation, (input, weight, bias, running_mean, running_var, eps), {})
         input = as_tensor_argument("batch_norm_evaluation", "input", 1, input)
     if weight is not None and not isinstance(weight, TensorBase):
+        if is_foreign(weight):
+            return ask_foreign(batch_norm_evaluation, (input, weight, bias, running_mean, running_var, eps), {})
         weight = as_tensor_argument("batch_norm_evaluation", "weight", 2, weight)
     if bias is not None and not isinstance(bias, TensorBase):
+        if is_foreign(bias):
+            return ask_foreign(batch_norm_evaluation, (input, weight, bias, running_mean, running_var, eps), {})
         bias = as_tensor_argument("batch_norm_evaluation", "bias", 3, bias)
     if not isinstance(running_mean, TensorBase):
+        if is_foreign(running_mean):
+            return ask_foreign(batch_norm_evaluation, (input, weight, bias, running_mean, running_var, eps), {})
         running_mean = as_tensor_argument("batch_norm_evaluation", "running_mean", 4, running_mean)
     if not isinstance(running_var, TensorBase):
+        if is_foreign(running_var):
+            return ask_foreign(batch_norm_evaluation, (input, weight, bias, running_mean, running_var, eps), {})
         running_var = as_tensor_argument("batch_norm_evaluation", "running_var", 5, running_var)
     input_array = input._array
     weight_array = None if weight is None else weight._array
@@ -749,10 +772,16 @@ def native_group_norm(
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(native_group_norm, (input, weight, bias, N, C, HxW, group, eps), {})
         input = as_tensor_argument("native_group_norm", "input", 1, input)
     if weight is not None and not isinstance(weight, TensorBase):
+        if is_foreign(weight):
+            return ask_foreign(native_group_norm, (input, weight, bias, N, C, HxW, group, eps), {})
         weight = as_tensor_argument("native_group_norm", "weight", 2, weight)
     if bias is not None and not isinstance(bias, TensorBase):
+        if is_foreign(bias):
+            return ask_foreign(native_group_norm, (input, weight, bias, N, C, HxW, group, eps), {})
         bias = as_tensor_argument("native_group_norm", "bias", 3, bias)
     input_array = input._array
     weight_array = None if weight is None else weight._array
@@ -927,9 +956,13 @@ def rms_norm_fused(input: Tensor, normalized_shape: Any, weight: Tensor | None, 
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(rms_norm_fused, (input, normalized_shape, weight, eps), {})
         input = as_tensor_argument("rms_norm_fused", "input", 1, input)
     normalized_shape = as_shape(normalized_shape)
     if weight is not None and not isinstance(weight, TensorBase):
+        if is_foreign(weight):
+            return ask_foreign(rms_norm_fused, (input, normalized_shape, weight, eps), {})
         weight = as_tensor_argument("rms_norm_fused", "weight", 3, weight)
     input_array = input._array
     weight_array = None if weight is None else weight._array

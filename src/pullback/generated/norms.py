@@ -29,6 +29,7 @@ from pullback.kernels.norms import renorm as renorm_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_numpy_dtype, as_tensor_argument, shapes_differ, wrap_dims
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 from pullback.typing import Scalar
 
@@ -117,6 +118,8 @@ def linalg_vector_norm(
     if out is not None:
         return write_out("linalg_vector_norm", out, linalg_vector_norm(input, ord, dim, keepdim, dtype=dtype))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(linalg_vector_norm, (input, ord, dim, keepdim), {"dtype": dtype, "out": out})
         input = as_tensor_argument("linalg_vector_norm", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     dtype = as_numpy_dtype(dtype)
@@ -271,8 +274,12 @@ def div_or_zero(input: Tensor, other: Tensor) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(div_or_zero, (input, other), {})
         input = as_tensor_argument("div_or_zero", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(div_or_zero, (input, other), {})
         other = as_tensor_argument("div_or_zero", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -402,6 +409,8 @@ def pow_or_zero(input: Tensor, exponent: float) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(pow_or_zero, (input, exponent), {})
         input = as_tensor_argument("pow_or_zero", "input", 1, input)
     input_array = input._array
     computed: Any = pow_or_zero_kernel(input_array, exponent)
@@ -530,6 +539,8 @@ def norm_dim(
     if out is not None:
         return write_out("norm", out, norm_dim(input, p, dim, keepdim))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(norm_dim, (input, p, dim, keepdim), {"out": out})
         input = as_tensor_argument("norm", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     input_array = input._array
@@ -667,8 +678,12 @@ def dist(input: Tensor, other: Tensor, p: Scalar = 2, *, out: Any = None) -> Ten
     if out is not None:
         return write_out("dist", out, dist(input, other, p))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(dist, (input, other, p), {"out": out})
         input = as_tensor_argument("dist", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(dist, (input, other, p), {"out": out})
         other = as_tensor_argument("dist", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -795,6 +810,8 @@ def renorm(input: Tensor, p: Scalar, dim: Any, maxnorm: Scalar, *, out: Any = No
     if out is not None:
         return write_out("renorm", out, renorm(input, p, dim, maxnorm))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(renorm, (input, p, dim, maxnorm), {"out": out})
         input = as_tensor_argument("renorm", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array

@@ -28,6 +28,7 @@ from pullback.kernels.padding import replication_pad3d as replication_pad3d_kern
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 from pullback.typing import Scalar
 
@@ -72,6 +73,8 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Scalar = 0, *, out: Any = No
     if out is not None:
         return write_out("constant_pad_nd", out, constant_pad_nd(input, pad, value))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(constant_pad_nd, (input, pad, value), {"out": out})
         input = as_tensor_argument("constant_pad_nd", "input", 1, input)
     pad = as_shape(pad)
     input_array = input._array
@@ -172,6 +175,8 @@ def reflection_pad1d(input: Tensor, padding: Any) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(reflection_pad1d, (input, padding), {})
         input = as_tensor_argument("reflection_pad1d", "input", 1, input)
     padding = as_shape(padding)
     input_array = input._array
@@ -274,6 +279,8 @@ def replication_pad1d(input: Tensor, padding: Any) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(replication_pad1d, (input, padding), {})
         input = as_tensor_argument("replication_pad1d", "input", 1, input)
     padding = as_shape(padding)
     input_array = input._array
@@ -376,6 +383,8 @@ def reflection_pad2d(input: Tensor, padding: Any) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(reflection_pad2d, (input, padding), {})
         input = as_tensor_argument("reflection_pad2d", "input", 1, input)
     padding = as_shape(padding)
     input_array = input._array
@@ -478,6 +487,8 @@ def replication_pad2d(input: Tensor, padding: Any) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(replication_pad2d, (input, padding), {})
         input = as_tensor_argument("replication_pad2d", "input", 1, input)
     padding = as_shape(padding)
     input_array = input._array
@@ -580,6 +591,8 @@ def reflection_pad3d(input: Tensor, padding: Any) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(reflection_pad3d, (input, padding), {})
         input = as_tensor_argument("reflection_pad3d", "input", 1, input)
     padding = as_shape(padding)
     input_array = input._array
@@ -682,6 +695,8 @@ def replication_pad3d(input: Tensor, padding: Any) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(replication_pad3d, (input, padding), {})
         input = as_tensor_argument("replication_pad3d", "input", 1, input)
     padding = as_shape(padding)
     input_array = input._array
@@ -768,6 +783,8 @@ def edge_pad(input: Tensor, pad: Any, mode: str) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(edge_pad, (input, pad, mode), {})
         input = as_tensor_argument("edge_pad", "input", 1, input)
     pad = as_shape(pad)
     input_array = input._array
@@ -851,6 +868,8 @@ def edge_pad_back(input: Tensor, sizes: Any, pad: Any, mode: str) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(edge_pad_back, (input, sizes, pad, mode), {})
         input = as_tensor_argument("edge_pad_back", "input", 1, input)
     sizes = as_shape(sizes)
     pad = as_shape(pad)

@@ -25,6 +25,7 @@ from pullback.kernels.pooling import take_from_planes as take_from_planes_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -96,6 +97,8 @@ def max_pool2d_with_indices(
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(max_pool2d_with_indices, (input, kernel_size, stride, padding, dilation, ceil_mode), {})
         input = as_tensor_argument("max_pool2d_with_indices", "input", 1, input)
     kernel_size = as_shape(kernel_size)
     stride = as_shape(stride)
@@ -223,6 +226,8 @@ def max_pool3d_with_indices(
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(max_pool3d_with_indices, (input, kernel_size, stride, padding, dilation, ceil_mode), {})
         input = as_tensor_argument("max_pool3d_with_indices", "input", 1, input)
     kernel_size = as_shape(kernel_size)
     stride = as_shape(stride)
@@ -338,8 +343,12 @@ def put_in_planes(input: Tensor, indices: Tensor, sizes: Any) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(put_in_planes, (input, indices, sizes), {})
         input = as_tensor_argument("put_in_planes", "input", 1, input)
     if not isinstance(indices, TensorBase):
+        if is_foreign(indices):
+            return ask_foreign(put_in_planes, (input, indices, sizes), {})
         indices = as_tensor_argument("put_in_planes", "indices", 2, indices)
     sizes = as_shape(sizes)
     input_array = input._array
@@ -439,8 +448,12 @@ def take_from_planes(input: Tensor, indices: Tensor, dims: int) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(take_from_planes, (input, indices, dims), {})
         input = as_tensor_argument("take_from_planes", "input", 1, input)
     if not isinstance(indices, TensorBase):
+        if is_foreign(indices):
+            return ask_foreign(take_from_planes, (input, indices, dims), {})
         indices = as_tensor_argument("take_from_planes", "indices", 2, indices)
     input_array = input._array
     indices_array = indices._array
@@ -579,6 +592,10 @@ def avg_pool2d(
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(
+                avg_pool2d, (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override), {}
+            )
         input = as_tensor_argument("avg_pool2d", "input", 1, input)
     kernel_size = as_shape(kernel_size)
     stride = as_shape(stride)
@@ -740,6 +757,10 @@ def avg_pool3d(
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(
+                avg_pool3d, (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override), {}
+            )
         input = as_tensor_argument("avg_pool3d", "input", 1, input)
     kernel_size = as_shape(kernel_size)
     stride = as_shape(stride)
@@ -879,6 +900,12 @@ def avg_pool_back(
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(
+                avg_pool_back,
+                (input, sizes, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
+                {},
+            )
         input = as_tensor_argument("avg_pool_back", "input", 1, input)
     sizes = as_shape(sizes)
     kernel_size = as_shape(kernel_size)

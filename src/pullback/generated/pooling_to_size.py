@@ -25,6 +25,7 @@ from pullback.kernels.pooling_to_size import max_unpool3d as max_unpool3d_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -94,6 +95,8 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any) -> Any:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(adaptive_max_pool2d, (input, output_size), {})
         input = as_tensor_argument("adaptive_max_pool2d", "input", 1, input)
     output_size = as_shape(output_size)
     input_array = input._array
@@ -201,6 +204,8 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any) -> Any:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(adaptive_max_pool3d, (input, output_size), {})
         input = as_tensor_argument("adaptive_max_pool3d", "input", 1, input)
     output_size = as_shape(output_size)
     input_array = input._array
@@ -308,10 +313,14 @@ def fractional_max_pool2d(input: Tensor, kernel_size: Any, output_size: Any, ran
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(fractional_max_pool2d, (input, kernel_size, output_size, random_samples), {})
         input = as_tensor_argument("fractional_max_pool2d", "input", 1, input)
     kernel_size = as_shape(kernel_size)
     output_size = as_shape(output_size)
     if not isinstance(random_samples, TensorBase):
+        if is_foreign(random_samples):
+            return ask_foreign(fractional_max_pool2d, (input, kernel_size, output_size, random_samples), {})
         random_samples = as_tensor_argument("fractional_max_pool2d", "random_samples", 4, random_samples)
     input_array = input._array
     random_samples_array = random_samples._array
@@ -425,10 +434,14 @@ def fractional_max_pool3d(input: Tensor, kernel_size: Any, output_size: Any, ran
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(fractional_max_pool3d, (input, kernel_size, output_size, random_samples), {})
         input = as_tensor_argument("fractional_max_pool3d", "input", 1, input)
     kernel_size = as_shape(kernel_size)
     output_size = as_shape(output_size)
     if not isinstance(random_samples, TensorBase):
+        if is_foreign(random_samples):
+            return ask_foreign(fractional_max_pool3d, (input, kernel_size, output_size, random_samples), {})
         random_samples = as_tensor_argument("fractional_max_pool3d", "random_samples", 4, random_samples)
     input_array = input._array
     random_samples_array = random_samples._array
@@ -529,8 +542,12 @@ def max_unpool2d(input: Tensor, indices: Tensor, output_size: Any) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(max_unpool2d, (input, indices, output_size), {})
         input = as_tensor_argument("max_unpool2d", "input", 1, input)
     if not isinstance(indices, TensorBase):
+        if is_foreign(indices):
+            return ask_foreign(max_unpool2d, (input, indices, output_size), {})
         indices = as_tensor_argument("max_unpool2d", "indices", 2, indices)
     output_size = as_shape(output_size)
     input_array = input._array
@@ -626,8 +643,12 @@ def max_unpool3d(input: Tensor, indices: Tensor, output_size: Any) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(max_unpool3d, (input, indices, output_size), {})
         input = as_tensor_argument("max_unpool3d", "input", 1, input)
     if not isinstance(indices, TensorBase):
+        if is_foreign(indices):
+            return ask_foreign(max_unpool3d, (input, indices, output_size), {})
         indices = as_tensor_argument("max_unpool3d", "indices", 2, indices)
     output_size = as_shape(output_size)
     input_array = input._array

@@ -25,6 +25,7 @@ from pullback.kernels.shape import diagonal as diagonal_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -66,6 +67,8 @@ def flip(input: Tensor, dims: Any) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(flip, (input, dims), {})
         input = as_tensor_argument("flip", "input", 1, input)
     dims = as_shape(dims)
     input_array = input._array
@@ -146,6 +149,8 @@ def roll(input: Tensor, shifts: Any, dims: Any) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(roll, (input, shifts, dims), {})
         input = as_tensor_argument("roll", "input", 1, input)
     shifts = as_shape(shifts)
     dims = as_shape(dims)
@@ -229,6 +234,8 @@ def rot90(input: Tensor, k: int, dims: Any) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(rot90, (input, k, dims), {})
         input = as_tensor_argument("rot90", "input", 1, input)
     dims = as_shape(dims)
     input_array = input._array
@@ -311,6 +318,8 @@ def repeat(input: Tensor, repeats: Any) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(repeat, (input, repeats), {})
         input = as_tensor_argument("repeat", "input", 1, input)
     repeats = as_shape(repeats)
     input_array = input._array
@@ -391,6 +400,8 @@ def tril(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("tril", out, tril(input, diagonal))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(tril, (input, diagonal), {"out": out})
         input = as_tensor_argument("tril", "input", 1, input)
     input_array = input._array
     computed: Any = tril_kernel(input_array, diagonal)
@@ -474,6 +485,8 @@ def triu(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("triu", out, triu(input, diagonal))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(triu, (input, diagonal), {"out": out})
         input = as_tensor_argument("triu", "input", 1, input)
     input_array = input._array
     computed: Any = triu_kernel(input_array, diagonal)
@@ -561,6 +574,8 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(diag_embed, (input, offset, dim1, dim2), {})
         input = as_tensor_argument("diag_embed", "input", 1, input)
     input_array = input._array
     computed: Any = diag_embed_kernel(input_array, offset, dim1, dim2)

@@ -23,6 +23,7 @@ from pullback.kernels.recurrent import rnn_layer_back as rnn_layer_back_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 
@@ -286,18 +287,46 @@ def lstm_layer(
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(
+                lstm_layer, (input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {}
+            )
         input = as_tensor_argument("lstm_layer", "input", 1, input)
     if not isinstance(h0, TensorBase):
+        if is_foreign(h0):
+            return ask_foreign(
+                lstm_layer, (input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {}
+            )
         h0 = as_tensor_argument("lstm_layer", "h0", 2, h0)
     if not isinstance(c0, TensorBase):
+        if is_foreign(c0):
+            return ask_foreign(
+                lstm_layer, (input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {}
+            )
         c0 = as_tensor_argument("lstm_layer", "c0", 3, c0)
     if not isinstance(weight_ih, TensorBase):
+        if is_foreign(weight_ih):
+            return ask_foreign(
+                lstm_layer, (input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {}
+            )
         weight_ih = as_tensor_argument("lstm_layer", "weight_ih", 4, weight_ih)
     if not isinstance(weight_hh, TensorBase):
+        if is_foreign(weight_hh):
+            return ask_foreign(
+                lstm_layer, (input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {}
+            )
         weight_hh = as_tensor_argument("lstm_layer", "weight_hh", 5, weight_hh)
     if bias_ih is not None and not isinstance(bias_ih, TensorBase):
+        if is_foreign(bias_ih):
+            return ask_foreign(
+                lstm_layer, (input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {}
+            )
         bias_ih = as_tensor_argument("lstm_layer", "bias_ih", 6, bias_ih)
     if bias_hh is not None and not isinstance(bias_hh, TensorBase):
+        if is_foreign(bias_hh):
+            return ask_foreign(
+                lstm_layer, (input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {}
+            )
         bias_hh = as_tensor_argument("lstm_layer", "bias_hh", 7, bias_hh)
     input_array = input._array
     h0_array = h0._array
@@ -679,16 +708,28 @@ def gru_layer(
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(gru_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {})
         input = as_tensor_argument("gru_layer", "input", 1, input)
     if not isinstance(h0, TensorBase):
+        if is_foreign(h0):
+            return ask_foreign(gru_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {})
         h0 = as_tensor_argument("gru_layer", "h0", 2, h0)
     if not isinstance(weight_ih, TensorBase):
+        if is_foreign(weight_ih):
+            return ask_foreign(gru_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {})
         weight_ih = as_tensor_argument("gru_layer", "weight_ih", 3, weight_ih)
     if not isinstance(weight_hh, TensorBase):
+        if is_foreign(weight_hh):
+            return ask_foreign(gru_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {})
         weight_hh = as_tensor_argument("gru_layer", "weight_hh", 4, weight_hh)
     if bias_ih is not None and not isinstance(bias_ih, TensorBase):
+        if is_foreign(bias_ih):
+            return ask_foreign(gru_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {})
         bias_ih = as_tensor_argument("gru_layer", "bias_ih", 5, bias_ih)
     if bias_hh is not None and not isinstance(bias_hh, TensorBase):
+        if is_foreign(bias_hh):
+            return ask_foreign(gru_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {})
         bias_hh = as_tensor_argument("gru_layer", "bias_hh", 6, bias_hh)
     input_array = input._array
     h0_array = h0._array
@@ -1046,16 +1087,40 @@ def rnn_layer(
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(
+                rnn_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, nonlinearity, batch_sizes, reverse), {}
+            )
         input = as_tensor_argument("rnn_layer", "input", 1, input)
     if not isinstance(h0, TensorBase):
+        if is_foreign(h0):
+            return ask_foreign(
+                rnn_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, nonlinearity, batch_sizes, reverse), {}
+            )
         h0 = as_tensor_argument("rnn_layer", "h0", 2, h0)
     if not isinstance(weight_ih, TensorBase):
+        if is_foreign(weight_ih):
+            return ask_foreign(
+                rnn_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, nonlinearity, batch_sizes, reverse), {}
+            )
         weight_ih = as_tensor_argument("rnn_layer", "weight_ih", 3, weight_ih)
     if not isinstance(weight_hh, TensorBase):
+        if is_foreign(weight_hh):
+            return ask_foreign(
+                rnn_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, nonlinearity, batch_sizes, reverse), {}
+            )
         weight_hh = as_tensor_argument("rnn_layer", "weight_hh", 4, weight_hh)
     if bias_ih is not None and not isinstance(bias_ih, TensorBase):
+        if is_foreign(bias_ih):
+            return ask_foreign(
+                rnn_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, nonlinearity, batch_sizes, reverse), {}
+            )
         bias_ih = as_tensor_argument("rnn_layer", "bias_ih", 5, bias_ih)
     if bias_hh is not None and not isinstance(bias_hh, TensorBase):
+        if is_foreign(bias_hh):
+            return ask_foreign(
+                rnn_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, nonlinearity, batch_sizes, reverse), {}
+            )
         bias_hh = as_tensor_argument("rnn_layer", "bias_hh", 6, bias_hh)
     input_array = input._array
     h0_array = h0._array

@@ -35,6 +35,7 @@ from pullback.kernels.shape import to_dtype as to_dtype_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_numpy_dtype, as_tensor_argument, wrap_dims
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
 new = TensorBase.__new__
@@ -83,6 +84,8 @@ def sum_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("sum", out, sum_all(input, dtype=dtype))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(sum_all, (input,), {"dtype": dtype, "out": out})
         input = as_tensor_argument("sum", "input", 1, input)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
@@ -188,6 +191,8 @@ def sum(
     if out is not None:
         return write_out("sum", out, sum(input, dim, keepdim, dtype=dtype))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(sum, (input, dim, keepdim), {"dtype": dtype, "out": out})
         input = as_tensor_argument("sum", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     dtype = as_numpy_dtype(dtype)
@@ -278,6 +283,8 @@ def mean_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("mean", out, mean_all(input, dtype=dtype))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(mean_all, (input,), {"dtype": dtype, "out": out})
         input = as_tensor_argument("mean", "input", 1, input)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
@@ -383,6 +390,8 @@ def mean(
     if out is not None:
         return write_out("mean", out, mean(input, dim, keepdim, dtype=dtype))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(mean, (input, dim, keepdim), {"dtype": dtype, "out": out})
         input = as_tensor_argument("mean", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     dtype = as_numpy_dtype(dtype)
@@ -484,6 +493,8 @@ def prod_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("prod", out, prod_all(input, dtype=dtype))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(prod_all, (input,), {"dtype": dtype, "out": out})
         input = as_tensor_argument("prod", "input", 1, input)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
@@ -597,6 +608,8 @@ def prod(
     if out is not None:
         return write_out("prod", out, prod(input, dim, keepdim, dtype=dtype))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(prod, (input, dim, keepdim), {"dtype": dtype, "out": out})
         input = as_tensor_argument("prod", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     dtype = as_numpy_dtype(dtype)
@@ -721,6 +734,8 @@ def nansum(
     if out is not None:
         return write_out("nansum", out, nansum(input, dim, keepdim, dtype=dtype))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(nansum, (input, dim, keepdim), {"dtype": dtype, "out": out})
         input = as_tensor_argument("nansum", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     dtype = as_numpy_dtype(dtype)
@@ -780,6 +795,8 @@ def not_nan(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("not_nan", out, not_nan(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(not_nan, (input,), {"out": out})
         input = as_tensor_argument("not_nan", "input", 1, input)
     input_array = input._array
     computed: Any = not_nan_kernel(input_array)
@@ -808,6 +825,8 @@ def count_not_nan(
     if out is not None:
         return write_out("count_not_nan", out, count_not_nan(input, dim, keepdim))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(count_not_nan, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("count_not_nan", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     input_array = input._array
@@ -831,6 +850,8 @@ def count_nonzero(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor
             if taken is not NotImplemented:
                 return taken
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(count_nonzero, (input, dim), {})
         input = as_tensor_argument("count_nonzero", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     input_array = input._array
@@ -860,6 +881,8 @@ def any(
     if out is not None:
         return write_out("any", out, any(input, dim, keepdim))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(any, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("any", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     input_array = input._array
@@ -889,6 +912,8 @@ def all(
     if out is not None:
         return write_out("all", out, all(input, dim, keepdim))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(all, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("all", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     input_array = input._array

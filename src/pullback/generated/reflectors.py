@@ -23,6 +23,7 @@ from pullback.kernels.reflectors import ormqr as ormqr_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -101,8 +102,12 @@ def linalg_householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -
     if out is not None:
         return write_out("linalg_householder_product", out, linalg_householder_product(input, tau))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(linalg_householder_product, (input, tau), {"out": out})
         input = as_tensor_argument("linalg_householder_product", "input", 1, input)
     if not isinstance(tau, TensorBase):
+        if is_foreign(tau):
+            return ask_foreign(linalg_householder_product, (input, tau), {"out": out})
         tau = as_tensor_argument("linalg_householder_product", "tau", 2, tau)
     input_array = input._array
     tau_array = tau._array
@@ -258,10 +263,16 @@ def ormqr(
     if out is not None:
         return write_out("ormqr", out, ormqr(input, tau, other, left, transpose))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(ormqr, (input, tau, other, left, transpose), {"out": out})
         input = as_tensor_argument("ormqr", "input", 1, input)
     if not isinstance(tau, TensorBase):
+        if is_foreign(tau):
+            return ask_foreign(ormqr, (input, tau, other, left, transpose), {"out": out})
         tau = as_tensor_argument("ormqr", "tau", 2, tau)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(ormqr, (input, tau, other, left, transpose), {"out": out})
         other = as_tensor_argument("ormqr", "other", 3, other)
     input_array = input._array
     tau_array = tau._array

@@ -46,6 +46,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.native import native
 from pullback.tensor.arguments import as_number_argument, as_tensor_argument, shapes_differ
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -85,6 +86,8 @@ def floor(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("floor", out, floor(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(floor, (input,), {"out": out})
         input = as_tensor_argument("floor", "input", 1, input)
     input_array = input._array
     computed: Any = floor_kernel(input_array)
@@ -160,6 +163,8 @@ def ceil(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("ceil", out, ceil(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(ceil, (input,), {"out": out})
         input = as_tensor_argument("ceil", "input", 1, input)
     input_array = input._array
     computed: Any = ceil_kernel(input_array)
@@ -235,6 +240,8 @@ def trunc(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("trunc", out, trunc(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(trunc, (input,), {"out": out})
         input = as_tensor_argument("trunc", "input", 1, input)
     input_array = input._array
     computed: Any = trunc_kernel(input_array)
@@ -310,6 +317,8 @@ def round(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("round", out, round(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(round, (input,), {"out": out})
         input = as_tensor_argument("round", "input", 1, input)
     input_array = input._array
     computed: Any = round_kernel(input_array)
@@ -388,6 +397,8 @@ def round_decimals(input: Tensor, decimals: int, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("round", out, round_decimals(input, decimals))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(round_decimals, (input, decimals), {"out": out})
         input = as_tensor_argument("round", "input", 1, input)
     input_array = input._array
     computed: Any = round_decimals_kernel(input_array, decimals)
@@ -468,6 +479,8 @@ def frac(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("frac", out, frac(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(frac, (input,), {"out": out})
         input = as_tensor_argument("frac", "input", 1, input)
     input_array = input._array
     computed: Any = frac_kernel(input_array)
@@ -543,6 +556,8 @@ def sign(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("sign", out, sign(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(sign, (input,), {"out": out})
         input = as_tensor_argument("sign", "input", 1, input)
     input_array = input._array
     computed: Any = sign_kernel(input_array)
@@ -594,6 +609,8 @@ def signbit(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("signbit", out, signbit(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(signbit, (input,), {"out": out})
         input = as_tensor_argument("signbit", "input", 1, input)
     input_array = input._array
     computed: Any = signbit_kernel(input_array)
@@ -706,8 +723,12 @@ def copysign(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("copysign", out, copysign(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(copysign, (input, other), {"out": out})
         input = as_tensor_argument("copysign", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(copysign, (input, other), {"out": out})
         other = as_tensor_argument("copysign", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -865,6 +886,8 @@ def copysign_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("copysign", out, copysign_scalar(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(copysign_scalar, (input, other), {"out": out})
         input = as_tensor_argument("copysign", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
@@ -875,6 +898,8 @@ def copysign_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             input_array, other_array = promote_arrays_to_float(input_array, other_array)
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+        if is_foreign(other_array):
+            return ask_foreign(copysign_scalar, (input, other), {"out": out})
         other_array = as_number_argument("copysign", "other", other_array)
         input_array, other_array = promote_arrays_to_float(input_array, other_array)
         promoted = True
@@ -1018,8 +1043,12 @@ def nextafter(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("nextafter", out, nextafter(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(nextafter, (input, other), {"out": out})
         input = as_tensor_argument("nextafter", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(nextafter, (input, other), {"out": out})
         other = as_tensor_argument("nextafter", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -1154,6 +1183,8 @@ def frexp(input: Tensor, *, out: Any = None) -> Any:
     if out is not None:
         return write_out("frexp", out, frexp(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(frexp, (input,), {"out": out})
         input = as_tensor_argument("frexp", "input", 1, input)
     input_array = input._array
     mantissa_value, exponent_value = frexp_kernel(input_array)
@@ -1285,8 +1316,12 @@ def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("ldexp", out, ldexp(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(ldexp, (input, other), {"out": out})
         input = as_tensor_argument("ldexp", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(ldexp, (input, other), {"out": out})
         other = as_tensor_argument("ldexp", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -1412,8 +1447,12 @@ def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("heaviside", out, heaviside(input, values))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(heaviside, (input, values), {"out": out})
         input = as_tensor_argument("heaviside", "input", 1, input)
     if not isinstance(values, TensorBase):
+        if is_foreign(values):
+            return ask_foreign(heaviside, (input, values), {"out": out})
         values = as_tensor_argument("heaviside", "values", 2, values)
     input_array = input._array
     values_array = values._array
@@ -1510,6 +1549,8 @@ def zeros_of(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("zeros_of", out, zeros_of(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(zeros_of, (input,), {"out": out})
         input = as_tensor_argument("zeros_of", "input", 1, input)
     input_array = input._array
     computed: Any = zeros_of_kernel(input_array)

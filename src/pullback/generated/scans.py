@@ -28,6 +28,7 @@ from pullback.kernels.shape import to_dtype as to_dtype_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_numpy_dtype, as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
 
 new = TensorBase.__new__
@@ -76,6 +77,8 @@ def cumsum(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = None
     if out is not None:
         return write_out("cumsum", out, cumsum(input, dim, dtype=dtype))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(cumsum, (input, dim), {"dtype": dtype, "out": out})
         input = as_tensor_argument("cumsum", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     dtype = as_numpy_dtype(dtype)
@@ -163,6 +166,8 @@ def reversed_cumsum(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tens
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(reversed_cumsum, (input, dim), {})
         input = as_tensor_argument("reversed_cumsum", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
@@ -263,6 +268,8 @@ def cumprod(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = Non
     if out is not None:
         return write_out("cumprod", out, cumprod(input, dim, dtype=dtype))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(cumprod, (input, dim), {"dtype": dtype, "out": out})
         input = as_tensor_argument("cumprod", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     dtype = as_numpy_dtype(dtype)
@@ -371,6 +378,8 @@ def cummax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None)
     if out is not None:
         return write_out("cummax", out, cummax(input, dim))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(cummax, (input, dim), {"out": out})
         input = as_tensor_argument("cummax", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
@@ -472,6 +481,8 @@ def cummin(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None)
     if out is not None:
         return write_out("cummin", out, cummin(input, dim))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(cummin, (input, dim), {"out": out})
         input = as_tensor_argument("cummin", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
@@ -578,6 +589,8 @@ def logcumsumexp(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any =
     if out is not None:
         return write_out("logcumsumexp", out, logcumsumexp(input, dim))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(logcumsumexp, (input, dim), {"out": out})
         input = as_tensor_argument("logcumsumexp", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array

@@ -55,6 +55,7 @@ from pullback.kernels.shape import zeros_in_shape as zeros_in_shape_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument, as_tensor_list
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 from pullback.typing import Scalar
 
@@ -131,10 +132,14 @@ def index_put(input: Tensor, indices: Any, dims: Any, values: Tensor, accumulate
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(index_put, (input, indices, dims, values, accumulate), {})
         input = as_tensor_argument("index_put", "input", 1, input)
     indices = as_tensor_list("index_put", "indices", 2, indices)
     dims = as_shape(dims)
     if not isinstance(values, TensorBase):
+        if is_foreign(values):
+            return ask_foreign(index_put, (input, indices, dims, values, accumulate), {})
         values = as_tensor_argument("index_put", "values", 4, values)
     input_array = input._array
     indices_array = [t._array for t in indices]
@@ -280,11 +285,17 @@ def scatter(input: Tensor, dim: Any, index: Tensor, src: Tensor, *, out: Any = N
     if out is not None:
         return write_out("scatter", out, scatter(input, dim, index, src))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(scatter, (input, dim, index, src), {"out": out})
         input = as_tensor_argument("scatter", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     if not isinstance(index, TensorBase):
+        if is_foreign(index):
+            return ask_foreign(scatter, (input, dim, index, src), {"out": out})
         index = as_tensor_argument("scatter", "index", 3, index)
     if not isinstance(src, TensorBase):
+        if is_foreign(src):
+            return ask_foreign(scatter, (input, dim, index, src), {"out": out})
         src = as_tensor_argument("scatter", "src", 4, src)
     input_array = input._array
     index_array = index._array
@@ -414,9 +425,13 @@ def scatter_value(
     if out is not None:
         return write_out("scatter_value", out, scatter_value(input, dim, index, value))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(scatter_value, (input, dim, index, value), {"out": out})
         input = as_tensor_argument("scatter_value", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     if not isinstance(index, TensorBase):
+        if is_foreign(index):
+            return ask_foreign(scatter_value, (input, dim, index, value), {"out": out})
         index = as_tensor_argument("scatter_value", "index", 3, index)
     input_array = input._array
     index_array = index._array
@@ -539,11 +554,17 @@ def scatter_add(input: Tensor, dim: Any, index: Tensor, src: Tensor, *, out: Any
     if out is not None:
         return write_out("scatter_add", out, scatter_add(input, dim, index, src))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(scatter_add, (input, dim, index, src), {"out": out})
         input = as_tensor_argument("scatter_add", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     if not isinstance(index, TensorBase):
+        if is_foreign(index):
+            return ask_foreign(scatter_add, (input, dim, index, src), {"out": out})
         index = as_tensor_argument("scatter_add", "index", 3, index)
     if not isinstance(src, TensorBase):
+        if is_foreign(src):
+            return ask_foreign(scatter_add, (input, dim, index, src), {"out": out})
         src = as_tensor_argument("scatter_add", "src", 4, src)
     input_array = input._array
     index_array = index._array
@@ -642,6 +663,8 @@ def pad_to(input: Tensor, shape: Any) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(pad_to, (input, shape), {})
         input = as_tensor_argument("pad_to", "input", 1, input)
     shape = as_shape(shape)
     input_array = input._array
@@ -815,11 +838,23 @@ def scatter_reduce(
             "scatter_reduce", out, scatter_reduce(input, dim, index, src, reduce, include_self=include_self)
         )
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(
+                scatter_reduce, (input, dim, index, src, reduce), {"include_self": include_self, "out": out}
+            )
         input = as_tensor_argument("scatter_reduce", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     if not isinstance(index, TensorBase):
+        if is_foreign(index):
+            return ask_foreign(
+                scatter_reduce, (input, dim, index, src, reduce), {"include_self": include_self, "out": out}
+            )
         index = as_tensor_argument("scatter_reduce", "index", 3, index)
     if not isinstance(src, TensorBase):
+        if is_foreign(src):
+            return ask_foreign(
+                scatter_reduce, (input, dim, index, src, reduce), {"include_self": include_self, "out": out}
+            )
         src = as_tensor_argument("scatter_reduce", "src", 4, src)
     input_array = input._array
     index_array = index._array
@@ -982,11 +1017,17 @@ def index_add(
     if out is not None:
         return write_out("index_add", out, index_add(input, dim, index, source, alpha=alpha))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(index_add, (input, dim, index, source), {"alpha": alpha, "out": out})
         input = as_tensor_argument("index_add", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     if not isinstance(index, TensorBase):
+        if is_foreign(index):
+            return ask_foreign(index_add, (input, dim, index, source), {"alpha": alpha, "out": out})
         index = as_tensor_argument("index_add", "index", 3, index)
     if not isinstance(source, TensorBase):
+        if is_foreign(source):
+            return ask_foreign(index_add, (input, dim, index, source), {"alpha": alpha, "out": out})
         source = as_tensor_argument("index_add", "source", 4, source)
     input_array = input._array
     index_array = index._array
@@ -1127,11 +1168,17 @@ def index_copy(input: Tensor, dim: Any, index: Tensor, source: Tensor, *, out: A
     if out is not None:
         return write_out("index_copy", out, index_copy(input, dim, index, source))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(index_copy, (input, dim, index, source), {"out": out})
         input = as_tensor_argument("index_copy", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     if not isinstance(index, TensorBase):
+        if is_foreign(index):
+            return ask_foreign(index_copy, (input, dim, index, source), {"out": out})
         index = as_tensor_argument("index_copy", "index", 3, index)
     if not isinstance(source, TensorBase):
+        if is_foreign(source):
+            return ask_foreign(index_copy, (input, dim, index, source), {"out": out})
         source = as_tensor_argument("index_copy", "source", 4, source)
     input_array = input._array
     index_array = index._array
@@ -1256,9 +1303,13 @@ def index_fill(input: Tensor, dim: Any, index: Tensor, value: Scalar, *, out: An
     if out is not None:
         return write_out("index_fill", out, index_fill(input, dim, index, value))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(index_fill, (input, dim, index, value), {"out": out})
         input = as_tensor_argument("index_fill", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     if not isinstance(index, TensorBase):
+        if is_foreign(index):
+            return ask_foreign(index_fill, (input, dim, index, value), {"out": out})
         index = as_tensor_argument("index_fill", "index", 3, index)
     input_array = input._array
     index_array = index._array
@@ -1398,11 +1449,17 @@ def index_fill_tensor(
     if out is not None:
         return write_out("index_fill_tensor", out, index_fill_tensor(input, dim, index, value))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(index_fill_tensor, (input, dim, index, value), {"out": out})
         input = as_tensor_argument("index_fill_tensor", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     if not isinstance(index, TensorBase):
+        if is_foreign(index):
+            return ask_foreign(index_fill_tensor, (input, dim, index, value), {"out": out})
         index = as_tensor_argument("index_fill_tensor", "index", 3, index)
     if not isinstance(value, TensorBase):
+        if is_foreign(value):
+            return ask_foreign(index_fill_tensor, (input, dim, index, value), {"out": out})
         value = as_tensor_argument("index_fill_tensor", "value", 4, value)
     input_array = input._array
     index_array = index._array
@@ -1601,11 +1658,23 @@ def index_reduce(
             "index_reduce", out, index_reduce(input, dim, index, source, reduce, include_self=include_self)
         )
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(
+                index_reduce, (input, dim, index, source, reduce), {"include_self": include_self, "out": out}
+            )
         input = as_tensor_argument("index_reduce", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     if not isinstance(index, TensorBase):
+        if is_foreign(index):
+            return ask_foreign(
+                index_reduce, (input, dim, index, source, reduce), {"include_self": include_self, "out": out}
+            )
         index = as_tensor_argument("index_reduce", "index", 3, index)
     if not isinstance(source, TensorBase):
+        if is_foreign(source):
+            return ask_foreign(
+                index_reduce, (input, dim, index, source, reduce), {"include_self": include_self, "out": out}
+            )
         source = as_tensor_argument("index_reduce", "source", 4, source)
     input_array = input._array
     index_array = index._array
@@ -1769,10 +1838,16 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(put, (input, index, source, accumulate), {})
         input = as_tensor_argument("put", "input", 1, input)
     if not isinstance(index, TensorBase):
+        if is_foreign(index):
+            return ask_foreign(put, (input, index, source, accumulate), {})
         index = as_tensor_argument("put", "index", 2, index)
     if not isinstance(source, TensorBase):
+        if is_foreign(source):
+            return ask_foreign(put, (input, index, source, accumulate), {})
         source = as_tensor_argument("put", "source", 3, source)
     input_array = input._array
     index_array = index._array
@@ -1844,6 +1919,8 @@ def ones_in_shape_of(input: Tensor) -> Tensor:
             if taken is not NotImplemented:
                 return taken
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(ones_in_shape_of, (input,), {})
         input = as_tensor_argument("ones_in_shape_of", "input", 1, input)
     input_array = input._array
     computed: Any = ones_in_shape_of_kernel(input_array)
@@ -1864,6 +1941,8 @@ def is_zero(input: Tensor) -> Tensor:
             if taken is not NotImplemented:
                 return taken
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(is_zero, (input,), {})
         input = as_tensor_argument("is_zero", "input", 1, input)
     input_array = input._array
     computed: Any = is_zero_kernel(input_array)
@@ -1884,6 +1963,8 @@ def is_one(input: Tensor) -> Tensor:
             if taken is not NotImplemented:
                 return taken
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(is_one, (input,), {})
         input = as_tensor_argument("is_one", "input", 1, input)
     input_array = input._array
     computed: Any = is_one_kernel(input_array)
@@ -1904,6 +1985,8 @@ def is_false(input: Tensor) -> Tensor:
             if taken is not NotImplemented:
                 return taken
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(is_false, (input,), {})
         input = as_tensor_argument("is_false", "input", 1, input)
     input_array = input._array
     computed: Any = is_false_kernel(input_array)
@@ -1924,8 +2007,12 @@ def both(input: Tensor, other: Tensor) -> Tensor:
             if taken is not NotImplemented:
                 return taken
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(both, (input, other), {})
         input = as_tensor_argument("both", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(both, (input, other), {})
         other = as_tensor_argument("both", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -1947,8 +2034,12 @@ def equal_as(input: Tensor, other: Tensor) -> Tensor:
             if taken is not NotImplemented:
                 return taken
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(equal_as, (input, other), {})
         input = as_tensor_argument("equal_as", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(equal_as, (input, other), {})
         other = as_tensor_argument("equal_as", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -1970,6 +2061,8 @@ def distinct_positions(index: Tensor, shape: Any, dim: int) -> Tensor:
             if taken is not NotImplemented:
                 return taken
     if not isinstance(index, TensorBase):
+        if is_foreign(index):
+            return ask_foreign(distinct_positions, (index, shape, dim), {})
         index = as_tensor_argument("distinct_positions", "index", 1, index)
     shape = as_shape(shape)
     index_array = index._array
@@ -1991,6 +2084,8 @@ def positive_index(index: Tensor, shape: Any, dim: int) -> Tensor:
             if taken is not NotImplemented:
                 return taken
     if not isinstance(index, TensorBase):
+        if is_foreign(index):
+            return ask_foreign(positive_index, (index, shape, dim), {})
         index = as_tensor_argument("positive_index", "index", 1, index)
     shape = as_shape(shape)
     index_array = index._array
@@ -2012,6 +2107,8 @@ def expand_index(index: Tensor, shape: Any, dim: int) -> Tensor:
             if taken is not NotImplemented:
                 return taken
     if not isinstance(index, TensorBase):
+        if is_foreign(index):
+            return ask_foreign(expand_index, (index, shape, dim), {})
         index = as_tensor_argument("expand_index", "index", 1, index)
     shape = as_shape(shape)
     index_array = index._array

@@ -19,6 +19,7 @@ from pullback.kernels.searching import unique_consecutive as unique_consecutive_
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -62,6 +63,8 @@ def unique(
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(unique, (input, sorted, return_inverse, return_counts, dim), {})
         input = as_tensor_argument("unique", "input", 1, input)
     input_array = input._array
     output_value, inverse_value, counts_value = unique_kernel(input_array, sorted, return_inverse, return_counts, dim)
@@ -137,6 +140,8 @@ def unique_consecutive(
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(unique_consecutive, (input, return_inverse, return_counts, dim), {})
         input = as_tensor_argument("unique_consecutive", "input", 1, input)
     input_array = input._array
     output_value, inverse_value, counts_value = unique_consecutive_kernel(
@@ -186,8 +191,12 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
             if taken is not NotImplemented:
                 return taken
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(bincount, (input, weights, minlength), {})
         input = as_tensor_argument("bincount", "input", 1, input)
     if weights is not None and not isinstance(weights, TensorBase):
+        if is_foreign(weights):
+            return ask_foreign(bincount, (input, weights, minlength), {})
         weights = as_tensor_argument("bincount", "weights", 2, weights)
     input_array = input._array
     weights_array = None if weights is None else weights._array
@@ -211,6 +220,8 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out
     if out is not None:
         return write_out("histc", out, histc(input, bins, min, max))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(histc, (input, bins, min, max), {"out": out})
         input = as_tensor_argument("histc", "input", 1, input)
     input_array = input._array
     computed: Any = histc_kernel(input_array, bins, min, max)

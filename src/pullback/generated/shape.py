@@ -50,6 +50,7 @@ from pullback.kernels.shape import zeros_in_shape_of as zeros_in_shape_of_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_numpy_dtype, as_shape, as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
 new = TensorBase.__new__
@@ -89,6 +90,8 @@ def clone(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("clone", out, clone(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(clone, (input,), {"out": out})
         input = as_tensor_argument("clone", "input", 1, input)
     input_array = input._array
     computed: Any = clone_kernel(input_array)
@@ -155,6 +158,8 @@ def copy_to(input: Tensor, order: str = "preserve_format") -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(copy_to, (input, order), {})
         input = as_tensor_argument("copy_to", "input", 1, input)
     input_array = input._array
     computed: Any = copy_to_kernel(input_array, order)
@@ -229,6 +234,8 @@ def contiguous_copy(input: Tensor, order: str = "contiguous_format") -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(contiguous_copy, (input, order), {})
         input = as_tensor_argument("contiguous_copy", "input", 1, input)
     input_array = input._array
     computed: Any = contiguous_copy_kernel(input_array, order)
@@ -308,6 +315,8 @@ def to_dtype(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("to_dtype", out, to_dtype(input, dtype))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(to_dtype, (input, dtype), {"out": out})
         input = as_tensor_argument("to_dtype", "input", 1, input)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
@@ -359,6 +368,8 @@ def to_integer(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("to_integer", out, to_integer(input, dtype))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(to_integer, (input, dtype), {"out": out})
         input = as_tensor_argument("to_integer", "input", 1, input)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
@@ -428,8 +439,12 @@ def copy(input: Tensor, src: Tensor) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(copy, (input, src), {})
         input = as_tensor_argument("copy", "input", 1, input)
     if not isinstance(src, TensorBase):
+        if is_foreign(src):
+            return ask_foreign(copy, (input, src), {})
         src = as_tensor_argument("copy", "src", 2, src)
     input_array = input._array
     src_array = src._array
@@ -493,6 +508,8 @@ def zeros_in_shape(input: Tensor, shape: Any) -> Tensor:
             if taken is not NotImplemented:
                 return taken
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(zeros_in_shape, (input, shape), {})
         input = as_tensor_argument("zeros_in_shape", "input", 1, input)
     shape = as_shape(shape)
     input_array = input._array
@@ -514,6 +531,8 @@ def zeros_in_shape_of(input: Tensor) -> Tensor:
             if taken is not NotImplemented:
                 return taken
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(zeros_in_shape_of, (input,), {})
         input = as_tensor_argument("zeros_in_shape_of", "input", 1, input)
     input_array = input._array
     computed: Any = zeros_in_shape_of_kernel(input_array)
@@ -558,6 +577,8 @@ def alias(input: Tensor) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(alias, (input,), {})
         input = as_tensor_argument("alias", "input", 1, input)
     input_array = input._array
     computed: Any = alias_kernel(input_array)
@@ -624,6 +645,8 @@ def view(input: Tensor, size: Any) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(view, (input, size), {})
         input = as_tensor_argument("view", "input", 1, input)
     size = as_shape(size)
     input_array = input._array
@@ -700,6 +723,8 @@ def unsafe_view(input: Tensor, size: Any) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(unsafe_view, (input, size), {})
         input = as_tensor_argument("unsafe_view", "input", 1, input)
     size = as_shape(size)
     input_array = input._array
@@ -779,6 +804,8 @@ def view_dtype(input: Tensor, dtype: Any) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(view_dtype, (input, dtype), {})
         input = as_tensor_argument("view_dtype", "input", 1, input)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
@@ -855,6 +882,8 @@ def expand(input: Tensor, size: Any) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(expand, (input, size), {})
         input = as_tensor_argument("expand", "input", 1, input)
     size = as_shape(size)
     input_array = input._array
@@ -935,6 +964,8 @@ def transpose(input: Tensor, dim0: Any, dim1: Any) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(transpose, (input, dim0, dim1), {})
         input = as_tensor_argument("transpose", "input", 1, input)
     dim0 = wrap_dim(dim0, input._array.ndim)
     dim1 = wrap_dim(dim1, input._array.ndim)
@@ -1015,6 +1046,8 @@ def permute(input: Tensor, dims: Any) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(permute, (input, dims), {})
         input = as_tensor_argument("permute", "input", 1, input)
     dims = as_shape(dims)
     input_array = input._array
@@ -1088,6 +1121,8 @@ def t(input: Tensor) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(t, (input,), {})
         input = as_tensor_argument("t", "input", 1, input)
     input_array = input._array
     computed: Any = t_kernel(input_array)
@@ -1154,6 +1189,8 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(unsqueeze, (input, dim), {})
         input = as_tensor_argument("unsqueeze", "input", 1, input)
     input_array = input._array
     computed: Any = unsqueeze_kernel(input_array, dim)
@@ -1229,6 +1266,8 @@ def squeeze(input: Tensor) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(squeeze, (input,), {})
         input = as_tensor_argument("squeeze", "input", 1, input)
     input_array = input._array
     computed: Any = squeeze_kernel(input_array)
@@ -1301,6 +1340,8 @@ def squeeze_dim(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(squeeze_dim, (input, dim), {})
         input = as_tensor_argument("squeeze_dim", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
@@ -1380,6 +1421,8 @@ def squeeze_dims(input: Tensor, dim: Any) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(squeeze_dims, (input, dim), {})
         input = as_tensor_argument("squeeze_dims", "input", 1, input)
     dim = as_shape(dim)
     input_array = input._array
@@ -1466,6 +1509,8 @@ def diagonal(input: Tensor, offset: int = 0, dim1: Any = 0, dim2: Any = 1) -> Te
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(diagonal, (input, offset, dim1, dim2), {})
         input = as_tensor_argument("diagonal", "input", 1, input)
     dim1 = wrap_dim(dim1, input._array.ndim)
     dim2 = wrap_dim(dim2, input._array.ndim)
@@ -1558,6 +1603,8 @@ def unfold(input: Tensor, dimension: Any, size: int, step: int) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(unfold, (input, dimension, size, step), {})
         input = as_tensor_argument("unfold", "input", 1, input)
     dimension = wrap_dim(dimension, input._array.ndim)
     input_array = input._array
@@ -1659,6 +1706,8 @@ def as_strided(
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(as_strided, (input, size, stride, storage_offset, input_stride, input_offset), {})
         input = as_tensor_argument("as_strided", "input", 1, input)
     size = as_shape(size)
     stride = as_shape(stride)
@@ -1752,6 +1801,8 @@ def view_as_real(input: Tensor) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(view_as_real, (input,), {})
         input = as_tensor_argument("view_as_real", "input", 1, input)
     input_array = input._array
     computed: Any = view_as_real_kernel(input_array)
@@ -1815,6 +1866,8 @@ def view_as_complex(input: Tensor) -> Tensor:
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(view_as_complex, (input,), {})
         input = as_tensor_argument("view_as_complex", "input", 1, input)
     input_array = input._array
     computed: Any = view_as_complex_kernel(input_array)

@@ -24,6 +24,7 @@ from pullback.kernels.softmaxes import softmax_grad as softmax_grad_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument, wrap_dims
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
 new = TensorBase.__new__
@@ -91,6 +92,8 @@ def softmax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None
     if out is not None:
         return write_out("softmax", out, softmax(input, dim))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(softmax, (input, dim), {"out": out})
         input = as_tensor_argument("softmax", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
@@ -191,6 +194,8 @@ def log_softmax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = 
     if out is not None:
         return write_out("log_softmax", out, log_softmax(input, dim))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(log_softmax, (input, dim), {"out": out})
         input = as_tensor_argument("log_softmax", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
@@ -305,6 +310,8 @@ def logsumexp(
     if out is not None:
         return write_out("logsumexp", out, logsumexp(input, dim, keepdim))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(logsumexp, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("logsumexp", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     input_array = input._array

@@ -29,6 +29,7 @@ from pullback.kernels.solvers import solve_adjoint as solve_adjoint_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -116,8 +117,12 @@ def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bo
     if out is not None:
         return write_out("linalg_solve_ex", out, linalg_solve_ex(A, B, left=left, check_errors=check_errors))
     if not isinstance(A, TensorBase):
+        if is_foreign(A):
+            return ask_foreign(linalg_solve_ex, (A, B), {"left": left, "check_errors": check_errors, "out": out})
         A = as_tensor_argument("linalg_solve_ex", "A", 1, A)
     if not isinstance(B, TensorBase):
+        if is_foreign(B):
+            return ask_foreign(linalg_solve_ex, (A, B), {"left": left, "check_errors": check_errors, "out": out})
         B = as_tensor_argument("linalg_solve_ex", "B", 2, B)
     A_array = A._array
     B_array = B._array
@@ -261,8 +266,12 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Any = 
     if out is not None:
         return write_out("cholesky_solve", out, cholesky_solve(input, L, upper))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(cholesky_solve, (input, L, upper), {"out": out})
         input = as_tensor_argument("cholesky_solve", "input", 1, input)
     if not isinstance(L, TensorBase):
+        if is_foreign(L):
+            return ask_foreign(cholesky_solve, (input, L, upper), {"out": out})
         L = as_tensor_argument("cholesky_solve", "L", 2, L)
     input_array = input._array
     L_array = L._array
@@ -387,6 +396,8 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Any = None) -> 
     if out is not None:
         return write_out("cholesky_inverse", out, cholesky_inverse(input, upper))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(cholesky_inverse, (input, upper), {"out": out})
         input = as_tensor_argument("cholesky_inverse", "input", 1, input)
     input_array = input._array
     computed: Any = cholesky_inverse_kernel(input_array, upper)
@@ -539,8 +550,12 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None,
     if out is not None:
         return write_out("linalg_lstsq", out, linalg_lstsq(A, B, rcond, driver=driver))
     if not isinstance(A, TensorBase):
+        if is_foreign(A):
+            return ask_foreign(linalg_lstsq, (A, B, rcond), {"driver": driver, "out": out})
         A = as_tensor_argument("linalg_lstsq", "A", 1, A)
     if not isinstance(B, TensorBase):
+        if is_foreign(B):
+            return ask_foreign(linalg_lstsq, (A, B, rcond), {"driver": driver, "out": out})
         B = as_tensor_argument("linalg_lstsq", "B", 2, B)
     A_array = A._array
     B_array = B._array

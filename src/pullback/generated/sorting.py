@@ -30,6 +30,7 @@ from pullback.kernels.sorting import topk as topk_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
 
 new = TensorBase.__new__
@@ -94,6 +95,8 @@ def sort(input: Tensor, dim: Any = -1, descending: bool = False, *, out: Any = N
     if out is not None:
         return write_out("sort", out, sort(input, dim, descending))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(sort, (input, dim, descending), {"out": out})
         input = as_tensor_argument("sort", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
@@ -201,6 +204,8 @@ def sort_stable(
     if out is not None:
         return write_out("sort", out, sort_stable(input, stable, dim, descending))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(sort_stable, (input, stable, dim, descending), {"out": out})
         input = as_tensor_argument("sort", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
@@ -257,6 +262,8 @@ def argsort(input: Tensor, dim: Any = -1, descending: bool = False, *, out: Any 
     if out is not None:
         return write_out("argsort", out, argsort(input, dim, descending))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(argsort, (input, dim, descending), {"out": out})
         input = as_tensor_argument("argsort", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
@@ -338,6 +345,8 @@ def topk(
     if out is not None:
         return write_out("topk", out, topk(input, k, dim, largest, sorted))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(topk, (input, k, dim, largest, sorted), {"out": out})
         input = as_tensor_argument("topk", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
@@ -456,6 +465,8 @@ def kthvalue(
     if out is not None:
         return write_out("kthvalue", out, kthvalue(input, k, dim, keepdim), input)
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(kthvalue, (input, k, dim, keepdim), {"out": out})
         input = as_tensor_argument("kthvalue", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
@@ -564,6 +575,8 @@ def median_all(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("median", out, median_all(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(median_all, (input,), {"out": out})
         input = as_tensor_argument("median", "input", 1, input)
     input_array = input._array
     computed: Any = median_all_kernel(input_array)
@@ -662,6 +675,8 @@ def nanmedian_all(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("nanmedian", out, nanmedian_all(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(nanmedian_all, (input,), {"out": out})
         input = as_tensor_argument("nanmedian", "input", 1, input)
     input_array = input._array
     computed: Any = nanmedian_all_kernel(input_array)
@@ -766,6 +781,8 @@ def median_dim(
     if out is not None:
         return write_out("median", out, median_dim(input, dim, keepdim))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(median_dim, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("median", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
@@ -879,6 +896,8 @@ def nanmedian_dim(
     if out is not None:
         return write_out("nanmedian", out, nanmedian_dim(input, dim, keepdim))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(nanmedian_dim, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("nanmedian", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array
@@ -989,6 +1008,8 @@ def mode(
     if out is not None:
         return write_out("mode", out, mode(input, dim, keepdim))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(mode, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("mode", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
     input_array = input._array

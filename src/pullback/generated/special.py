@@ -75,6 +75,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.native import native
 from pullback.tensor.arguments import as_tensor_argument, shapes_differ
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -144,6 +145,8 @@ def erf(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("erf", out, erf(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(erf, (input,), {"out": out})
         input = as_tensor_argument("erf", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -253,6 +256,8 @@ def erfc(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("erfc", out, erfc(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(erfc, (input,), {"out": out})
         input = as_tensor_argument("erfc", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -375,6 +380,8 @@ def erfcx(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("erfcx", out, erfcx(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(erfcx, (input,), {"out": out})
         input = as_tensor_argument("erfcx", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -477,6 +484,8 @@ def erfinv(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("erfinv", out, erfinv(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(erfinv, (input,), {"out": out})
         input = as_tensor_argument("erfinv", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -586,6 +595,8 @@ def ndtr(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("ndtr", out, ndtr(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(ndtr, (input,), {"out": out})
         input = as_tensor_argument("ndtr", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -685,6 +696,8 @@ def log_ndtr(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("log_ndtr", out, log_ndtr(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(log_ndtr, (input,), {"out": out})
         input = as_tensor_argument("log_ndtr", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -788,6 +801,8 @@ def ndtri(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("ndtri", out, ndtri(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(ndtri, (input,), {"out": out})
         input = as_tensor_argument("ndtri", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -892,6 +907,8 @@ def entr(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("entr", out, entr(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(entr, (input,), {"out": out})
         input = as_tensor_argument("entr", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -1049,8 +1066,12 @@ def xlogy(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("xlogy", out, xlogy(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(xlogy, (input, other), {"out": out})
         input = as_tensor_argument("xlogy", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(xlogy, (input, other), {"out": out})
         other = as_tensor_argument("xlogy", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -1247,8 +1268,12 @@ def xlog1py(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("xlog1py", out, xlog1py(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(xlog1py, (input, other), {"out": out})
         input = as_tensor_argument("xlog1py", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(xlog1py, (input, other), {"out": out})
         other = as_tensor_argument("xlog1py", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -1376,6 +1401,8 @@ def lgamma(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("lgamma", out, lgamma(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(lgamma, (input,), {"out": out})
         input = as_tensor_argument("lgamma", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -1480,6 +1507,8 @@ def digamma(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("digamma", out, digamma(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(digamma, (input,), {"out": out})
         input = as_tensor_argument("digamma", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -1587,6 +1616,8 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("polygamma", out, polygamma(n, input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(polygamma, (n, input), {"out": out})
         input = as_tensor_argument("polygamma", "input", 2, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -1695,6 +1726,8 @@ def mvlgamma(input: Tensor, p: int, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("mvlgamma", out, mvlgamma(input, p))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(mvlgamma, (input, p), {"out": out})
         input = as_tensor_argument("mvlgamma", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -1839,8 +1872,12 @@ def zeta(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("zeta", out, zeta(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(zeta, (input, other), {"out": out})
         input = as_tensor_argument("zeta", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(zeta, (input, other), {"out": out})
         other = as_tensor_argument("zeta", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -1994,8 +2031,12 @@ def igamma(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("igamma", out, igamma(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(igamma, (input, other), {"out": out})
         input = as_tensor_argument("igamma", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(igamma, (input, other), {"out": out})
         other = as_tensor_argument("igamma", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -2154,8 +2195,12 @@ def igammac(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("igammac", out, igammac(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(igammac, (input, other), {"out": out})
         input = as_tensor_argument("igammac", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(igammac, (input, other), {"out": out})
         other = as_tensor_argument("igammac", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -2283,6 +2328,8 @@ def i0(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("i0", out, i0(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(i0, (input,), {"out": out})
         input = as_tensor_argument("i0", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -2400,6 +2447,8 @@ def i0e(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("i0e", out, i0e(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(i0e, (input,), {"out": out})
         input = as_tensor_argument("i0e", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -2510,6 +2559,8 @@ def i1(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("i1", out, i1(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(i1, (input,), {"out": out})
         input = as_tensor_argument("i1", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -2620,6 +2671,8 @@ def i1e(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("i1e", out, i1e(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(i1e, (input,), {"out": out})
         input = as_tensor_argument("i1e", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -2669,6 +2722,8 @@ def airy_ai(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("airy_ai", out, airy_ai(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(airy_ai, (input,), {"out": out})
         input = as_tensor_argument("airy_ai", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -2693,6 +2748,8 @@ def bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("bessel_j0", out, bessel_j0(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(bessel_j0, (input,), {"out": out})
         input = as_tensor_argument("bessel_j0", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -2717,6 +2774,8 @@ def bessel_j1(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("bessel_j1", out, bessel_j1(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(bessel_j1, (input,), {"out": out})
         input = as_tensor_argument("bessel_j1", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -2741,6 +2800,8 @@ def bessel_y0(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("bessel_y0", out, bessel_y0(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(bessel_y0, (input,), {"out": out})
         input = as_tensor_argument("bessel_y0", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -2765,6 +2826,8 @@ def bessel_y1(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("bessel_y1", out, bessel_y1(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(bessel_y1, (input,), {"out": out})
         input = as_tensor_argument("bessel_y1", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -2789,6 +2852,8 @@ def spherical_bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("spherical_bessel_j0", out, spherical_bessel_j0(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(spherical_bessel_j0, (input,), {"out": out})
         input = as_tensor_argument("spherical_bessel_j0", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -2813,6 +2878,8 @@ def modified_bessel_i0(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("modified_bessel_i0", out, modified_bessel_i0(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(modified_bessel_i0, (input,), {"out": out})
         input = as_tensor_argument("modified_bessel_i0", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -2837,6 +2904,8 @@ def modified_bessel_i1(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("modified_bessel_i1", out, modified_bessel_i1(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(modified_bessel_i1, (input,), {"out": out})
         input = as_tensor_argument("modified_bessel_i1", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -2861,6 +2930,8 @@ def modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("modified_bessel_k0", out, modified_bessel_k0(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(modified_bessel_k0, (input,), {"out": out})
         input = as_tensor_argument("modified_bessel_k0", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -2885,6 +2956,8 @@ def modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("modified_bessel_k1", out, modified_bessel_k1(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(modified_bessel_k1, (input,), {"out": out})
         input = as_tensor_argument("modified_bessel_k1", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -2909,6 +2982,8 @@ def scaled_modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("scaled_modified_bessel_k0", out, scaled_modified_bessel_k0(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(scaled_modified_bessel_k0, (input,), {"out": out})
         input = as_tensor_argument("scaled_modified_bessel_k0", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -2933,6 +3008,8 @@ def scaled_modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("scaled_modified_bessel_k1", out, scaled_modified_bessel_k1(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(scaled_modified_bessel_k1, (input,), {"out": out})
         input = as_tensor_argument("scaled_modified_bessel_k1", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -2957,8 +3034,12 @@ def chebyshev_polynomial_t(input: Tensor, n: Tensor, *, out: Any = None) -> Tens
     if out is not None:
         return write_out("chebyshev_polynomial_t", out, chebyshev_polynomial_t(input, n))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(chebyshev_polynomial_t, (input, n), {"out": out})
         input = as_tensor_argument("chebyshev_polynomial_t", "input", 1, input)
     if not isinstance(n, TensorBase):
+        if is_foreign(n):
+            return ask_foreign(chebyshev_polynomial_t, (input, n), {"out": out})
         n = as_tensor_argument("chebyshev_polynomial_t", "n", 2, n)
     input_array = input._array
     n_array = n._array
@@ -2987,8 +3068,12 @@ def chebyshev_polynomial_u(input: Tensor, n: Tensor, *, out: Any = None) -> Tens
     if out is not None:
         return write_out("chebyshev_polynomial_u", out, chebyshev_polynomial_u(input, n))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(chebyshev_polynomial_u, (input, n), {"out": out})
         input = as_tensor_argument("chebyshev_polynomial_u", "input", 1, input)
     if not isinstance(n, TensorBase):
+        if is_foreign(n):
+            return ask_foreign(chebyshev_polynomial_u, (input, n), {"out": out})
         n = as_tensor_argument("chebyshev_polynomial_u", "n", 2, n)
     input_array = input._array
     n_array = n._array
@@ -3017,8 +3102,12 @@ def chebyshev_polynomial_v(input: Tensor, n: Tensor, *, out: Any = None) -> Tens
     if out is not None:
         return write_out("chebyshev_polynomial_v", out, chebyshev_polynomial_v(input, n))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(chebyshev_polynomial_v, (input, n), {"out": out})
         input = as_tensor_argument("chebyshev_polynomial_v", "input", 1, input)
     if not isinstance(n, TensorBase):
+        if is_foreign(n):
+            return ask_foreign(chebyshev_polynomial_v, (input, n), {"out": out})
         n = as_tensor_argument("chebyshev_polynomial_v", "n", 2, n)
     input_array = input._array
     n_array = n._array
@@ -3047,8 +3136,12 @@ def chebyshev_polynomial_w(input: Tensor, n: Tensor, *, out: Any = None) -> Tens
     if out is not None:
         return write_out("chebyshev_polynomial_w", out, chebyshev_polynomial_w(input, n))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(chebyshev_polynomial_w, (input, n), {"out": out})
         input = as_tensor_argument("chebyshev_polynomial_w", "input", 1, input)
     if not isinstance(n, TensorBase):
+        if is_foreign(n):
+            return ask_foreign(chebyshev_polynomial_w, (input, n), {"out": out})
         n = as_tensor_argument("chebyshev_polynomial_w", "n", 2, n)
     input_array = input._array
     n_array = n._array
@@ -3077,8 +3170,12 @@ def shifted_chebyshev_polynomial_t(input: Tensor, n: Tensor, *, out: Any = None)
     if out is not None:
         return write_out("shifted_chebyshev_polynomial_t", out, shifted_chebyshev_polynomial_t(input, n))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(shifted_chebyshev_polynomial_t, (input, n), {"out": out})
         input = as_tensor_argument("shifted_chebyshev_polynomial_t", "input", 1, input)
     if not isinstance(n, TensorBase):
+        if is_foreign(n):
+            return ask_foreign(shifted_chebyshev_polynomial_t, (input, n), {"out": out})
         n = as_tensor_argument("shifted_chebyshev_polynomial_t", "n", 2, n)
     input_array = input._array
     n_array = n._array
@@ -3107,8 +3204,12 @@ def shifted_chebyshev_polynomial_u(input: Tensor, n: Tensor, *, out: Any = None)
     if out is not None:
         return write_out("shifted_chebyshev_polynomial_u", out, shifted_chebyshev_polynomial_u(input, n))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(shifted_chebyshev_polynomial_u, (input, n), {"out": out})
         input = as_tensor_argument("shifted_chebyshev_polynomial_u", "input", 1, input)
     if not isinstance(n, TensorBase):
+        if is_foreign(n):
+            return ask_foreign(shifted_chebyshev_polynomial_u, (input, n), {"out": out})
         n = as_tensor_argument("shifted_chebyshev_polynomial_u", "n", 2, n)
     input_array = input._array
     n_array = n._array
@@ -3137,8 +3238,12 @@ def shifted_chebyshev_polynomial_v(input: Tensor, n: Tensor, *, out: Any = None)
     if out is not None:
         return write_out("shifted_chebyshev_polynomial_v", out, shifted_chebyshev_polynomial_v(input, n))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(shifted_chebyshev_polynomial_v, (input, n), {"out": out})
         input = as_tensor_argument("shifted_chebyshev_polynomial_v", "input", 1, input)
     if not isinstance(n, TensorBase):
+        if is_foreign(n):
+            return ask_foreign(shifted_chebyshev_polynomial_v, (input, n), {"out": out})
         n = as_tensor_argument("shifted_chebyshev_polynomial_v", "n", 2, n)
     input_array = input._array
     n_array = n._array
@@ -3167,8 +3272,12 @@ def shifted_chebyshev_polynomial_w(input: Tensor, n: Tensor, *, out: Any = None)
     if out is not None:
         return write_out("shifted_chebyshev_polynomial_w", out, shifted_chebyshev_polynomial_w(input, n))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(shifted_chebyshev_polynomial_w, (input, n), {"out": out})
         input = as_tensor_argument("shifted_chebyshev_polynomial_w", "input", 1, input)
     if not isinstance(n, TensorBase):
+        if is_foreign(n):
+            return ask_foreign(shifted_chebyshev_polynomial_w, (input, n), {"out": out})
         n = as_tensor_argument("shifted_chebyshev_polynomial_w", "n", 2, n)
     input_array = input._array
     n_array = n._array
@@ -3197,8 +3306,12 @@ def hermite_polynomial_h(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor
     if out is not None:
         return write_out("hermite_polynomial_h", out, hermite_polynomial_h(input, n))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(hermite_polynomial_h, (input, n), {"out": out})
         input = as_tensor_argument("hermite_polynomial_h", "input", 1, input)
     if not isinstance(n, TensorBase):
+        if is_foreign(n):
+            return ask_foreign(hermite_polynomial_h, (input, n), {"out": out})
         n = as_tensor_argument("hermite_polynomial_h", "n", 2, n)
     input_array = input._array
     n_array = n._array
@@ -3227,8 +3340,12 @@ def hermite_polynomial_he(input: Tensor, n: Tensor, *, out: Any = None) -> Tenso
     if out is not None:
         return write_out("hermite_polynomial_he", out, hermite_polynomial_he(input, n))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(hermite_polynomial_he, (input, n), {"out": out})
         input = as_tensor_argument("hermite_polynomial_he", "input", 1, input)
     if not isinstance(n, TensorBase):
+        if is_foreign(n):
+            return ask_foreign(hermite_polynomial_he, (input, n), {"out": out})
         n = as_tensor_argument("hermite_polynomial_he", "n", 2, n)
     input_array = input._array
     n_array = n._array
@@ -3257,8 +3374,12 @@ def laguerre_polynomial_l(input: Tensor, n: Tensor, *, out: Any = None) -> Tenso
     if out is not None:
         return write_out("laguerre_polynomial_l", out, laguerre_polynomial_l(input, n))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(laguerre_polynomial_l, (input, n), {"out": out})
         input = as_tensor_argument("laguerre_polynomial_l", "input", 1, input)
     if not isinstance(n, TensorBase):
+        if is_foreign(n):
+            return ask_foreign(laguerre_polynomial_l, (input, n), {"out": out})
         n = as_tensor_argument("laguerre_polynomial_l", "n", 2, n)
     input_array = input._array
     n_array = n._array
@@ -3287,8 +3408,12 @@ def legendre_polynomial_p(input: Tensor, n: Tensor, *, out: Any = None) -> Tenso
     if out is not None:
         return write_out("legendre_polynomial_p", out, legendre_polynomial_p(input, n))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(legendre_polynomial_p, (input, n), {"out": out})
         input = as_tensor_argument("legendre_polynomial_p", "input", 1, input)
     if not isinstance(n, TensorBase):
+        if is_foreign(n):
+            return ask_foreign(legendre_polynomial_p, (input, n), {"out": out})
         n = as_tensor_argument("legendre_polynomial_p", "n", 2, n)
     input_array = input._array
     n_array = n._array

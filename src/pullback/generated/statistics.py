@@ -25,6 +25,7 @@ from pullback.kernels.statistics import var_mean as var_mean_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument, wrap_dims
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -103,6 +104,8 @@ def var(
     if out is not None:
         return write_out("var", out, var(input, dim, correction, keepdim))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(var, (input, dim, correction, keepdim), {"out": out})
         input = as_tensor_argument("var", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     input_array = input._array
@@ -229,6 +232,8 @@ def std(
     if out is not None:
         return write_out("std", out, std(input, dim, correction, keepdim))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(std, (input, dim, correction, keepdim), {"out": out})
         input = as_tensor_argument("std", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     input_array = input._array
@@ -364,6 +369,8 @@ def var_mean(
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(var_mean, (input, dim, correction, keepdim), {})
         input = as_tensor_argument("var_mean", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     input_array = input._array
@@ -505,6 +512,8 @@ def std_mean(
                 return taken
         record = switches.records
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(std_mean, (input, dim, correction, keepdim), {})
         input = as_tensor_argument("std_mean", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
     input_array = input._array

@@ -25,6 +25,7 @@ from pullback.kernels.triangular import triangular_solve as triangular_solve_ker
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -129,8 +130,20 @@ def linalg_solve_triangular(
             linalg_solve_triangular(A, B, upper=upper, left=left, unitriangular=unitriangular),
         )
     if not isinstance(A, TensorBase):
+        if is_foreign(A):
+            return ask_foreign(
+                linalg_solve_triangular,
+                (A, B),
+                {"upper": upper, "left": left, "unitriangular": unitriangular, "out": out},
+            )
         A = as_tensor_argument("linalg_solve_triangular", "A", 1, A)
     if not isinstance(B, TensorBase):
+        if is_foreign(B):
+            return ask_foreign(
+                linalg_solve_triangular,
+                (A, B),
+                {"upper": upper, "left": left, "unitriangular": unitriangular, "out": out},
+            )
         B = as_tensor_argument("linalg_solve_triangular", "B", 2, B)
     A_array = A._array
     B_array = B._array
@@ -309,8 +322,12 @@ def triangular_solve(
     if out is not None:
         return write_out("triangular_solve", out, triangular_solve(input, A, upper, transpose, unitriangular))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(triangular_solve, (input, A, upper, transpose, unitriangular), {"out": out})
         input = as_tensor_argument("triangular_solve", "input", 1, input)
     if not isinstance(A, TensorBase):
+        if is_foreign(A):
+            return ask_foreign(triangular_solve, (input, A, upper, transpose, unitriangular), {"out": out})
         A = as_tensor_argument("triangular_solve", "A", 2, A)
     input_array = input._array
     A_array = A._array

@@ -41,6 +41,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.native import native
 from pullback.tensor.arguments import as_tensor_argument, shapes_differ
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -110,6 +111,8 @@ def sin(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("sin", out, sin(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(sin, (input,), {"out": out})
         input = as_tensor_argument("sin", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -219,6 +222,8 @@ def cos(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("cos", out, cos(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(cos, (input,), {"out": out})
         input = as_tensor_argument("cos", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -327,6 +332,8 @@ def tan(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("tan", out, tan(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(tan, (input,), {"out": out})
         input = as_tensor_argument("tan", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -436,6 +443,8 @@ def asin(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("asin", out, asin(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(asin, (input,), {"out": out})
         input = as_tensor_argument("asin", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -545,6 +554,8 @@ def acos(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("acos", out, acos(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(acos, (input,), {"out": out})
         input = as_tensor_argument("acos", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -654,6 +665,8 @@ def atan(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("atan", out, atan(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(atan, (input,), {"out": out})
         input = as_tensor_argument("atan", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -758,6 +771,8 @@ def sinh(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("sinh", out, sinh(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(sinh, (input,), {"out": out})
         input = as_tensor_argument("sinh", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -862,6 +877,8 @@ def cosh(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("cosh", out, cosh(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(cosh, (input,), {"out": out})
         input = as_tensor_argument("cosh", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -970,6 +987,8 @@ def tanh(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("tanh", out, tanh(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(tanh, (input,), {"out": out})
         input = as_tensor_argument("tanh", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -1079,6 +1098,8 @@ def asinh(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("asinh", out, asinh(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(asinh, (input,), {"out": out})
         input = as_tensor_argument("asinh", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -1188,6 +1209,8 @@ def acosh(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("acosh", out, acosh(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(acosh, (input,), {"out": out})
         input = as_tensor_argument("acosh", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -1297,6 +1320,8 @@ def atanh(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("atanh", out, atanh(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(atanh, (input,), {"out": out})
         input = as_tensor_argument("atanh", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -1440,8 +1465,12 @@ def atan2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("atan2", out, atan2(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(atan2, (input, other), {"out": out})
         input = as_tensor_argument("atan2", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(atan2, (input, other), {"out": out})
         other = as_tensor_argument("atan2", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -1640,8 +1669,12 @@ def hypot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("hypot", out, hypot(input, other))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(hypot, (input, other), {"out": out})
         input = as_tensor_argument("hypot", "input", 1, input)
     if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(hypot, (input, other), {"out": out})
         other = as_tensor_argument("hypot", "other", 2, other)
     input_array = input._array
     other_array = other._array
@@ -1761,6 +1794,8 @@ def deg2rad(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("deg2rad", out, deg2rad(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(deg2rad, (input,), {"out": out})
         input = as_tensor_argument("deg2rad", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -1846,6 +1881,8 @@ def rad2deg(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("rad2deg", out, rad2deg(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(rad2deg, (input,), {"out": out})
         input = as_tensor_argument("rad2deg", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":
@@ -1952,6 +1989,8 @@ def sinc(input: Tensor, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("sinc", out, sinc(input))
     if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(sinc, (input,), {"out": out})
         input = as_tensor_argument("sinc", "input", 1, input)
     input_array = input._array
     if input_array.dtype.kind not in "fc":

@@ -23,6 +23,8 @@ class Overrides:
     def __init__(self) -> None:
         self.types: set[type] = set()
         self.ask: Interceptor | None = None
+        self.ask_foreign: Interceptor | None = None
+        self.ask_exactly: Interceptor | None = None
 
 
 overrides = Overrides()
@@ -34,9 +36,11 @@ def register_overriding_type(cls: type) -> None:
     close_fast_road()
 
 
-def set_override_handler(ask: Interceptor) -> None:
-    """Set the function that calls `__torch_function__`; autograd's front end does this once."""
+def set_override_handler(ask: Interceptor, ask_foreign: Interceptor, ask_exactly: Interceptor) -> None:
+    """Set the functions that call `__torch_function__`, which see operations, public functions and exact arguments."""
     overrides.ask = ask
+    overrides.ask_foreign = ask_foreign
+    overrides.ask_exactly = ask_exactly
 
 
 def has_overrides() -> bool:

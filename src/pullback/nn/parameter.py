@@ -10,6 +10,7 @@ from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import get_default_dtype, is_float_or_complex
 from pullback.backend.naming import display_namespace
 from pullback.overrides import as_subclass
+from pullback.tensor.foreign_arguments import PLAIN
 from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl
 from pullback.tensor.tensor_base import TensorBase
 from pullback.tensor.version_counter import VersionCounter
@@ -70,6 +71,9 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             copied: Any = self.data.clone()
             memo[id(self)] = type(self)(copied, self.requires_grad)
         return memo[id(self)]
+
+
+PLAIN.add(Parameter)
 
 
 class _BufferMeta(type):

@@ -9,6 +9,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from pullback import functions
+from pullback.overridable_functions import is_built_in
+from pullback.tensor.foreign_arguments import ASKING, offering
+
 _FILES = {
     "attention": "scaled_dot_product_attention",
     "sampling": "gumbel_softmax",
@@ -60,14 +64,23 @@ __all__ = sorted({*_HERE, *_COMMON})
 def __getattr__(name: str) -> Any:
     if name in _HERE:
         value = getattr(import_module(_HERE[name]), name)
+        value = value if isinstance(value, type) else offering(value, __name__, name)
     elif name in _COMMON:
-        from pullback import functions
-
-        value = getattr(functions, f"functional_{name}", None) or getattr(functions, name)
+        value = _common(name)
     else:
         raise AttributeError(f"module 'pullback.nn.functional' has no attribute '{name}'")
     globals()[name] = value
     return value
+
+
+def _common(name: str) -> Any:
+    """A function of `pullback.functions`. See Note [Foreign arguments]."""
+    own = f"functional_{name}"
+    known = own if functions.module_of(own) is not None else name
+    function = getattr(functions, known)
+    if is_built_in(name) and name in functions.public_names():
+        return getattr(import_module("pullback"), name)
+    return function if known in ASKING or known not in functions.MODULES else offering(function, __name__, name)
 
 
 def __dir__() -> list[str]:

@@ -1,0 +1,79 @@
+"""How a call was written: which of its arguments were given by position and which by name.
+
+A function cannot know that; who traces programs wants to show the call as it stands in them. Only the rare road of
+Note [Foreign arguments] looks here.
+"""
+
+from __future__ import annotations
+
+import dis
+import inspect
+import sys
+from collections.abc import Callable
+from functools import cache
+from types import CodeType, FrameType
+from typing import Any
+
+_ROADS = ("pullback.functions", "pullback.generated", "pullback.modes", "pullback.tensor", "pullback.overrides")
+
+
+def as_written(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments as the innermost caller outside of the operations gave them; defaults are left out."""
+    try:
+        signature = inspect.signature(function)
+        bound = signature.bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return args, kwargs
+    if any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values()):
+        return args, kwargs
+    parameters = signature.parameters.values()
+    values = bound.arguments
+    names = _names_in_call() or ()
+    given = [p.name for p in parameters if p.name in names or not _is_default(values.get(p.name, p.default), p.default)]
+    by_position = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    count = max((i + 1 for i, p in enumerate(by_position) if p.name in given and p.name not in names), default=0)
+    leading = [p.name for p in by_position[:count]]
+    order = [*[n for n in names if n in given], *[n for n in given if n not in names]]
+    return (
+        tuple([values.get(p.name, p.default) for p in by_position[:count]]),
+        {name: values[name] for name in order if name not in leading},
+    )
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    """Whether `value` may be left out (also of a comparison: it may be anything)."""
+    if value is default:
+        return True
+    return type(value) is type(default) and type(value) in (bool, int, float, str) and bool(value == default)
+
+
+def _names_in_call() -> tuple[str, ...] | None:
+    """The keywords of the call that left the caller's frame; None where they cannot be read."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_ROADS):
+        frame = frame.f_back
+    if frame is None:
+        return None
+    calls = _keywords_at(frame.f_code)
+    # The place may be that of the instruction or, below its own cache, that of the cache's end.
+    return calls.get(max((place for place in calls if place <= frame.f_lasti), default=-1))
+
+
+@cache
+def _keywords_at(code: CodeType) -> dict[int, tuple[str, ...]]:
+    """The keywords of each call in a code object, by the place of the call."""
+    found: dict[int, tuple[str, ...]] = {}
+    names: tuple[str, ...] = ()
+    constant: Any = None
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "KW_NAMES":
+            names = code.co_consts[instruction.arg or 0]
+        elif instruction.opname == "CALL_KW":  # from Python 3.13 on, names are a constant below the call
+            found[instruction.offset] = constant
+        elif instruction.opname.startswith("CALL"):
+            found[instruction.offset] = names
+            names = ()
+        constant = instruction.argval if instruction.opname == "LOAD_CONST" else constant
+    return found

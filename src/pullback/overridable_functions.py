@@ -1,0 +1,127 @@
+"""Which functions can be overridden, and what they are called: the questions of `torch.overrides` about functions."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from pullback import functions
+from pullback.tensor.tensor import Tensor
+
+# Of torch.nn.functional, the functions that are built in: they pass arguments on as they were given.
+_BUILT_IN = frozenset(
+    "adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear celu_ channel_shuffle conv1d conv2d conv3d conv_tbc "
+    "conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity elu_ gelu hardshrink hardtanh_ leaky_relu_ "
+    "linear logsigmoid native_channel_shuffle one_hot pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu relu_ "
+    "rrelu_ scaled_dot_product_attention selu_ softplus softshrink threshold_".split()
+)
+# Of torch, those that are written in Python.
+_IN_PYTHON = (
+    "atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors cartesian_prod cdist chain_matmul einsum lobpcg "
+    "meshgrid norm pca_lowrank stft svd_lowrank tensordot unique unique_consecutive unravel_index"
+)
+# Functions of torch that make tensors out of nothing, or ask about something else than tensors.
+IGNORED = frozenset(
+    "arange as_tensor asarray bartlett_window blackman_window broadcast_shapes can_cast compile empty empty_strided eye "
+    "from_numpy frombuffer full hamming_window hann_window is_storage is_tensor kaiser_window linspace logspace manual_seed "
+    "ones promote_types rand randint randn randperm range scalar_tensor sparse_coo_tensor tensor tril_indices triu_indices "
+    "typename zeros".split()
+)
+_NAMESPACES = ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special")
+
+
+@cache
+def python_functions() -> frozenset[str]:
+    """Functions that PyTorch has in Python: they name all arguments that have a default when they pass a call on."""
+    names = import_module("pullback.nn.functional").__all__
+    functional = [f"torch.nn.functional.{name}" for name in names if name not in _BUILT_IN]
+    return frozenset([*functional, *[f"torch.{name}" for name in _IN_PYTHON.split()]])
+
+
+def is_built_in(name: str) -> bool:
+    """Whether a function of torch.nn.functional is a built-in one of PyTorch."""
+    return name in _BUILT_IN
+
+
+@cache
+def resolve_name(f: Any) -> str | None:
+    """The public name of a function; None for one that cannot be overridden.
+
+    >>> import pullback
+    >>> resolve_name(pullback.add), resolve_name(pullback.nn.functional.relu), resolve_name(len)
+    ('torch.add', 'torch.nn.functional.relu', None)
+    """
+    name = getattr(f, "__name__", "")
+    module = str(getattr(f, "__module__", "") or "")
+    if not module.startswith("pullback"):
+        return _name_of_getter(f)
+    for namespace in _NAMESPACES:
+        if _public(namespace, name) is f:
+            return f"{namespace}.{name}"
+    return f"torch.Tensor.{name}" if getattr(Tensor, name, None) is f else _name_of_getter(f)
+
+
+def _public(namespace: str, name: str) -> Any:
+    if (
+        namespace == "torch"
+        and functions.module_of(name) is None
+        and not hasattr(import_module("pullback.creation"), name)
+    ):
+        return None
+    return getattr(import_module(namespace.replace("torch", "pullback", 1)), name, None)
+
+
+def _name_of_getter(f: Any) -> str | None:
+    """`torch.Tensor.grad.__get__` for the reader of a property."""
+    owner = getattr(f, "__self__", None)
+    if getattr(f, "__name__", "") not in ("__get__", "__set__", "__delete__") or owner is None:
+        return None
+    return next(
+        (f"torch.Tensor.{n}.{f.__name__}" for n, value in inspect.getmembers_static(Tensor) if value is owner), None
+    )
+
+
+def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
+    """Whether `func` is a method of Tensor, or reads or writes one of its properties."""
+    name = getattr(func, "__name__", "")
+    if name in ("__get__", "__set__", "__delete__"):
+        return True
+    return getattr(Tensor, name, None) is func and (resolve_name(func) or "torch.Tensor.").count(".") != 1
+
+
+@cache
+def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
+    """The functions that arguments can override, by the namespace they are found in."""
+    found: dict[Any, list[Callable[..., Any]]] = {}
+    for namespace in _NAMESPACES:
+        module = import_module(namespace.replace("torch", "pullback", 1))
+        ignored = IGNORED if namespace == "torch" else frozenset()
+        names = functions.public_names() if namespace == "torch" else dir(module)
+        values = [getattr(module, n) for n in sorted(names) if n not in ignored and hasattr(module, n) and n[0] != "_"]
+        found[module] = [v for v in values if callable(v) and not isinstance(v, type)]
+    members = inspect.getmembers_static(Tensor)
+    found[Tensor] = [v for n, v in members if callable(v) and not isinstance(v, (type, classmethod, staticmethod))]
+    return found
+
+
+@cache
+def get_ignored_functions() -> set[Callable[..., Any]]:
+    """Functions that cannot be overridden."""
+    module = import_module("pullback")
+    return {getattr(module, name) for name in IGNORED if hasattr(module, name)}
+
+
+@cache
+def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
+    """For each function that can be overridden, one with its parameters that returns -1."""
+
+    def answering(function: Callable[..., Any]) -> Callable[..., Any]:
+        def answer(*args: Any, **kwargs: Any) -> int:
+            return -1
+
+        return answer
+
+    return {f: answering(f) for found in get_overridable_functions().values() for f in found}

@@ -1,0 +1,83 @@
+"""Arguments that are no tensors and yet answer for operations: objects whose class defines `__torch_function__`.
+
+# Note [Foreign arguments]
+Nothing looks for such an object while arguments are tensors and numbers. An operation looks where it would refuse an
+argument; a composite function of the public namespaces, which could read attributes of anything, is called through
+`offering`, which lets plain types pass; and the composite functions that small programs call most ask themselves, in a
+line that costs one comparison of types, and need no wrapper around them (`ASKING` names them).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pullback.backend.dtype import dtype
+from pullback.modes.interception import overrides
+from pullback.tensor.size import Size
+from pullback.tensor.tensor import Tensor, TensorBase
+
+PLAIN: set[type] = {Tensor, bool, int, float, complex, str, type(None), Size, dtype, slice}
+"""Types of arguments that need no look at their class."""
+
+ASKING = frozenset(
+    "flatten squeeze unsqueeze sum mean matmul linear stack cat split chunk unbind relu pow "
+    "functional_relu functional_sigmoid functional_tanh".split()
+)
+"""Composite functions that ask for foreign arguments themselves."""
+
+
+def is_foreign(value: Any) -> bool:
+    """Whether `value` is no tensor, but answers for operations on it."""
+    return hasattr(type(value), "__torch_function__") and not isinstance(value, (TensorBase, type))
+
+
+def any_foreign(values: Iterable[Any]) -> bool:
+    """Whether one of the arguments is foreign, or is a list or tuple with a foreign element."""
+    for value in values:
+        cls = type(value)
+        if cls in PLAIN:
+            continue
+        if any_foreign(value) if cls is list or cls is tuple else is_foreign(value):
+            return True
+    return False
+
+
+def ask_foreign(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
+    """What foreign arguments answer for an operation; they are told of the arguments as its caller wrote them."""
+    assert overrides.ask_foreign is not None
+    return overrides.ask_foreign(function, args, kwargs or {})
+
+
+def offering(function: Callable[..., Any], module: str, name: str) -> Any:
+    """A public function that asks foreign arguments first."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        for value in args:
+            if type(value) not in PLAIN:
+                if any_foreign(args) or (kwargs and any_foreign(kwargs.values())):
+                    return _ask_exactly(called, args, kwargs)
+                break
+        else:
+            if kwargs and any_foreign(kwargs.values()):
+                return _ask_exactly(called, args, kwargs)
+        return function(*args, **kwargs)
+
+    called.__module__ = module
+    called.__name__ = called.__qualname__ = name
+    return called
+
+
+def offer_all(namespace: dict[str, Any]) -> None:
+    """Let all functions of a module ask foreign arguments first."""
+    for name, value in list(namespace.items()):
+        if not name.startswith("_") and inspect.isroutine(value):
+            namespace[name] = offering(value, namespace["__name__"], name)
+
+
+def _ask_exactly(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    assert overrides.ask_exactly is not None
+    return overrides.ask_exactly(function, args, kwargs)
