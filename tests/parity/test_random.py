@@ -231,6 +231,30 @@ def test_binomial_is_the_same(name: str, count: float, prob: float) -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "sample",
+    [
+        lambda draw, ones, g: draw.poisson(ones * 4, g),
+        lambda draw, ones, g: draw.poisson(ones * 70, g),
+        lambda draw, ones, g: draw.binomial(ones * 20, ones * 0.3, g),
+        lambda draw, ones, g: draw.binomial(ones * 200, ones * 0.7, g),
+    ],
+)
+def test_many_equal_rejections_are_the_same(name: str, sample: Any) -> None:
+    ones = torch.ones(10_000, dtype=torch_dtype(name))
+    assert_same(22, lambda g: sample(torch, ones, g), lambda g: sample(random, as_array(ones), g))
+
+
+@pytest.mark.parametrize("name", ["float32", "float64"])
+@pytest.mark.parametrize("alpha", [0.02, 0.6, 1.0, 4.0, 40.0])
+def test_many_equal_gammas_are_the_same(name: str, alpha: float) -> None:
+    shapes = torch.full((10_000,), alpha, dtype=torch_dtype(name))
+    assert_same(
+        23, lambda g: torch._standard_gamma(shapes, generator=g), lambda g: random.standard_gamma(as_array(shapes), g)
+    )
+
+
 @pytest.mark.parametrize("method", ["uniform_", "normal_", "exponential_", "bernoulli_", "random_", "log_normal_"])
 @pytest.mark.parametrize("name", ["float32", "float64", "float16"])
 @pytest.mark.parametrize("layout", ["transposed", "permuted", "strided", "column", "expanded inside"])

@@ -17,28 +17,29 @@ _FLOAT64 = np.dtype(np.float64)
 _SPLIT = 2.0**27 + 1
 
 
-def _through_libm(function: Callable[[float], float], values: Array) -> Array:
+def through_libm(function: Callable[[float], float], values: Array) -> Array:
+    """Apply a function of Python's `math`, which calls libm."""
     return np.fromiter(map(function, values.ravel().tolist()), np.float64, values.size).reshape(values.shape)
 
 
 def log(values: Array, dtype: DType) -> Array:
     """The logarithm of positive float64 numbers, exactly libm's if the result is meant to be float64."""
-    return _through_libm(math.log, values) if dtype == _FLOAT64 else np.log(values)
+    return through_libm(math.log, values) if dtype == _FLOAT64 else np.log(values)
 
 
 def log1p(values: Array, dtype: DType) -> Array:
     """The logarithm of 1 + values, as `log`."""
-    return _through_libm(math.log1p, values) if dtype == _FLOAT64 else np.log1p(values)
+    return through_libm(math.log1p, values) if dtype == _FLOAT64 else np.log1p(values)
 
 
 def exp(values: Array, dtype: DType) -> Array:
     """The exponential, as `log`."""
-    return _through_libm(_exp, values) if dtype == _FLOAT64 else np.exp(values)
+    return through_libm(_exp, values) if dtype == _FLOAT64 else np.exp(values)
 
 
 def tan(values: Array, dtype: DType) -> Array:
     """The tangent, as `log`."""
-    return _through_libm(math.tan, values) if dtype == _FLOAT64 else np.tan(values)
+    return through_libm(math.tan, values) if dtype == _FLOAT64 else np.tan(values)
 
 
 def _exp(value: float) -> float:

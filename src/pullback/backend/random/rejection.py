@@ -1,73 +1,30 @@
 """Distributions that draw again until a sample is accepted: Poisson, gamma, Dirichlet and binomial.
 
-How many numbers an element takes depends on the numbers, so elements follow each other in a loop: a compiled one
-(`engine.fill_poisson` and so on, native/rejection.c), or where nothing is compiled, one in Python that takes 1 to 2
-microseconds for each. That is the price of drawing what PyTorch draws.
+How many numbers an element takes depends on the numbers, and the next element goes on behind them. Compiled loops
+(`engine.fill_poisson` and so on, native/rejection.c) follow that element by element. Where nothing is compiled,
+together.py and gamma_pairs.py find many elements at a time in the stream, and one_by_one.py serves the rest.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
+from pullback.backend.random import one_by_one, together
 from pullback.backend.random.checks import is_floating, require_floating, unsupported
 from pullback.backend.random.engine import fill_binomial, fill_gamma, fill_poisson
+from pullback.backend.random.gamma_chain import draw_gamma_of_one_shape
+from pullback.backend.random.gamma_pairs import draw_gamma_of_shapes
 from pullback.backend.random.generator import Generator, chosen
 from pullback.backend.random.libm import narrow
+from pullback.backend.random.read_ahead import ReadAhead
 from pullback.typing import Array
 
-_AHEAD = 1024  # numbers read ahead
-_THIRD, _SQUEEZE = float(np.float32(1 / 3)), float(np.float32(0.0331))  # float32 constants in PyTorch
-
-
-class _Stream:
-    """Numbers of a generator one at a time, read ahead in bulk; what was not used is given back."""
-
-    def __init__(self, source: Generator) -> None:
-        self._source = source
-        self._start = source.pack_state()
-        self._numbers: list[float] = []
-        self._position = 0
-
-    def uniform(self) -> float:
-        if self._position == len(self._numbers):
-            self._start = self._source.pack_state()
-            self._numbers = self._source.uniform64(_AHEAD).tolist()
-            self._position = 0
-        number = self._numbers[self._position]
-        self._position += 1
-        return number
-
-    def normal(self) -> float:
-        kept = self._source.next_normal
-        if kept is not None:
-            self._source.next_normal = None
-            return kept
-        angle, height = 2 * math.pi * self.uniform(), self.uniform()
-        radius = math.sqrt(-2 * math.log1p(-height))
-        self._source.next_normal = radius * math.sin(angle)
-        return radius * math.cos(angle)
-
-    def give_back(self) -> None:
-        kept = self._source.next_normal
-        self._source.unpack_state(self._start)
-        self._source.random64(self._position)
-        self._source.next_normal = kept
-
-
-@contextmanager
-def _stream(generator: Generator | None) -> Iterator[_Stream]:
-    source = chosen(generator)
-    with source.lock:
-        stream = _Stream(source)
-        try:
-            yield stream
-        finally:
-            stream.give_back()
+_FEW = 64  # elements that take less time one by one than the arrays take to set up
+_NEVER_TOO_LOW = 9  # shapes from here on can use every normal number: -8.6 is the least that is drawn
+_THIRD = float(np.float32(1 / 3))  # a float32 constant in PyTorch
 
 
 def poisson(input: Array, generator: Generator | None = None) -> Array:
@@ -80,45 +37,23 @@ def poisson(input: Array, generator: Generator | None = None) -> Array:
     source = chosen(generator)
     with source.lock, source.noting_reads():
         if not fill_poisson(source.memory, rates, samples):
-            with _stream(source) as stream:
-                samples[:] = [_poisson(rate, stream.uniform) for rate in rates.tolist()]
+            _poisson_each(rates, source, samples)
     return narrow(samples.reshape(input.shape), input.dtype)
 
 
-def _poisson(rate: float, uniform: Callable[[], float]) -> float:
-    if rate >= 10:
-        return _poisson_by_rejection(rate, uniform)
-    if rate == 0:
-        return 0
-    least, product, count = math.exp(-rate), uniform(), 0
-    while product > least:
-        product *= uniform()
-        count += 1
-    return count
-
-
-def _poisson_by_rejection(rate: float, uniform: Callable[[], float]) -> float:
-    """Hörmann's transformed rejection (PTRS, 1993)."""
-    log_rate = math.log(rate)
-    b = 0.931 + 2.53 * math.sqrt(rate)
-    a = -0.059 + 0.02483 * b
-    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
-    v_r = 0.9277 - 3.6224 / (b - 2)
-    while True:
-        u, v = uniform() - 0.5, uniform()
-        us = 0.5 - abs(u)
-        k = math.floor((2 * a / us + b) * u + rate + 0.43) if us else -1
-        if us >= 0.07 and v <= v_r:
-            return k
-        if k < 0 or (us < 0.013 and v > us):
-            continue
-        height = _log(v) + math.log(inverse_alpha) - math.log(a / (us * us) + b)
-        if height <= -rate + k * log_rate - math.lgamma(k + 1):
-            return k
-
-
-def _log(value: float) -> float:
-    return math.log(value) if value else -math.inf
+def _poisson_each(rates: Array, source: Generator, samples: Array) -> None:
+    """Samples of equal rates, or of differing ones that are all 10 or more, together; others one by one."""
+    equal = len(rates) > _FEW and bool((rates == rates[0]).all())
+    with ReadAhead(source) as ahead:
+        if len(rates) > _FEW and rates.min() >= 10 and rates.max() < math.inf:
+            parameters = together.poisson_parameters(rates[:1] if equal else rates)
+            together.draw_by_pairs(ahead, together.poisson_attempt, parameters, samples)
+        elif equal and rates[0] == 0:
+            samples[:] = 0
+        elif equal and rates[0] < 10:
+            together.draw_by_products(ahead, float(rates[0]), samples)
+        else:
+            samples[:] = [one_by_one.poisson(rate, ahead.uniform) for rate in rates.tolist()]
 
 
 def standard_gamma(input: Array, generator: Generator | None = None) -> Array:
@@ -141,39 +76,41 @@ def _gamma_each(alpha: Array, source: Generator) -> Array:
         if left is not False:
             source.next_normal = left
             return samples
-        with _stream(source) as stream:
-            parameters = zip(shapes.tolist(), powers.tolist(), reduced.tolist(), strict=True)
-            samples[:] = [_gamma(shape, power, d, stream) for shape, power, d in parameters]
+        _draw_gamma(source, shapes, powers, reduced, samples)
     return samples
 
 
-def _gamma(alpha: float, exponent: float, d: float, stream: _Stream) -> float:
-    """Marsaglia and Tsang's method (2000); a shape below 1 is drawn one higher and scaled down."""
-    scale = 1.0
-    if alpha < 1:
-        if alpha == 0:
-            return 0.0
-        scale = _power(1 - stream.uniform(), exponent)
-    if not d > 0:  # a negative shape, or NaN: nothing would ever be accepted
-        return math.nan
-    c = 1 / math.sqrt(9 * d)
-    while True:
-        y = 0.0
-        while y <= 0:
-            x = stream.normal()
-            y = 1 + c * x
-        v = y * y * y
-        u = 1 - stream.uniform()
-        xx = x * x
-        if u < 1 - _SQUEEZE * xx * xx or math.log(u) < 0.5 * xx + d * (1 - v + math.log(v)):
-            return scale * d * v
+def _draw_gamma(source: Generator, alpha: Array, exponent: Array, d: Array, samples: Array) -> None:
+    drawn = np.flatnonzero(alpha)  # a shape of 0 draws nothing
+    samples[alpha == 0] = 0
+    many = len(drawn) > _FEW and bool((d[drawn] > 0).all())
+    with ReadAhead(source) as ahead:
+        equal = many and bool((alpha[drawn] == alpha[drawn[0]]).all())
+        if equal or (many and bool((alpha[drawn] >= 1).all())):
+            samples[drawn] = _gamma_together(ahead, alpha[drawn], exponent[drawn], d[drawn], equal)
+        else:
+            rows = zip(alpha.tolist(), exponent.tolist(), d.tolist(), strict=True)
+            samples[:] = [one_by_one.gamma(*row, ahead) for row in rows]
 
 
-def _power(base: float, exponent: float) -> float:
-    try:
-        return math.pow(base, exponent)
-    except OverflowError:
-        return math.inf
+def _gamma_together(ahead: ReadAhead, alpha: Array, exponent: Array, d: Array, equal: bool) -> Array:
+    samples = np.empty(len(alpha))
+    begun = 0
+    while ahead.source.next_normal is not None and begun < len(samples):
+        samples[begun] = one_by_one.gamma(float(alpha[begun]), float(exponent[begun]), float(d[begun]), ahead)
+        begun += 1
+    alpha, exponent, d, cubes = alpha[begun:], exponent[begun:], d[begun:], samples[begun:]
+    bases = np.ones(len(cubes))
+    if len(cubes) and equal and alpha[0] < _NEVER_TOO_LOW:
+        draw_gamma_of_one_shape(ahead, bool(alpha[0] < 1), float(d[0]), cubes, bases)
+    elif len(cubes):
+        draw_gamma_of_shapes(ahead, alpha, d, cubes, bases)
+    scaled = np.flatnonzero(alpha < 1)
+    scales = np.ones(len(cubes))
+    powers = map(one_by_one.power, bases[scaled].tolist(), exponent[scaled].tolist())
+    scales[scaled] = np.fromiter(powers, np.float64, len(scaled))
+    cubes *= scales * d
+    return samples
 
 
 def dirichlet(input: Array, generator: Generator | None = None) -> Array:
@@ -248,82 +185,29 @@ def binomial(count: Array, prob: Array, generator: Generator | None = None) -> A
     source = chosen(generator)
     with source.lock, source.noting_reads():
         if not fill_binomial(source.memory, counts, probs, samples):
-            with _stream(source) as stream:
-                samples[:] = _binomials(counts, probs, stream.uniform)
+            _binomial_each(counts, probs, source, samples)
     return samples.astype(count.dtype).reshape(np.broadcast_shapes(count.shape, prob.shape))
 
 
-def _binomials(n: Array, prob: Array, uniform: Callable[[], float]) -> list[float]:
-    """Samples one after the other. What is rounded to float32 in PyTorch is rounded here: the arrays keep their dtype."""
+def _binomial_each(n: Array, prob: Array, source: Generator, samples: Array) -> None:
+    """Samples of equal parameters together; others one by one.
+
+    What is rounded to float32 in PyTorch is rounded here: the arrays keep their dtype.
+    """
     one = prob.dtype.type(1)
     p = np.where(prob > 0.5, one - prob, prob)
     mean, odds = n * p, p / (one - p)
     columns = (n, prob, p, mean, np.log1p(-p), np.sqrt(mean * (one - p)), odds, np.floor((n + one) * p))
-    rows = zip(*[column.tolist() for column in columns], strict=True)
-    return [_binomial(row, uniform) for row in rows]
-
-
-def _binomial(row: tuple[float, ...], uniform: Callable[[], float]) -> float:
-    """One sample; a probability above a half counts the failures, whose probability is `p`."""
-    n, prob, p, mean, log_failure, deviation, odds, middle = row
-    if n != n or prob != prob:
-        return math.nan
-    if n <= 0 or prob <= 0:
-        return 0.0
-    if prob >= 1:
-        return n
-    if mean >= 10:
-        found = _binomial_by_rejection(n, p, mean, deviation, odds, middle, uniform)
-    else:
-        found = _binomial_by_waiting(n, log_failure, uniform)
-    return found if prob <= 0.5 else n - found
-
-
-def _binomial_by_waiting(n: float, log_failure: float, uniform: Callable[[], float]) -> float:
-    """Add geometric waiting times until they exceed the number of trials."""
-    trials, successes = 0.0, 0
-    while True:
-        number = uniform()
-        trials += math.ceil(math.log(number) / log_failure) if number else math.inf
-        if trials > n:
-            return successes
-        successes += 1
-
-
-def _binomial_by_rejection(
-    trials: float, p: float, mean: float, deviation: float, odds: float, m: float, uniform: Callable[[], float]
-) -> float:
-    """Hörmann's transformed rejection with squeeze (BTRS, 1993)."""
-    b = 1.15 + 2.53 * deviation
-    a = -0.0873 + 0.0248 * b + 0.01 * p
-    c = mean + 0.5
-    v_r = 0.92 - 4.2 / b
-    alpha = (2.83 + 5.1 / b) * deviation
-    while True:
-        u, v = uniform() - 0.5, uniform()
-        us = 0.5 - abs(u)
-        k = float(math.floor((2 * a / us + b) * u + c)) if us else -1.0
-        if us >= 0.07 and v <= v_r:
-            return k
-        if k < 0 or k > trials:
-            continue
-        height = _log(v * alpha / (a / (us * us) + b))
-        bound = (
-            (m + 0.5) * math.log((m + 1) / (odds * (trials - m + 1)))
-            + (trials + 1) * math.log((trials - m + 1) / (trials - k + 1))
-            + (k + 0.5) * math.log(odds * (trials - k + 1) / (k + 1))
-            + _stirling_tail(m)
-            + _stirling_tail(trials - m)
-            - _stirling_tail(k)
-            - _stirling_tail(trials - k)
-        )
-        if height <= bound:
-            return k
-
-
-def _stirling_tail(k: float) -> float:
-    """What Stirling's formula lacks of log k!."""
-    if k <= 9:
-        return math.lgamma(k + 1) - ((k + 0.5) * math.log(k + 1) - (k + 1) + 0.5 * math.log(2 * math.pi))
-    square = (k + 1) * (k + 1)
-    return (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (k + 1)
+    many = len(n) > _FEW and bool(((n > 0) & (prob > 0) & (prob < 1) & (n < 2.0**40)).all())
+    equal = many and bool(((n == n[0]) & (prob == prob[0])).all())
+    with ReadAhead(source) as ahead:
+        if equal and mean[0] >= 10:
+            parameters = together.binomial_parameters([column[:1] for column in columns])
+            together.draw_by_pairs(ahead, together.binomial_attempt, parameters, samples)
+        elif equal:
+            together.draw_by_waiting(ahead, float(n[0]), float(columns[4][0]), samples)
+        else:
+            rows = zip(*[column.tolist() for column in columns], strict=True)
+            samples[:] = [one_by_one.binomial(row, ahead.uniform) for row in rows]
+            return
+    np.subtract(n, samples, out=samples, where=prob > 0.5)
