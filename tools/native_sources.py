@@ -63,7 +63,7 @@ _FIELD_TYPES = {
     "dependencies": "dict", "not_ready": "dict", "heap": "list",
 }  # fmt: skip
 _VIRTUAL = {
-    "apply": "self, object grads", "release_saved_tensors": "self",
+    "apply": "self, object grads, bint owned=False", "release_saved_tensors": "self",
     "accumulate_array": "self, object grad, bint owned",
     "add": "self, Py_ssize_t index, object grad, bint owned",
     "push": "self, object node, object grads, object owned",
@@ -181,7 +181,7 @@ class _Translation:
             elif isinstance(item, ast.FunctionDef) and item.name in _VIRTUAL:
                 signature = f"cpdef object {item.name}({_VIRTUAL[item.name]})"
                 self._replace_header(item, f"{signature}:")
-                fields.append(signature)
+                fields.append(signature.replace("=False", "=*") if shared else "")
                 self._rewrite(item, _RULE_ACCESS if self.generated else ())
         for item in statement.body:
             if isinstance(item, ast.Assign) and ast.unparse(item.targets[0]) == "__slots__":

@@ -114,6 +114,40 @@ def test_strides_do_not_matter(name: str, how: str) -> None:
                 assert_same(name, actual, call(reference, name, moved))
 
 
+@pytest.mark.parametrize("name", sorted(name for name, kernel in rendered_kernels().items() if kernel.is_line))
+@pytest.mark.parametrize("shape", [(70,), (3, 700), (200, 300)])
+def test_an_owned_gradient_is_overwritten_by_the_result(name: str, shape: tuple[int, ...]) -> None:
+    for arguments in calls(name, shape, np.float32):
+        expected = rendered_or_declined(name, arguments)
+        if expected is None or not isinstance(arguments[0], np.ndarray):
+            continue
+        grad = arguments[0].copy()
+        actual = strictly_compiled(name)(grad, *arguments[1:], True)
+        np.testing.assert_array_equal(actual, expected)
+        if actual is not grad:  # a loop that may go twice over its operands
+            np.testing.assert_array_equal(grad, arguments[0])
+
+
+def test_only_a_gradient_of_the_layout_of_the_result_is_overwritten() -> None:
+    line = strictly_compiled("mul_grad_of_input")
+    ones, wide = np.ones((20, 30), np.float32), np.ones((5, 20, 30), np.float32)
+    assert line(ones, ones + 1, True) is ones
+    assert line(ones, ones, False) is not ones
+    for grad, other in (
+        (ones, wide),
+        (ones[:, ::2], ones[:, ::2]),
+        (np.broadcast_to(np.float32(1), (20, 30)), ones),
+    ):
+        before = grad.copy()
+        assert line(grad, other * 3, True) is not grad
+        np.testing.assert_array_equal(grad, before)
+    turned = ones.T
+    assert line(turned, np.ones((20, 30), np.float32).T, True) is turned
+    read_only = np.ones((20, 30), np.float32)
+    read_only.flags.writeable = False
+    assert line(read_only, ones, True) is not read_only
+
+
 SHAPES = [
     ((3, 4), (4,)), ((3, 1), (1, 4)), ((), (5,)), ((5,), ()), ((1,), (2, 3)), ((2, 3), (1, 1)), ((0, 3), (3,)),
     ((2, 1, 3), (4, 1)), ((70, 3), (3,)), ((70, 3), (70, 1)), ((3, 700), (700,)), ((3, 700), (3, 1)), ((1, 1), (1,)),

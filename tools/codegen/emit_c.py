@@ -65,14 +65,15 @@ def _emit_loop(name: str, kernel: NativeKernel, variant: Variant) -> str:
         if not _reads(variant, p.name):
             continue
         stored, local = ("npy_bool", "int") if p.kind == "MASK" else ("REAL", "REAL")
-        head.append(f"    const {stored} *restrict {p.name}_at = operands[{place}];")
+        restrict = "restrict " if place else ""  # the first may be overwritten by the result
+        head.append(f"    const {stored} *{restrict}{p.name}_at = operands[{place}];")
         loads.append(f"        const {local} {p.name} = {p.name}_at[i];")
     for place, p in enumerate(kernel.parameters):
         if not p.is_operand and p.kind != "TEXT" and _reads(variant, p.name):
             head.append(f"    const double {p.name} = numbers[{place}];")
     body = [*loads, *[f"        {text}" for text in variant.statements]]
     lines = [f"MULTIVERSIONED void NAME({name})(void *out, void *const *operands, const double *numbers, size_t count)"]
-    lines += ["{", "    ASSUME_WHOLE(count);", "    REAL *restrict out_at = out;", *head]
+    lines += ["{", "    ASSUME_WHOLE(count);", "    REAL *out_at = out;", *head]
     if variant.angles:
         lines.append("    int beyond = 0;")
         checks = [
@@ -87,7 +88,13 @@ def _emit_loop(name: str, kernel: NativeKernel, variant: Variant) -> str:
 
 
 def _emit_for(body: list[str], result: str | None) -> list[str]:
-    return ["    for (size_t i = 0; i < count; i++) {", *body, f"        out_at[i] = {result};", "    }"]
+    return [
+        "    INDEPENDENT",
+        "    for (size_t i = 0; i < count; i++) {",
+        *body,
+        f"        out_at[i] = {result};",
+        "    }",
+    ]
 
 
 def _by_libm(text: str) -> str:
@@ -100,10 +107,12 @@ def _emit_table(kernel: NativeKernel, loops: _Loops) -> str:
     out = [f"/* {_shortened(kernel.origin)} */"]
     out.append(f"static const Parameter parameters_of_{kernel.name}[] = {{")
     out += [f"    {_emit_parameter(p)}," for p in kernel.parameters]
+    if kernel.is_line:
+        out.append('    {"owned", OWNED, 1},')
     out += ["};", f"static const Variant variants_of_{kernel.name}[] = {{"]
     for name, variant in zip(names, rendered, strict=True):
         share = _COSTLY_SHARE if variant.is_costly else _SHARE
-        out.append(f"    {{{name}_float32, {name}_float64, {share}}},")
+        out.append(f"    {{{name}_float32, {name}_float64, {share}, {int(bool(variant.angles))}}},")
     out.append("};")
     choose = "NULL"
     if len(kernel.variants) > 1:

@@ -81,7 +81,8 @@ def _emit_apply(
 ) -> list[str]:
     rule = operation.rule
     method = "apply" if on_arrays else "apply_differentiable"
-    out = [f"    def {method}(self, grads: Sequence[Any]) -> Sequence[Any]:"]
+    owned = ", owned: bool = False" if on_arrays else ""
+    out = [f"    def {method}(self, grads: Sequence[Any]{owned}) -> Sequence[Any]:"]
     if saved.tensors():
         out += ["        if self.released:", "            raise graph_freed(self.name())"]
     out += _emit_grads(operation, on_arrays=on_arrays)
@@ -209,7 +210,7 @@ def _line_block(
         return [*out, *_sum_of_terms(operation, line, library, imports, on_arrays=on_arrays)]
     target = f"grad_of_{line.parameter}"
     if on_arrays and line_function_name(operation, line) in library.native_lines:
-        arguments = line_parameters(operation, line) or []
+        arguments = [*(line_parameters(operation, line) or []), _owns_gradient(operation, line)]
         out.append(f"{target} = {line_function_name(operation, line)}({', '.join(arguments)})")
     else:
         out += _line_steps(operation, line, library, imports, on_arrays=on_arrays, shared=shared)
@@ -224,6 +225,17 @@ def _line_block(
         test = "elif half:" if needs_broadcast(operation) else "if half:"
         out += [test, f"    {target} = {target}.astype(grads[0].dtype)"]
     return out
+
+
+def _owns_gradient(operation: Operation, line: Line) -> str:
+    """Whether a line may overwrite the gradient: an owned one that no later line reads and no earlier one returned.
+
+    See Note [Owned gradients].
+    """
+    lines = operation.rule.lines
+    own = lines.index(line)
+    others = [i for i, other in enumerate(lines) if i > own or (i < own and not is_fresh(other))]
+    return " and ".join(["owned", *[f"edges[{index}] is None" for index in others]])
 
 
 def _line_steps(
@@ -252,7 +264,7 @@ def emit_line_functions(operation: Operation, library: Library, imports: set[tup
         steps = _line_steps(operation, line, library, imports, on_arrays=True, shared=[])
         text, used = render(line.expression, operation, library, on_arrays=True)
         imports |= used
-        out += ["@native", f"def {name}({parameters}) -> Any:", *[f"    {step}" for step in steps]]
+        out += ["@native", f"def {name}({parameters}, owned: bool = False) -> Any:", *[f"    {step}" for step in steps]]
         out += [f"    return {text}", "", ""]
     return out
 

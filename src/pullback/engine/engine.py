@@ -165,7 +165,7 @@ class Engine:
             if grads[0] is None and all(g is None for g in grads):
                 results: Sequence[Any] = (None,) * len(node.next_edges)
             else:
-                results = node.apply(grads)
+                results = node.apply(grads, owned[0])
             if not keep_graph:
                 node.release_saved_tensors()
             fresh: tuple[bool, ...] = node.fresh
@@ -179,15 +179,18 @@ class Engine:
                     continue
                 following, input_nr = edge
                 left = dependencies[following] - 1
+                grad = results[index]
+                new = bool(fresh) and fresh[index]
+                if not new and owned[0] and grad is grads[0]:
+                    new = _is_handed_on_once(results, grad)
                 if left == 0 and following.output_count == 1 and following not in not_ready:
-                    arrived, arrived_owned = [results[index]], [bool(fresh) and fresh[index]]
+                    arrived, arrived_owned = [grad], [new]
                 else:
                     buffer = not_ready.get(following)
                     if buffer is None:
                         buffer = not_ready[following] = InputBuffer(following.output_count)
-                    grad = results[index]
                     if grad is not None:
-                        buffer.add(input_nr, grad, bool(fresh) and fresh[index])
+                        buffer.add(input_nr, grad, new)
                     if left:
                         dependencies[following] = left
                         continue
@@ -385,6 +388,15 @@ class Engine:
         if task is None:
             raise RuntimeError("Final callbacks can only be installed during backward pass.")
         task.final_callbacks.append(callback)
+
+
+def _is_handed_on_once(results: Sequence[Any], grad: Any) -> bool:
+    """Whether one edge alone gets the gradient that arrived: it is as much owned there as it was here."""
+    count = 0
+    for result in results:
+        if result is grad:
+            count += 1
+    return count == 1
 
 
 def as_tensor(value: Any) -> Tensor:

@@ -2,8 +2,9 @@
 
 # Note [Owned gradients]
 An array that arrives may be somebody else's (a saved value, the gradient of a sibling, the user's argument). Only an
-array that a rule computed afresh, or a sum made here, is owned; only an owned one is added to in place or becomes a
-leaf's `.grad` without a copy.
+array that a rule computed afresh, or a sum made here, is owned; only an owned one is added to in place, becomes a
+leaf's `.grad` without a copy, or is overwritten by the gradients that a node computes from it (`Node.apply`), where a
+compiled kernel can: reading and writing the same memory takes two thirds of the time of writing elsewhere.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ class InputBuffer:
             self.owned[index] = owned
         elif self.owned[index] and current.dtype == grad.dtype and current.shape == grad.shape:
             self.grads[index] = add_in_place(current, grad)
+        elif owned and current.dtype == grad.dtype and current.shape == grad.shape:
+            self.grads[index] = add_in_place(grad, current)
+            self.owned[index] = True
         else:
             self.grads[index] = add(current, grad)
             self.owned[index] = True

@@ -213,7 +213,7 @@ class _ZeroGradient(Node):
 
     shapes: Sequence[Any] = ()
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if grads[0] is None:
             return (None,) * len(self.next_edges)
         return tuple([_summed_to(grads[0] * 0, shape) for shape in self.shapes or [None] * len(self.next_edges)])

@@ -72,7 +72,7 @@ class ReluBackward0(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -158,7 +158,7 @@ def relu_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def sigmoid_grad_of_input(grad: Any, result: Any) -> Any:
+def sigmoid_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
     return grad * ((1 - result) * result).conjugate()
 
 
@@ -171,7 +171,7 @@ class SigmoidBackward0(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -187,7 +187,7 @@ class SigmoidBackward0(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_input = sigmoid_grad_of_input(grad, result)
+        grad_of_input = sigmoid_grad_of_input(grad, result, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -268,7 +268,7 @@ def sigmoid_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def logsigmoid_grad_of_input(grad: Any, input: Any) -> Any:
+def logsigmoid_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * sigmoid_kernel(-input)
 
 
@@ -282,7 +282,7 @@ class LogsigmoidNode(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -298,7 +298,7 @@ class LogsigmoidNode(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = logsigmoid_grad_of_input(grad, input)
+        grad_of_input = logsigmoid_grad_of_input(grad, input, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -372,7 +372,7 @@ def logsigmoid_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def silu_grad_of_input(grad: Any, input: Any) -> Any:
+def silu_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * silu_slope_kernel(input).conjugate()
 
 
@@ -386,7 +386,7 @@ class SiluBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -402,7 +402,7 @@ class SiluBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = silu_grad_of_input(grad, input)
+        grad_of_input = silu_grad_of_input(grad, input, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -481,7 +481,7 @@ def silu_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def mish_grad_of_input(grad: Any, input: Any) -> Any:
+def mish_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * mish_slope_kernel(input)
 
 
@@ -495,7 +495,7 @@ class MishBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -511,7 +511,7 @@ class MishBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = mish_grad_of_input(grad, input)
+        grad_of_input = mish_grad_of_input(grad, input, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -590,7 +590,7 @@ def mish_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def gelu_grad_of_input(grad: Any, input: Any, approximate: Any) -> Any:
+def gelu_grad_of_input(grad: Any, input: Any, approximate: Any, owned: bool = False) -> Any:
     return grad * (gelu_slope_kernel(input) if approximate == "none" else gelu_tanh_slope_kernel(input))
 
 
@@ -605,7 +605,7 @@ class GeluBackward0(Node):
     saved_input_version: int = -1
     saved_approximate: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -622,7 +622,7 @@ class GeluBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = gelu_grad_of_input(grad, input, approximate)
+        grad_of_input = gelu_grad_of_input(grad, input, approximate, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -708,7 +708,7 @@ def gelu_tangent(result: Any, input: Any, approximate: Any, input_tangent: Any) 
 
 
 @native
-def softplus_grad_of_input(grad: Any, input: Any, beta: Any, threshold: Any) -> Any:
+def softplus_grad_of_input(grad: Any, input: Any, beta: Any, threshold: Any, owned: bool = False) -> Any:
     return where_kernel(input * beta > threshold, grad, grad * sigmoid_kernel(input * beta))
 
 
@@ -724,7 +724,7 @@ class SoftplusBackward0(Node):
     saved_beta: Any = None
     saved_threshold: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -742,7 +742,7 @@ class SoftplusBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = softplus_grad_of_input(grad, input, beta, threshold)
+        grad_of_input = softplus_grad_of_input(grad, input, beta, threshold, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -826,7 +826,7 @@ def softplus_tangent(result: Any, input: Any, beta: Any, threshold: Any, input_t
 
 
 @native
-def softshrink_grad_of_input(grad: Any, input: Any, lambd: Any) -> Any:
+def softshrink_grad_of_input(grad: Any, input: Any, lambd: Any, owned: bool = False) -> Any:
     return tied_to_kernel(keep_where_kernel(abs_kernel(input) > lambd, grad), input)
 
 
@@ -841,7 +841,7 @@ class SoftshrinkBackward0(Node):
     saved_input_version: int = -1
     saved_lambd: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -853,7 +853,7 @@ class SoftshrinkBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = softshrink_grad_of_input(grad, input, lambd)
+        grad_of_input = softshrink_grad_of_input(grad, input, lambd, owned)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -932,7 +932,7 @@ def softshrink_tangent(result: Any, input: Any, lambd: Any, input_tangent: Any) 
 
 
 @native
-def hardshrink_grad_of_input(grad: Any, input: Any, lambd: Any) -> Any:
+def hardshrink_grad_of_input(grad: Any, input: Any, lambd: Any, owned: bool = False) -> Any:
     return tied_to_kernel(keep_where_kernel(abs_kernel(input) > lambd, grad), input)
 
 
@@ -947,7 +947,7 @@ class HardshrinkBackward0(Node):
     saved_input_version: int = -1
     saved_lambd: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -959,7 +959,7 @@ class HardshrinkBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = hardshrink_grad_of_input(grad, input, lambd)
+        grad_of_input = hardshrink_grad_of_input(grad, input, lambd, owned)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1038,7 +1038,7 @@ def hardshrink_tangent(result: Any, input: Any, lambd: Any, input_tangent: Any) 
 
 
 @native
-def hardtanh_grad_of_input(grad: Any, input: Any, min_val: Any, max_val: Any) -> Any:
+def hardtanh_grad_of_input(grad: Any, input: Any, min_val: Any, max_val: Any, owned: bool = False) -> Any:
     return tied_to_kernel(keep_where_kernel(logical_and_kernel(input > min_val, input < max_val), grad), input)
 
 
@@ -1054,7 +1054,7 @@ class HardtanhBackward0(Node):
     saved_min_val: Any = None
     saved_max_val: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1067,7 +1067,7 @@ class HardtanhBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = hardtanh_grad_of_input(grad, input, min_val, max_val)
+        grad_of_input = hardtanh_grad_of_input(grad, input, min_val, max_val, owned)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1154,7 +1154,7 @@ def hardtanh_tangent(result: Any, input: Any, min_val: Any, max_val: Any, input_
 
 
 @native
-def hardsigmoid_grad_of_input(grad: Any, input: Any) -> Any:
+def hardsigmoid_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return tied_to_kernel(keep_where_kernel(logical_and_kernel(input > -3, input < 3), grad / 6), input)
 
 
@@ -1168,7 +1168,7 @@ class HardsigmoidBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1179,7 +1179,7 @@ class HardsigmoidBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = hardsigmoid_grad_of_input(grad, input)
+        grad_of_input = hardsigmoid_grad_of_input(grad, input, owned)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1256,7 +1256,7 @@ def hardsigmoid_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def hardswish_grad_of_input(grad: Any, input: Any) -> Any:
+def hardswish_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return drop_where_kernel(input <= -3, where_kernel(input >= 3, grad, grad * (input / 3 + 0.5)))
 
 
@@ -1270,7 +1270,7 @@ class HardswishBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1286,7 +1286,7 @@ class HardswishBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = hardswish_grad_of_input(grad, input)
+        grad_of_input = hardswish_grad_of_input(grad, input, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1365,7 +1365,7 @@ def hardswish_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def elu_grad_of_input(grad: Any, input: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
+def elu_grad_of_input(grad: Any, input: Any, alpha: Any, scale: Any, input_scale: Any, owned: bool = False) -> Any:
     return elu_grad_kernel(grad, input, alpha, scale, input_scale)
 
 
@@ -1382,7 +1382,7 @@ class EluBackward0(Node):
     saved_scale: Any = None
     saved_input_scale: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1401,7 +1401,7 @@ class EluBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = elu_grad_of_input(grad, input, alpha, scale, input_scale)
+        grad_of_input = elu_grad_of_input(grad, input, alpha, scale, input_scale, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1493,7 +1493,7 @@ def elu_tangent(result: Any, input: Any, alpha: Any, scale: Any, input_scale: An
 
 
 @native
-def celu_grad_of_input(grad: Any, input: Any, alpha: Any) -> Any:
+def celu_grad_of_input(grad: Any, input: Any, alpha: Any, owned: bool = False) -> Any:
     return elu_grad_kernel(grad, input, alpha, 1, 1 / alpha)
 
 
@@ -1508,7 +1508,7 @@ class CeluBackward0(Node):
     saved_input_version: int = -1
     saved_alpha: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1525,7 +1525,7 @@ class CeluBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = celu_grad_of_input(grad, input, alpha)
+        grad_of_input = celu_grad_of_input(grad, input, alpha, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1611,7 +1611,7 @@ def celu_tangent(result: Any, input: Any, alpha: Any, input_tangent: Any) -> Any
 
 
 @native
-def leaky_relu_grad_of_input(grad: Any, input: Any, negative_slope: Any) -> Any:
+def leaky_relu_grad_of_input(grad: Any, input: Any, negative_slope: Any, owned: bool = False) -> Any:
     return tied_to_kernel(where_kernel(input > 0, grad, scaled_by_kernel(grad, negative_slope)), input)
 
 
@@ -1626,7 +1626,7 @@ class LeakyReluBackward0(Node):
     saved_input_version: int = -1
     saved_negative_slope: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1638,7 +1638,7 @@ class LeakyReluBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = leaky_relu_grad_of_input(grad, input, negative_slope)
+        grad_of_input = leaky_relu_grad_of_input(grad, input, negative_slope, owned)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1722,12 +1722,12 @@ def leaky_relu_tangent(result: Any, input: Any, negative_slope: Any, input_tange
 
 
 @native
-def prelu_kernel_grad_of_input(grad: Any, input: Any, weight: Any) -> Any:
+def prelu_kernel_grad_of_input(grad: Any, input: Any, weight: Any, owned: bool = False) -> Any:
     return where_kernel(input > 0, grad, weight * grad)
 
 
 @native
-def prelu_kernel_grad_of_weight(grad: Any, input: Any) -> Any:
+def prelu_kernel_grad_of_weight(grad: Any, input: Any, owned: bool = False) -> Any:
     return drop_where_kernel(input > 0, input * grad)
 
 
@@ -1748,7 +1748,7 @@ class PreluKernelBackward0(Node):
     weight_shape: Any = None
     weight_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1764,7 +1764,7 @@ class PreluKernelBackward0(Node):
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
             weight = weight._array
-            grad_of_input = prelu_kernel_grad_of_input(grad, input, weight)
+            grad_of_input = prelu_kernel_grad_of_input(grad, input, weight, owned and edges[1] is None)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
@@ -1772,7 +1772,7 @@ class PreluKernelBackward0(Node):
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
-            grad_of_weight = prelu_kernel_grad_of_weight(grad, input)
+            grad_of_weight = prelu_kernel_grad_of_weight(grad, input, owned)
             if self.broadcast:
                 grad_of_weight = sum_to_like(grad_of_weight, self.weight_shape, self.weight_dtype)
         return (
@@ -1897,7 +1897,7 @@ def prelu_kernel_tangent(result: Any, input: Any, weight: Any, input_tangent: An
 
 
 @native
-def rrelu_with_noise_grad_of_input(grad: Any, input: Any, noise: Any) -> Any:
+def rrelu_with_noise_grad_of_input(grad: Any, input: Any, noise: Any, owned: bool = False) -> Any:
     return tied_to_kernel(grad * noise, input)
 
 
@@ -1916,7 +1916,7 @@ class RreluWithNoiseBackward0(Node):
     input_shape: Any = None
     input_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1931,7 +1931,7 @@ class RreluWithNoiseBackward0(Node):
         if noise._counter is not None and noise._counter.value != self.saved_noise_version:
             raise_stale(self, "noise")
         noise = noise._array
-        grad_of_input = rrelu_with_noise_grad_of_input(grad, input, noise)
+        grad_of_input = rrelu_with_noise_grad_of_input(grad, input, noise, owned)
         if self.broadcast:
             grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         return (grad_of_input,)
@@ -2037,7 +2037,7 @@ def rrelu_with_noise_tangent(result: Any, input: Any, noise: Any, input_tangent:
 
 
 @native
-def threshold_grad_of_input(grad: Any, input: Any, threshold: Any) -> Any:
+def threshold_grad_of_input(grad: Any, input: Any, threshold: Any, owned: bool = False) -> Any:
     return tied_to_kernel(drop_where_kernel(input <= threshold, grad), input)
 
 
@@ -2052,7 +2052,7 @@ class ThresholdBackward0(Node):
     saved_input_version: int = -1
     saved_threshold: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -2064,7 +2064,7 @@ class ThresholdBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = threshold_grad_of_input(grad, input, threshold)
+        grad_of_input = threshold_grad_of_input(grad, input, threshold, owned)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -2158,7 +2158,7 @@ class GluBackward0(Node):
     saved_input_version: int = -1
     saved_dim: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -2248,7 +2248,7 @@ def glu_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> Any:
 
 
 @native
-def logit_grad_of_input(grad: Any, input: Any, eps: Any) -> Any:
+def logit_grad_of_input(grad: Any, input: Any, eps: Any, owned: bool = False) -> Any:
     return logit_grad_kernel(grad, input, eps)
 
 
@@ -2262,7 +2262,7 @@ class LogitBackward0(Node):
     saved_input_version: int = -1
     saved_eps: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -2279,7 +2279,7 @@ class LogitBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = logit_grad_of_input(grad, input, eps)
+        grad_of_input = logit_grad_of_input(grad, input, eps, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)

@@ -73,7 +73,7 @@ class AddBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         alpha = self.saved_alpha
         edges = self.next_edges
@@ -207,7 +207,7 @@ def add_tangent(result: Any, input: Any, other: Any, alpha: Any, input_tangent: 
 
 
 @native
-def sub_grad_of_other(grad: Any, alpha: Any) -> Any:
+def sub_grad_of_other(grad: Any, alpha: Any, owned: bool = False) -> Any:
     return -grad if alpha == 1 else scaled_by_kernel(-grad, alpha)
 
 
@@ -223,7 +223,7 @@ class SubBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         alpha = self.saved_alpha
         edges = self.next_edges
@@ -234,7 +234,7 @@ class SubBackward0(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
-            grad_of_other = sub_grad_of_other(grad, alpha)
+            grad_of_other = sub_grad_of_other(grad, alpha, owned and edges[0] is None)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -357,7 +357,7 @@ def sub_tangent(result: Any, input: Any, other: Any, alpha: Any, input_tangent: 
 
 
 @native
-def rsub_grad_of_input(grad: Any, alpha: Any) -> Any:
+def rsub_grad_of_input(grad: Any, alpha: Any, owned: bool = False) -> Any:
     return -grad if alpha == 1 else scaled_by_kernel(-grad, alpha)
 
 
@@ -373,14 +373,14 @@ class RsubNode(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         alpha = self.saved_alpha
         edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
-            grad_of_input = rsub_grad_of_input(grad, alpha)
+            grad_of_input = rsub_grad_of_input(grad, alpha, owned and edges[1] is None)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
@@ -505,7 +505,7 @@ def rsub_tangent(result: Any, input: Any, other: Any, alpha: Any, input_tangent:
 
 
 @native
-def rsub_tensor_grad_of_input(grad: Any, alpha: Any) -> Any:
+def rsub_tensor_grad_of_input(grad: Any, alpha: Any, owned: bool = False) -> Any:
     return -grad if alpha == 1 else scaled_by_kernel(-grad, alpha)
 
 
@@ -521,14 +521,14 @@ class RsubTensorNode(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         alpha = self.saved_alpha
         edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
-            grad_of_input = rsub_tensor_grad_of_input(grad, alpha)
+            grad_of_input = rsub_tensor_grad_of_input(grad, alpha, owned and edges[1] is None)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
@@ -648,12 +648,12 @@ def rsub_tensor_tangent(result: Any, input: Any, other: Any, alpha: Any, input_t
 
 
 @native
-def mul_grad_of_input(grad: Any, other: Any) -> Any:
+def mul_grad_of_input(grad: Any, other: Any, owned: bool = False) -> Any:
     return grad * other.conjugate()
 
 
 @native
-def mul_grad_of_other(grad: Any, input: Any) -> Any:
+def mul_grad_of_other(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * input.conjugate()
 
 
@@ -674,7 +674,7 @@ class MulBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -687,7 +687,7 @@ class MulBackward0(Node):
                 if other._counter is not None and other._counter.value != self.saved_other_version:
                     raise_stale(self, "other")
                 other = other._array
-            grad_of_input = mul_grad_of_input(grad, other)
+            grad_of_input = mul_grad_of_input(grad, other, owned and edges[1] is None)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
@@ -695,7 +695,7 @@ class MulBackward0(Node):
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
-            grad_of_other = mul_grad_of_other(grad, input)
+            grad_of_other = mul_grad_of_other(grad, input, owned)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -831,12 +831,12 @@ def mul_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_t
 
 
 @native
-def div_grad_of_input(grad: Any, other: Any) -> Any:
+def div_grad_of_input(grad: Any, other: Any, owned: bool = False) -> Any:
     return grad / other.conjugate()
 
 
 @native
-def div_grad_of_other(grad: Any, input: Any, other: Any) -> Any:
+def div_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
     return -grad * (input / other / other).conjugate()
 
 
@@ -857,7 +857,7 @@ class DivBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -875,7 +875,7 @@ class DivBackward0(Node):
                 other = other._array
                 if half:
                     other = widen_half(other)
-            grad_of_input = div_grad_of_input(grad, other)
+            grad_of_input = div_grad_of_input(grad, other, owned and edges[1] is None)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
@@ -894,7 +894,7 @@ class DivBackward0(Node):
                 other = other._array
                 if half:
                     other = widen_half(other)
-            grad_of_other = div_grad_of_other(grad, input, other)
+            grad_of_other = div_grad_of_other(grad, input, other, owned)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
@@ -1041,7 +1041,7 @@ class DivRoundedNode(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         grad_of_input = None
@@ -1186,7 +1186,7 @@ class FloorDivideBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         grad_of_input = None
@@ -1317,7 +1317,7 @@ class RemainderNode(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1488,7 +1488,7 @@ class RemainderScalarNode(Node):
     input_shape: Any = None
     input_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         if edges[0] is None:
@@ -1588,7 +1588,7 @@ def remainder_scalar_tangent(result: Any, input: Any, other: Any, input_tangent:
 
 
 @native
-def fmod_grad_of_other(grad: Any, input: Any, other: Any) -> Any:
+def fmod_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
     return -grad * div_rounded_kernel(input, other, "trunc")
 
 
@@ -1609,7 +1609,7 @@ class FmodNode(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1638,7 +1638,7 @@ class FmodNode(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_other = fmod_grad_of_other(grad, input, other)
+            grad_of_other = fmod_grad_of_other(grad, input, other, owned and edges[0] is None)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
@@ -1780,7 +1780,7 @@ class FmodScalarNode(Node):
     input_shape: Any = None
     input_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         if edges[0] is None:
@@ -1880,7 +1880,7 @@ def fmod_scalar_tangent(result: Any, input: Any, other: Any, input_tangent: Any)
 
 
 @native
-def neg_grad_of_input(grad: Any) -> Any:
+def neg_grad_of_input(grad: Any, owned: bool = False) -> Any:
     return -grad
 
 
@@ -1890,12 +1890,12 @@ class NegBackward0(Node):
     __slots__ = ("__dict__",)
     fresh = (True,)
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = neg_grad_of_input(grad)
+        grad_of_input = neg_grad_of_input(grad, owned)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1963,7 +1963,7 @@ def neg_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def reciprocal_grad_of_input(grad: Any, result: Any) -> Any:
+def reciprocal_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
     return -grad * (result * result).conjugate()
 
 
@@ -1976,7 +1976,7 @@ class ReciprocalBackward0(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1992,7 +1992,7 @@ class ReciprocalBackward0(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_input = reciprocal_grad_of_input(grad, result)
+        grad_of_input = reciprocal_grad_of_input(grad, result, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -2073,12 +2073,12 @@ def reciprocal_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def addcmul_grad_of_tensor1(grad: Any, tensor2: Any, value: Any) -> Any:
+def addcmul_grad_of_tensor1(grad: Any, tensor2: Any, value: Any, owned: bool = False) -> Any:
     return grad * (tensor2 if value == 1 else tensor2 * value).conjugate()
 
 
 @native
-def addcmul_grad_of_tensor2(grad: Any, tensor1: Any, value: Any) -> Any:
+def addcmul_grad_of_tensor2(grad: Any, tensor1: Any, value: Any, owned: bool = False) -> Any:
     return grad * (tensor1 if value == 1 else tensor1 * value).conjugate()
 
 
@@ -2101,7 +2101,7 @@ class AddcmulBackward0(Node):
     tensor2_shape: Any = None
     tensor2_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -2126,7 +2126,9 @@ class AddcmulBackward0(Node):
             tensor2 = tensor2._array
             if half:
                 tensor2 = widen_half(tensor2)
-            grad_of_tensor1 = addcmul_grad_of_tensor1(grad, tensor2, value)
+            grad_of_tensor1 = addcmul_grad_of_tensor1(
+                grad, tensor2, value, owned and edges[0] is None and edges[2] is None
+            )
             if self.broadcast:
                 grad_of_tensor1 = sum_to_like(grad_of_tensor1, self.tensor1_shape, self.tensor1_dtype)
             elif half:
@@ -2138,7 +2140,7 @@ class AddcmulBackward0(Node):
             tensor1 = tensor1._array
             if half:
                 tensor1 = widen_half(tensor1)
-            grad_of_tensor2 = addcmul_grad_of_tensor2(grad, tensor1, value)
+            grad_of_tensor2 = addcmul_grad_of_tensor2(grad, tensor1, value, owned and edges[0] is None)
             if self.broadcast:
                 grad_of_tensor2 = sum_to_like(grad_of_tensor2, self.tensor2_shape, self.tensor2_dtype)
             elif half:
@@ -2312,12 +2314,12 @@ def addcmul_tangent(
 
 
 @native
-def addcdiv_grad_of_tensor1(grad: Any, tensor2: Any, value: Any) -> Any:
+def addcdiv_grad_of_tensor1(grad: Any, tensor2: Any, value: Any, owned: bool = False) -> Any:
     return grad * (value / tensor2).conjugate()
 
 
 @native
-def addcdiv_grad_of_tensor2(grad: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+def addcdiv_grad_of_tensor2(grad: Any, tensor1: Any, tensor2: Any, value: Any, owned: bool = False) -> Any:
     return -grad * (value * tensor1 / (tensor2 * tensor2)).conjugate()
 
 
@@ -2340,7 +2342,7 @@ class AddcdivBackward0(Node):
     tensor2_shape: Any = None
     tensor2_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -2365,7 +2367,9 @@ class AddcdivBackward0(Node):
             tensor2 = tensor2._array
             if half:
                 tensor2 = widen_half(tensor2)
-            grad_of_tensor1 = addcdiv_grad_of_tensor1(grad, tensor2, value)
+            grad_of_tensor1 = addcdiv_grad_of_tensor1(
+                grad, tensor2, value, owned and edges[0] is None and edges[2] is None
+            )
             if self.broadcast:
                 grad_of_tensor1 = sum_to_like(grad_of_tensor1, self.tensor1_shape, self.tensor1_dtype)
             elif half:
@@ -2383,7 +2387,7 @@ class AddcdivBackward0(Node):
             tensor2 = tensor2._array
             if half:
                 tensor2 = widen_half(tensor2)
-            grad_of_tensor2 = addcdiv_grad_of_tensor2(grad, tensor1, tensor2, value)
+            grad_of_tensor2 = addcdiv_grad_of_tensor2(grad, tensor1, tensor2, value, owned and edges[0] is None)
             if self.broadcast:
                 grad_of_tensor2 = sum_to_like(grad_of_tensor2, self.tensor2_shape, self.tensor2_dtype)
             elif half:
@@ -2640,7 +2644,7 @@ class ConjBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         if edges[0] is None:

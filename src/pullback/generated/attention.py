@@ -48,7 +48,7 @@ class AttentionFusedNode(Node):
     saved_is_causal: Any = None
     saved_scale: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]

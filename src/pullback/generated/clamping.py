@@ -54,12 +54,12 @@ new = TensorBase.__new__
 
 
 @native
-def where_grad_of_input(grad: Any, condition: Any) -> Any:
+def where_grad_of_input(grad: Any, condition: Any, owned: bool = False) -> Any:
     return where_kernel(condition, grad, 0)
 
 
 @native
-def where_grad_of_other(grad: Any, condition: Any) -> Any:
+def where_grad_of_other(grad: Any, condition: Any, owned: bool = False) -> Any:
     return where_kernel(condition, 0, grad)
 
 
@@ -77,7 +77,7 @@ class WhereBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -89,7 +89,7 @@ class WhereBackward0(Node):
             if condition._counter is not None and condition._counter.value != self.saved_condition_version:
                 raise_stale(self, "condition")
             condition = condition._array
-            grad_of_input = where_grad_of_input(grad, condition)
+            grad_of_input = where_grad_of_input(grad, condition, owned and edges[1] is None)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
@@ -97,7 +97,7 @@ class WhereBackward0(Node):
             if condition._counter is not None and condition._counter.value != self.saved_condition_version:
                 raise_stale(self, "condition")
             condition = condition._array
-            grad_of_other = where_grad_of_other(grad, condition)
+            grad_of_other = where_grad_of_other(grad, condition, owned)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -236,7 +236,7 @@ class TiedToBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         grad_of_input = None
@@ -354,12 +354,12 @@ def tied_to_tangent(result: Any, input: Any, other: Any, input_tangent: Any, oth
 
 
 @native
-def maximum_grad_of_input(grad: Any, input: Any, other: Any) -> Any:
+def maximum_grad_of_input(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
     return share_of_tie_kernel(grad, input < other, input == other)
 
 
 @native
-def maximum_grad_of_other(grad: Any, input: Any, other: Any) -> Any:
+def maximum_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
     return share_of_tie_kernel(grad, input > other, input == other)
 
 
@@ -380,7 +380,7 @@ class MaximumBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -403,7 +403,7 @@ class MaximumBackward0(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_input = maximum_grad_of_input(grad, input, other)
+            grad_of_input = maximum_grad_of_input(grad, input, other, owned and edges[1] is None)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
@@ -421,7 +421,7 @@ class MaximumBackward0(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_other = maximum_grad_of_other(grad, input, other)
+            grad_of_other = maximum_grad_of_other(grad, input, other, owned)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
@@ -548,12 +548,12 @@ def maximum_tangent(result: Any, input: Any, other: Any, input_tangent: Any, oth
 
 
 @native
-def minimum_grad_of_input(grad: Any, input: Any, other: Any) -> Any:
+def minimum_grad_of_input(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
     return share_of_tie_kernel(grad, input > other, input == other)
 
 
 @native
-def minimum_grad_of_other(grad: Any, input: Any, other: Any) -> Any:
+def minimum_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
     return share_of_tie_kernel(grad, input < other, input == other)
 
 
@@ -574,7 +574,7 @@ class MinimumBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -597,7 +597,7 @@ class MinimumBackward0(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_input = minimum_grad_of_input(grad, input, other)
+            grad_of_input = minimum_grad_of_input(grad, input, other, owned and edges[1] is None)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
@@ -615,7 +615,7 @@ class MinimumBackward0(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_other = minimum_grad_of_other(grad, input, other)
+            grad_of_other = minimum_grad_of_other(grad, input, other, owned)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
@@ -742,12 +742,12 @@ def minimum_tangent(result: Any, input: Any, other: Any, input_tangent: Any, oth
 
 
 @native
-def fmax_grad_of_input(grad: Any, input: Any, other: Any) -> Any:
+def fmax_grad_of_input(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
     return keep_where_kernel(logical_or_kernel(input >= other, isnan_kernel(other)), grad)
 
 
 @native
-def fmax_grad_of_other(grad: Any, input: Any, other: Any) -> Any:
+def fmax_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
     return drop_where_kernel(logical_or_kernel(input >= other, isnan_kernel(other)), grad)
 
 
@@ -768,7 +768,7 @@ class FmaxBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -784,7 +784,7 @@ class FmaxBackward0(Node):
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
-            grad_of_input = fmax_grad_of_input(grad, input, other)
+            grad_of_input = fmax_grad_of_input(grad, input, other, owned and edges[1] is None)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
@@ -796,7 +796,7 @@ class FmaxBackward0(Node):
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
-            grad_of_other = fmax_grad_of_other(grad, input, other)
+            grad_of_other = fmax_grad_of_other(grad, input, other, owned)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -921,12 +921,12 @@ def fmax_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_
 
 
 @native
-def fmin_grad_of_input(grad: Any, input: Any, other: Any) -> Any:
+def fmin_grad_of_input(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
     return keep_where_kernel(logical_or_kernel(input <= other, isnan_kernel(other)), grad)
 
 
 @native
-def fmin_grad_of_other(grad: Any, input: Any, other: Any) -> Any:
+def fmin_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
     return drop_where_kernel(logical_or_kernel(input <= other, isnan_kernel(other)), grad)
 
 
@@ -947,7 +947,7 @@ class FminBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -963,7 +963,7 @@ class FminBackward0(Node):
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
-            grad_of_input = fmin_grad_of_input(grad, input, other)
+            grad_of_input = fmin_grad_of_input(grad, input, other, owned and edges[1] is None)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
@@ -975,7 +975,7 @@ class FminBackward0(Node):
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
-            grad_of_other = fmin_grad_of_other(grad, input, other)
+            grad_of_other = fmin_grad_of_other(grad, input, other, owned)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -1100,7 +1100,7 @@ def fmin_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_
 
 
 @native
-def clamp_grad_of_input(grad: Any, input: Any, min: Any, max: Any) -> Any:
+def clamp_grad_of_input(grad: Any, input: Any, min: Any, max: Any, owned: bool = False) -> Any:
     return clamp_grad_kernel(grad, input, min, max)
 
 
@@ -1116,7 +1116,7 @@ class ClampNode(Node):
     saved_min: Any = None
     saved_max: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1134,7 +1134,7 @@ class ClampNode(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = clamp_grad_of_input(grad, input, min, max)
+        grad_of_input = clamp_grad_of_input(grad, input, min, max, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1226,17 +1226,17 @@ def clamp_tangent(result: Any, input: Any, min: Any, max: Any, input_tangent: An
 
 
 @native
-def clamp_tensor_grad_of_input(grad: Any, input: Any, min: Any, max: Any) -> Any:
+def clamp_tensor_grad_of_input(grad: Any, input: Any, min: Any, max: Any, owned: bool = False) -> Any:
     return clamp_grad_kernel(grad, input, min, max)
 
 
 @native
-def clamp_tensor_grad_of_min(grad: Any, input: Any, min: Any, max: Any) -> Any:
+def clamp_tensor_grad_of_min(grad: Any, input: Any, min: Any, max: Any, owned: bool = False) -> Any:
     return clamp_grad_min_kernel(grad, input, min, max)
 
 
 @native
-def clamp_tensor_grad_of_max(grad: Any, input: Any, min: Any, max: Any) -> Any:
+def clamp_tensor_grad_of_max(grad: Any, input: Any, min: Any, max: Any, owned: bool = False) -> Any:
     return clamp_grad_max_kernel(grad, input, min, max)
 
 
@@ -1261,7 +1261,7 @@ class ClampTensorNode(Node):
     max_shape: Any = None
     max_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1293,7 +1293,9 @@ class ClampTensorNode(Node):
                 max = max._array
                 if half:
                     max = widen_half(max)
-            grad_of_input = clamp_tensor_grad_of_input(grad, input, min, max)
+            grad_of_input = clamp_tensor_grad_of_input(
+                grad, input, min, max, owned and edges[1] is None and edges[2] is None
+            )
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
@@ -1319,7 +1321,7 @@ class ClampTensorNode(Node):
                 max = max._array
                 if half:
                     max = widen_half(max)
-            grad_of_min = clamp_tensor_grad_of_min(grad, input, min, max)
+            grad_of_min = clamp_tensor_grad_of_min(grad, input, min, max, owned and edges[2] is None)
             if self.broadcast:
                 grad_of_min = sum_to_like(grad_of_min, self.min_shape, self.min_dtype)
             elif half:
@@ -1345,7 +1347,7 @@ class ClampTensorNode(Node):
                 max = max._array
                 if half:
                     max = widen_half(max)
-            grad_of_max = clamp_tensor_grad_of_max(grad, input, min, max)
+            grad_of_max = clamp_tensor_grad_of_max(grad, input, min, max, owned)
             if self.broadcast:
                 grad_of_max = sum_to_like(grad_of_max, self.max_shape, self.max_dtype)
             elif half:
@@ -1526,7 +1528,7 @@ def clamp_tensor_tangent(
 
 
 @native
-def clamp_min_grad_of_input(grad: Any, input: Any, min: Any) -> Any:
+def clamp_min_grad_of_input(grad: Any, input: Any, min: Any, owned: bool = False) -> Any:
     return keep_where_kernel(input >= min, grad)
 
 
@@ -1541,7 +1543,7 @@ class ClampMinBackward0(Node):
     saved_input_version: int = -1
     saved_min: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1553,7 +1555,7 @@ class ClampMinBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = clamp_min_grad_of_input(grad, input, min)
+        grad_of_input = clamp_min_grad_of_input(grad, input, min, owned)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1637,12 +1639,12 @@ def clamp_min_tangent(result: Any, input: Any, min: Any, input_tangent: Any) -> 
 
 
 @native
-def clamp_min_tensor_grad_of_input(grad: Any, input: Any, min: Any) -> Any:
+def clamp_min_tensor_grad_of_input(grad: Any, input: Any, min: Any, owned: bool = False) -> Any:
     return keep_where_kernel(input >= min, grad)
 
 
 @native
-def clamp_min_tensor_grad_of_min(grad: Any, input: Any, min: Any) -> Any:
+def clamp_min_tensor_grad_of_min(grad: Any, input: Any, min: Any, owned: bool = False) -> Any:
     return keep_where_kernel(input < min, grad)
 
 
@@ -1663,7 +1665,7 @@ class ClampMinTensorNode(Node):
     min_shape: Any = None
     min_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1679,7 +1681,7 @@ class ClampMinTensorNode(Node):
             if min._counter is not None and min._counter.value != self.saved_min_version:
                 raise_stale(self, "min")
             min = min._array
-            grad_of_input = clamp_min_tensor_grad_of_input(grad, input, min)
+            grad_of_input = clamp_min_tensor_grad_of_input(grad, input, min, owned and edges[1] is None)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
@@ -1691,7 +1693,7 @@ class ClampMinTensorNode(Node):
             if min._counter is not None and min._counter.value != self.saved_min_version:
                 raise_stale(self, "min")
             min = min._array
-            grad_of_min = clamp_min_tensor_grad_of_min(grad, input, min)
+            grad_of_min = clamp_min_tensor_grad_of_min(grad, input, min, owned)
             if self.broadcast:
                 grad_of_min = sum_to_like(grad_of_min, self.min_shape, self.min_dtype)
         return (
@@ -1824,7 +1826,7 @@ def clamp_min_tensor_tangent(result: Any, input: Any, min: Any, input_tangent: A
 
 
 @native
-def clamp_max_grad_of_input(grad: Any, input: Any, max: Any) -> Any:
+def clamp_max_grad_of_input(grad: Any, input: Any, max: Any, owned: bool = False) -> Any:
     return keep_where_kernel(input <= max, grad)
 
 
@@ -1839,7 +1841,7 @@ class ClampMaxBackward0(Node):
     saved_input_version: int = -1
     saved_max: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1851,7 +1853,7 @@ class ClampMaxBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = clamp_max_grad_of_input(grad, input, max)
+        grad_of_input = clamp_max_grad_of_input(grad, input, max, owned)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1935,12 +1937,12 @@ def clamp_max_tangent(result: Any, input: Any, max: Any, input_tangent: Any) -> 
 
 
 @native
-def clamp_max_tensor_grad_of_input(grad: Any, input: Any, max: Any) -> Any:
+def clamp_max_tensor_grad_of_input(grad: Any, input: Any, max: Any, owned: bool = False) -> Any:
     return keep_where_kernel(input <= max, grad)
 
 
 @native
-def clamp_max_tensor_grad_of_max(grad: Any, input: Any, max: Any) -> Any:
+def clamp_max_tensor_grad_of_max(grad: Any, input: Any, max: Any, owned: bool = False) -> Any:
     return keep_where_kernel(input > max, grad)
 
 
@@ -1961,7 +1963,7 @@ class ClampMaxTensorNode(Node):
     max_shape: Any = None
     max_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1977,7 +1979,7 @@ class ClampMaxTensorNode(Node):
             if max._counter is not None and max._counter.value != self.saved_max_version:
                 raise_stale(self, "max")
             max = max._array
-            grad_of_input = clamp_max_tensor_grad_of_input(grad, input, max)
+            grad_of_input = clamp_max_tensor_grad_of_input(grad, input, max, owned and edges[1] is None)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
@@ -1989,7 +1991,7 @@ class ClampMaxTensorNode(Node):
             if max._counter is not None and max._counter.value != self.saved_max_version:
                 raise_stale(self, "max")
             max = max._array
-            grad_of_max = clamp_max_tensor_grad_of_max(grad, input, max)
+            grad_of_max = clamp_max_tensor_grad_of_max(grad, input, max, owned)
             if self.broadcast:
                 grad_of_max = sum_to_like(grad_of_max, self.max_shape, self.max_dtype)
         return (
@@ -2122,17 +2124,17 @@ def clamp_max_tensor_tangent(result: Any, input: Any, max: Any, input_tangent: A
 
 
 @native
-def lerp_grad_of_input(grad: Any, weight: Any) -> Any:
+def lerp_grad_of_input(grad: Any, weight: Any, owned: bool = False) -> Any:
     return grad * (1 - weight).conjugate()
 
 
 @native
-def lerp_grad_of_end(grad: Any, weight: Any) -> Any:
+def lerp_grad_of_end(grad: Any, weight: Any, owned: bool = False) -> Any:
     return grad * weight.conjugate()
 
 
 @native
-def lerp_grad_of_weight(grad: Any, input: Any, end: Any) -> Any:
+def lerp_grad_of_weight(grad: Any, input: Any, end: Any, owned: bool = False) -> Any:
     return grad * (end - input).conjugate()
 
 
@@ -2157,7 +2159,7 @@ class LerpNode(Node):
     weight_shape: Any = None
     weight_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -2175,7 +2177,7 @@ class LerpNode(Node):
             weight = weight._array
             if half:
                 weight = widen_half(weight)
-            grad_of_input = lerp_grad_of_input(grad, weight)
+            grad_of_input = lerp_grad_of_input(grad, weight, owned and edges[1] is None and edges[2] is None)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
@@ -2187,7 +2189,7 @@ class LerpNode(Node):
             weight = weight._array
             if half:
                 weight = widen_half(weight)
-            grad_of_end = lerp_grad_of_end(grad, weight)
+            grad_of_end = lerp_grad_of_end(grad, weight, owned and edges[2] is None)
             if self.broadcast:
                 grad_of_end = sum_to_like(grad_of_end, self.end_shape, self.end_dtype)
             elif half:
@@ -2205,7 +2207,7 @@ class LerpNode(Node):
             end = end._array
             if half:
                 end = widen_half(end)
-            grad_of_weight = lerp_grad_of_weight(grad, input, end)
+            grad_of_weight = lerp_grad_of_weight(grad, input, end, owned)
             if self.broadcast:
                 grad_of_weight = sum_to_like(grad_of_weight, self.weight_shape, self.weight_dtype)
             elif half:
@@ -2378,12 +2380,12 @@ def lerp_tangent(
 
 
 @native
-def lerp_scalar_grad_of_input(grad: Any, weight: Any) -> Any:
+def lerp_scalar_grad_of_input(grad: Any, weight: Any, owned: bool = False) -> Any:
     return grad * conj_number_kernel(1 - weight)
 
 
 @native
-def lerp_scalar_grad_of_end(grad: Any, weight: Any) -> Any:
+def lerp_scalar_grad_of_end(grad: Any, weight: Any, owned: bool = False) -> Any:
     return grad * conj_number_kernel(weight)
 
 
@@ -2400,7 +2402,7 @@ class LerpScalarNode(Node):
     end_shape: Any = None
     end_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
@@ -2410,13 +2412,13 @@ class LerpScalarNode(Node):
         grad_of_input = None
         grad_of_end = None
         if edges[0] is not None:
-            grad_of_input = lerp_scalar_grad_of_input(grad, weight)
+            grad_of_input = lerp_scalar_grad_of_input(grad, weight, owned and edges[1] is None)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
                 grad_of_input = grad_of_input.astype(grads[0].dtype)
         if edges[1] is not None:
-            grad_of_end = lerp_scalar_grad_of_end(grad, weight)
+            grad_of_end = lerp_scalar_grad_of_end(grad, weight, owned)
             if self.broadcast:
                 grad_of_end = sum_to_like(grad_of_end, self.end_shape, self.end_dtype)
             elif half:
@@ -2539,7 +2541,7 @@ def lerp_scalar_tangent(result: Any, input: Any, end: Any, weight: Any, input_ta
 
 
 @native
-def nan_to_num_grad_of_input(grad: Any, input: Any) -> Any:
+def nan_to_num_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return keep_where_kernel(isfinite_kernel(input), grad)
 
 
@@ -2553,7 +2555,7 @@ class NanToNumBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -2564,7 +2566,7 @@ class NanToNumBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = nan_to_num_grad_of_input(grad, input)
+        grad_of_input = nan_to_num_grad_of_input(grad, input, owned)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:

@@ -39,7 +39,7 @@ new = TensorBase.__new__
 
 
 @native
-def abs_grad_of_input(grad: Any, input: Any) -> Any:
+def abs_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * sgn_kernel(input)
 
 
@@ -53,7 +53,7 @@ class AbsBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -69,7 +69,7 @@ class AbsBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = abs_grad_of_input(grad, input)
+        grad_of_input = abs_grad_of_input(grad, input, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -156,7 +156,7 @@ class AngleBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -255,7 +255,7 @@ class SgnBackward0(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -362,7 +362,7 @@ class ConjPhysicalBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
@@ -452,7 +452,7 @@ class PolarBackward0(Node):
     angle_shape: Any = None
     angle_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -613,7 +613,7 @@ class ComplexBackward0(Node):
     imag_shape: Any = None
     imag_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
@@ -742,7 +742,7 @@ class RealPartBackward0(Node):
     __slots__ = ("__dict__",)
     saved_input_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_dtype = self.saved_input_dtype
         edges = self.next_edges
@@ -813,7 +813,7 @@ class ImaginaryPartBackward0(Node):
     __slots__ = ("__dict__",)
     saved_input_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_dtype = self.saved_input_dtype
         edges = self.next_edges

@@ -46,7 +46,7 @@ class ConvolutionBackward0(Node):
     saved_input_shape: Any = None
     saved_weight_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -274,7 +274,7 @@ class ConvolutionGradWeightNode(Node):
     saved_input_shape: Any = None
     saved_output_grad_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]

@@ -51,7 +51,7 @@ class LinalgCholeskyExBackward0(Node):
     saved_L_version: int = -1
     saved_upper: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -147,7 +147,7 @@ class CholeskyBackward0(Node):
     saved_result_version: int = -1
     saved_upper: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -247,7 +247,7 @@ class LinalgQrBackward0(Node):
     saved_R_version: int = -1
     saved_mode: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_Q = grads[0]
@@ -356,7 +356,7 @@ class GeqrfBackward0(Node):
     __slots__ = ("__dict__",)
     output_count = 2
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad_a = grads[0]
         if grad_a is None:
             grad_a = zero_grad_array(self, 0)
@@ -438,7 +438,7 @@ class LinalgSvdBackward0(Node):
     saved_Vh: Any = None
     saved_Vh_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_U = grads[0]
@@ -567,7 +567,7 @@ class LinalgEighBackward0(Node):
     saved_eigenvectors: Any = None
     saved_eigenvectors_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_eigenvalues = grads[0]
@@ -683,7 +683,7 @@ class LinalgEigBackward0(Node):
     saved_eigenvectors_version: int = -1
     saved_A_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_eigenvalues = grads[0]

@@ -38,7 +38,7 @@ class EmbeddingBackward0(Node):
     saved_sparse: Any = None
     saved_weight_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -157,7 +157,7 @@ class EmbeddingBackNode(Node):
     saved_padding_idx: Any = None
     saved_scale_grad_by_freq: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -270,7 +270,7 @@ class EmbeddingTakeBackward0(Node):
     saved_scale_grad_by_freq: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]

@@ -63,7 +63,7 @@ class PowNode(Node):
     exponent_shape: Any = None
     exponent_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -251,7 +251,7 @@ def pow_tangent(result: Any, input: Any, exponent: Any, input_tangent: Any, expo
 
 
 @native
-def pow_scalar_grad_of_input(grad: Any, input: Any, exponent: Any) -> Any:
+def pow_scalar_grad_of_input(grad: Any, input: Any, exponent: Any, owned: bool = False) -> Any:
     return pow_grad_input_kernel(grad, input, exponent)
 
 
@@ -269,7 +269,7 @@ class PowScalarNode(Node):
     input_shape: Any = None
     input_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -292,7 +292,7 @@ class PowScalarNode(Node):
             exponent = exponent._array
             if half:
                 exponent = widen_half(exponent)
-        grad_of_input = pow_scalar_grad_of_input(grad, input, exponent)
+        grad_of_input = pow_scalar_grad_of_input(grad, input, exponent, owned)
         if self.broadcast:
             grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         elif half:
@@ -408,7 +408,7 @@ def pow_scalar_tangent(result: Any, input: Any, exponent: Any, input_tangent: An
 
 
 @native
-def pow_base_grad_of_exponent(grad: Any, exponent: Any, input: Any, result: Any) -> Any:
+def pow_base_grad_of_exponent(grad: Any, exponent: Any, input: Any, result: Any, owned: bool = False) -> Any:
     return pow_base_grad_kernel(grad, exponent, input, result)
 
 
@@ -428,7 +428,7 @@ class PowBaseNode(Node):
     exponent_shape: Any = None
     exponent_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -457,7 +457,7 @@ class PowBaseNode(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_exponent = pow_base_grad_of_exponent(grad, exponent, input, result)
+        grad_of_exponent = pow_base_grad_of_exponent(grad, exponent, input, result, owned)
         if self.broadcast:
             grad_of_exponent = sum_to_like(grad_of_exponent, self.exponent_shape, self.exponent_dtype)
         elif half:
@@ -572,7 +572,7 @@ def pow_base_tangent(result: Any, exponent: Any, input: Any, exponent_tangent: A
 
 
 @native
-def sqrt_grad_of_input(grad: Any, result: Any) -> Any:
+def sqrt_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
     return grad / (2 * result.conjugate())
 
 
@@ -585,7 +585,7 @@ class SqrtBackward0(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -601,7 +601,7 @@ class SqrtBackward0(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_input = sqrt_grad_of_input(grad, result)
+        grad_of_input = sqrt_grad_of_input(grad, result, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -682,7 +682,7 @@ def sqrt_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def rsqrt_grad_of_input(grad: Any, result: Any) -> Any:
+def rsqrt_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
     return grad * pow_scalar_kernel(result, 3).conjugate() / -2
 
 
@@ -695,7 +695,7 @@ class RsqrtBackward0(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -711,7 +711,7 @@ class RsqrtBackward0(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_input = rsqrt_grad_of_input(grad, result)
+        grad_of_input = rsqrt_grad_of_input(grad, result, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -792,7 +792,7 @@ def rsqrt_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def exp_grad_of_input(grad: Any, result: Any) -> Any:
+def exp_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
     return grad * result.conjugate()
 
 
@@ -805,7 +805,7 @@ class ExpBackward0(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -816,7 +816,7 @@ class ExpBackward0(Node):
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
         result = result._array
-        grad_of_input = exp_grad_of_input(grad, result)
+        grad_of_input = exp_grad_of_input(grad, result, owned)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -895,7 +895,7 @@ def exp_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def exp2_grad_of_input(grad: Any, result: Any) -> Any:
+def exp2_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
     return grad * result.conjugate() * 0.6931471805599453
 
 
@@ -908,7 +908,7 @@ class Exp2Backward0(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -924,7 +924,7 @@ class Exp2Backward0(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_input = exp2_grad_of_input(grad, result)
+        grad_of_input = exp2_grad_of_input(grad, result, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1005,7 +1005,7 @@ def exp2_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def expm1_grad_of_input(grad: Any, result: Any) -> Any:
+def expm1_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
     return grad * (result.conjugate() + 1)
 
 
@@ -1018,7 +1018,7 @@ class Expm1Backward0(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1034,7 +1034,7 @@ class Expm1Backward0(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_input = expm1_grad_of_input(grad, result)
+        grad_of_input = expm1_grad_of_input(grad, result, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1115,7 +1115,7 @@ def expm1_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def log_grad_of_input(grad: Any, input: Any) -> Any:
+def log_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad / input.conjugate()
 
 
@@ -1129,7 +1129,7 @@ class LogBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1140,7 +1140,7 @@ class LogBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = log_grad_of_input(grad, input)
+        grad_of_input = log_grad_of_input(grad, input, owned)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1219,7 +1219,7 @@ def log_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def log2_grad_of_input(grad: Any, input: Any) -> Any:
+def log2_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad / (input.conjugate() * 0.6931471805599453)
 
 
@@ -1233,7 +1233,7 @@ class Log2Backward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1249,7 +1249,7 @@ class Log2Backward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = log2_grad_of_input(grad, input)
+        grad_of_input = log2_grad_of_input(grad, input, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1330,7 +1330,7 @@ def log2_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def log10_grad_of_input(grad: Any, input: Any) -> Any:
+def log10_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad / (input.conjugate() * 2.302585092994046)
 
 
@@ -1344,7 +1344,7 @@ class Log10Backward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1360,7 +1360,7 @@ class Log10Backward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = log10_grad_of_input(grad, input)
+        grad_of_input = log10_grad_of_input(grad, input, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1441,7 +1441,7 @@ def log10_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def log1p_grad_of_input(grad: Any, input: Any) -> Any:
+def log1p_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad / (input + 1).conjugate()
 
 
@@ -1455,7 +1455,7 @@ class Log1pNode(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1471,7 +1471,7 @@ class Log1pNode(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = log1p_grad_of_input(grad, input)
+        grad_of_input = log1p_grad_of_input(grad, input, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1555,12 +1555,12 @@ def log1p_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def logaddexp_grad_of_input(grad: Any, input: Any, other: Any) -> Any:
+def logaddexp_grad_of_input(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
     return grad / (1 + exp_kernel(other - input)).conjugate()
 
 
 @native
-def logaddexp_grad_of_other(grad: Any, input: Any, other: Any) -> Any:
+def logaddexp_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
     return grad / (1 + exp_kernel(input - other)).conjugate()
 
 
@@ -1581,7 +1581,7 @@ class LogaddexpBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1604,7 +1604,7 @@ class LogaddexpBackward0(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_input = logaddexp_grad_of_input(grad, input, other)
+            grad_of_input = logaddexp_grad_of_input(grad, input, other, owned and edges[1] is None)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
@@ -1622,7 +1622,7 @@ class LogaddexpBackward0(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_other = logaddexp_grad_of_other(grad, input, other)
+            grad_of_other = logaddexp_grad_of_other(grad, input, other, owned)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
@@ -1765,7 +1765,7 @@ class Logaddexp2Backward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]

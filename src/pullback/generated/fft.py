@@ -38,7 +38,7 @@ class FftC2cNode(Node):
     saved_scale: Any = None
     saved_forward: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         scale = self.saved_scale
@@ -131,7 +131,7 @@ class FftR2cNode(Node):
     saved_onesided: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         scale = self.saved_scale
@@ -226,7 +226,7 @@ class FftC2rNode(Node):
     saved_scale: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         scale = self.saved_scale
@@ -317,7 +317,7 @@ class DoubledInsideBackward0(Node):
     saved_dim: Any = None
     saved_count: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         count = self.saved_count
@@ -400,7 +400,7 @@ class OverlapAddBackward0(Node):
     saved_step: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         step = self.saved_step
         input_shape = self.saved_input_shape

@@ -36,7 +36,7 @@ class Im2colNode(Node):
     saved_stride: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         kernel_size = self.saved_kernel_size
         dilation = self.saved_dilation
@@ -141,7 +141,7 @@ class Col2imNode(Node):
     saved_padding: Any = None
     saved_stride: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         kernel_size = self.saved_kernel_size
         dilation = self.saved_dilation
@@ -249,7 +249,7 @@ class PixelShuffleBackward0(Node):
     saved_names = ("upscale_factor",)
     saved_upscale_factor: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         upscale_factor = self.saved_upscale_factor
         edges = self.next_edges
@@ -327,7 +327,7 @@ class PixelUnshuffleBackward0(Node):
     saved_names = ("downscale_factor",)
     saved_downscale_factor: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         downscale_factor = self.saved_downscale_factor
         edges = self.next_edges
@@ -406,7 +406,7 @@ class ChannelShuffleBackward0(Node):
     saved_groups: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         groups = self.saved_groups
         input_shape = self.saved_input_shape

@@ -50,7 +50,7 @@ class GridSampler2dNode(Node):
     saved_align_corners: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -228,7 +228,7 @@ class GridSampler3dNode(Node):
     saved_align_corners: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -405,7 +405,7 @@ class GridPointsBackward0(Node):
     saved_padding_mode: Any = None
     saved_align_corners: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -573,7 +573,7 @@ class TakePointsBackward0(Node):
     saved_positions_version: int = -1
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -672,7 +672,7 @@ class PutPointsBackward0(Node):
     saved_positions: Any = None
     saved_positions_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -770,7 +770,7 @@ class AffineGridGeneratorBackward0(Node):
     saved_size: Any = None
     saved_align_corners: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         size = self.saved_size
         align_corners = self.saved_align_corners
@@ -854,7 +854,7 @@ class AffineGridBackBackward0(Node):
     saved_size: Any = None
     saved_align_corners: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         size = self.saved_size
         align_corners = self.saved_align_corners

@@ -37,7 +37,7 @@ class GroupedMmBackward0(Node):
     saved_offs: Any = None
     saved_offs_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]

@@ -51,7 +51,7 @@ class ResampleBackward0(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         sizes = self.saved_sizes
         method = self.saved_method
@@ -151,7 +151,7 @@ class ResampleBackNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         sizes = self.saved_sizes
         method = self.saved_method
@@ -253,7 +253,7 @@ class AdaptiveAvgPool2dNode(Node):
     saved_input_version: int = -1
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -353,7 +353,7 @@ class AdaptiveAvgPool3dNode(Node):
     saved_input_version: int = -1
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -451,7 +451,7 @@ class UpsampleNearest1dNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         scales = self.saved_scales
         input_shape = self.saved_input_shape
@@ -538,7 +538,7 @@ class UpsampleNearestExact1dNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         scales = self.saved_scales
         input_shape = self.saved_input_shape
@@ -625,7 +625,7 @@ class UpsampleNearest2dNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         scales = self.saved_scales
         input_shape = self.saved_input_shape
@@ -712,7 +712,7 @@ class UpsampleNearestExact2dNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         scales = self.saved_scales
         input_shape = self.saved_input_shape
@@ -799,7 +799,7 @@ class UpsampleNearest3dNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         scales = self.saved_scales
         input_shape = self.saved_input_shape
@@ -886,7 +886,7 @@ class UpsampleNearestExact3dNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         scales = self.saved_scales
         input_shape = self.saved_input_shape
@@ -974,7 +974,7 @@ class UpsampleLinear1dNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         align_corners = self.saved_align_corners
         scales = self.saved_scales
@@ -1068,7 +1068,7 @@ class UpsampleBilinear2dNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         align_corners = self.saved_align_corners
         scales = self.saved_scales
@@ -1162,7 +1162,7 @@ class UpsampleTrilinear3dNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         align_corners = self.saved_align_corners
         scales = self.saved_scales
@@ -1256,7 +1256,7 @@ class UpsampleBicubic2dNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         align_corners = self.saved_align_corners
         scales = self.saved_scales
@@ -1350,7 +1350,7 @@ class UpsampleBilinear2dAaNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         align_corners = self.saved_align_corners
         scales = self.saved_scales
@@ -1444,7 +1444,7 @@ class UpsampleBicubic2dAaNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         align_corners = self.saved_align_corners
         scales = self.saved_scales
@@ -1538,7 +1538,7 @@ class UpsampleLanczos2dAaNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         align_corners = self.saved_align_corners
         scales = self.saved_scales

@@ -44,7 +44,7 @@ class CatBackward0(Node):
     saved_tensors_dtype: Any = None
     saved_tensors_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         tensors_dtype = self.saved_tensors_dtype
@@ -128,7 +128,7 @@ class StackBackward0(Node):
     saved_dim: Any = None
     saved_tensors_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         tensors_dtype = self.saved_tensors_dtype
@@ -212,7 +212,7 @@ class SplitBackward0(Node):
     saved_input_dtype: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         split_size = self.saved_split_size
         dim = self.saved_dim
         input_dtype = self.saved_input_dtype
@@ -303,7 +303,7 @@ class SplitWithSizesBackward0(Node):
     saved_input_dtype: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         split_sizes = self.saved_split_sizes
         dim = self.saved_dim
         input_dtype = self.saved_input_dtype
@@ -394,7 +394,7 @@ class UnbindBackward0(Node):
     saved_input_dtype: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         dim = self.saved_dim
         input_dtype = self.saved_input_dtype
         input_shape = self.saved_input_shape
@@ -477,7 +477,7 @@ class BlockDiagBackward0(Node):
     saved_tensors_dtype: Any = None
     saved_tensors_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         tensors_dtype = self.saved_tensors_dtype
         tensors_shape = self.saved_tensors_shape

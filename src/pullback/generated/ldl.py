@@ -29,7 +29,7 @@ class LinalgLdlFactorExNode(Node):
     __slots__ = ("__dict__",)
     output_count = 3
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         grad_of_A = None
@@ -112,7 +112,7 @@ class LinalgLdlSolveNode(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         grad_of_LD = None

@@ -46,7 +46,7 @@ class LinalgLuFactorExBackward0(Node):
     saved_pivots: Any = None
     saved_pivots_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -151,7 +151,7 @@ class LinalgLuBackward0(Node):
     saved_U: Any = None
     saved_U_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_L = grads[1]
@@ -269,7 +269,7 @@ class LuUnpackBackward0(Node):
     saved_unpack_data: Any = None
     saved_LU_data_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad_L = grads[1]
         if grad_L is None:
             grad_L = zero_grad_array(self, 1)
@@ -376,7 +376,7 @@ class PermuteRowsBackward0(Node):
     saved_inverse: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -487,7 +487,7 @@ class LinalgLuSolveBackward0(Node):
     saved_B_shape: Any = None
     saved_LU_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]

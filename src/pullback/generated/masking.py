@@ -59,7 +59,7 @@ class MaskedFillBackward0(Node):
     saved_mask_version: int = -1
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -166,7 +166,7 @@ class MaskedFillTensorNode(Node):
     saved_input_shape: Any = None
     saved_value_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -310,7 +310,7 @@ class SumWhereBackward0(Node):
     saved_mask_version: int = -1
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -411,7 +411,7 @@ class MaskedScatterBackward0(Node):
     saved_input_shape: Any = None
     saved_source_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -552,7 +552,7 @@ class SelectScatterBackward0(Node):
     saved_index: Any = None
     saved_src_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         index = self.saved_index
@@ -674,7 +674,7 @@ class SliceScatterBackward0(Node):
     saved_step: Any = None
     saved_src_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         start = self.saved_start
@@ -813,7 +813,7 @@ class DiagonalScatterBackward0(Node):
     saved_dim2: Any = None
     saved_src_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         offset = self.saved_offset
         dim1 = self.saved_dim1
@@ -939,7 +939,7 @@ class AsStridedScatterBackward0(Node):
     saved_storage_offset: Any = None
     saved_src_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         size = self.saved_size
         stride = self.saved_stride
@@ -1062,7 +1062,7 @@ class FillBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
@@ -1142,7 +1142,7 @@ class RefillNode(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
@@ -1231,7 +1231,7 @@ class FillTensorNode(Node):
     __slots__ = ("__dict__",)
     saved_value_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         value_dtype = self.saved_value_dtype
         edges = self.next_edges
@@ -1336,7 +1336,7 @@ class RefillTensorNode(Node):
     __slots__ = ("__dict__",)
     saved_value_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         value_dtype = self.saved_value_dtype
         edges = self.next_edges
@@ -1445,7 +1445,7 @@ class ZeroBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:

@@ -55,7 +55,7 @@ class NativeLayerNormBackward0(Node):
     saved_normalized_shape: Any = None
     saved_eps: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -257,7 +257,7 @@ class BatchNormTrainingNode(Node):
     saved_rstd_version: int = -1
     saved_eps: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -455,7 +455,7 @@ class BatchNormEvaluationNode(Node):
     saved_eps: Any = None
     saved_weight_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -685,7 +685,7 @@ class NativeGroupNormBackward0(Node):
     saved_group: Any = None
     saved_eps: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -888,7 +888,7 @@ class RmsNormFusedNode(Node):
     saved_normalized_shape: Any = None
     saved_eps: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]

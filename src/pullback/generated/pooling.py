@@ -44,7 +44,7 @@ class MaxPool2dWithIndicesNode(Node):
     saved_indices_version: int = -1
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -173,7 +173,7 @@ class MaxPool3dWithIndicesNode(Node):
     saved_indices_version: int = -1
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -298,7 +298,7 @@ class PutInPlanesNode(Node):
     saved_indices_version: int = -1
     saved_sizes: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -404,7 +404,7 @@ class TakeFromPlanesBackward0(Node):
     saved_dims: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -515,7 +515,7 @@ class AvgPool2dNode(Node):
     saved_divisor_override: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -680,7 +680,7 @@ class AvgPool3dNode(Node):
     saved_divisor_override: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -841,7 +841,7 @@ class AvgPoolBackNode(Node):
     saved_count_include_pad: Any = None
     saved_divisor_override: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         kernel_size = self.saved_kernel_size
         stride = self.saved_stride

@@ -44,7 +44,7 @@ class AdaptiveMaxPool2dNode(Node):
     saved_indices_version: int = -1
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -153,7 +153,7 @@ class AdaptiveMaxPool3dNode(Node):
     saved_indices_version: int = -1
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -262,7 +262,7 @@ class FractionalMaxPool2dNode(Node):
     saved_indices_version: int = -1
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -383,7 +383,7 @@ class FractionalMaxPool3dNode(Node):
     saved_indices_version: int = -1
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -499,7 +499,7 @@ class MaxUnpool2dNode(Node):
     saved_indices: Any = None
     saved_indices_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -600,7 +600,7 @@ class MaxUnpool3dNode(Node):
     saved_indices: Any = None
     saved_indices_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]

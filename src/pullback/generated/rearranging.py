@@ -38,7 +38,7 @@ class FlipBackward0(Node):
     saved_names = ("dims",)
     saved_dims: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dims = self.saved_dims
         edges = self.next_edges
@@ -118,7 +118,7 @@ class RollBackward0(Node):
     saved_shifts: Any = None
     saved_dims: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         shifts = self.saved_shifts
         dims = self.saved_dims
@@ -203,7 +203,7 @@ class Rot90Backward0(Node):
     saved_k: Any = None
     saved_dims: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         k = self.saved_k
         dims = self.saved_dims
@@ -287,7 +287,7 @@ class RepeatBackward0(Node):
     saved_repeats: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         repeats = self.saved_repeats
         input_shape = self.saved_input_shape
@@ -369,7 +369,7 @@ class TrilBackward0(Node):
     saved_names = ("diagonal",)
     saved_diagonal: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         diagonal = self.saved_diagonal
         edges = self.next_edges
@@ -454,7 +454,7 @@ class TriuBackward0(Node):
     saved_names = ("diagonal",)
     saved_diagonal: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         diagonal = self.saved_diagonal
         edges = self.next_edges
@@ -541,7 +541,7 @@ class DiagEmbedBackward0(Node):
     saved_dim1: Any = None
     saved_dim2: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         offset = self.saved_offset
         dim1 = self.saved_dim1

@@ -70,7 +70,7 @@ class LstmLayerNode(Node):
     saved_batch_sizes: Any = None
     saved_reverse: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_output = grads[0]
@@ -518,7 +518,7 @@ class GruLayerNode(Node):
     saved_batch_sizes: Any = None
     saved_reverse: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_output = grads[0]
@@ -898,7 +898,7 @@ class RnnLayerNode(Node):
     saved_batch_sizes: Any = None
     saved_reverse: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_output = grads[0]

@@ -48,7 +48,7 @@ class SumAllNode(Node):
     saved_input_dtype: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_dtype = self.saved_input_dtype
         input_shape = self.saved_input_shape
@@ -138,7 +138,7 @@ class SumNode(Node):
     saved_input_dtype: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
@@ -247,7 +247,7 @@ class MeanAllNode(Node):
     saved_input_dtype: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_dtype = self.saved_input_dtype
         input_shape = self.saved_input_shape
@@ -337,7 +337,7 @@ class MeanNode(Node):
     saved_input_dtype: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
@@ -448,7 +448,7 @@ class ProdAllNode(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -546,7 +546,7 @@ class ProdNode(Node):
     saved_dim: Any = None
     saved_keepdim: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -669,7 +669,7 @@ class NansumBackward0(Node):
     saved_input_dtype: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]

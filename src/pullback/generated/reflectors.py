@@ -40,7 +40,7 @@ class LinalgHouseholderProductBackward0(Node):
     saved_tau: Any = None
     saved_tau_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -181,7 +181,7 @@ class OrmqrBackward0(Node):
     saved_left: Any = None
     saved_transpose: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]

@@ -57,7 +57,7 @@ class FloorBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         if edges[0] is None:
@@ -134,7 +134,7 @@ class CeilBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         if edges[0] is None:
@@ -211,7 +211,7 @@ class TruncBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         if edges[0] is None:
@@ -288,7 +288,7 @@ class RoundBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         if edges[0] is None:
@@ -365,7 +365,7 @@ class RoundDecimalsNode(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         if edges[0] is None:
@@ -450,7 +450,7 @@ class FracBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         if edges[0] is None:
@@ -527,7 +527,7 @@ class SignBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         if edges[0] is None:
@@ -624,7 +624,7 @@ def signbit(input: Tensor, *, out: Any = None) -> Tensor:
 
 
 @native
-def copysign_grad_of_input(grad: Any, input: Any, result: Any) -> Any:
+def copysign_grad_of_input(grad: Any, input: Any, result: Any, owned: bool = False) -> Any:
     return copysign_grad_kernel(grad, input, result)
 
 
@@ -644,7 +644,7 @@ class CopysignBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -667,7 +667,7 @@ class CopysignBackward0(Node):
             result = result._array
             if half:
                 result = widen_half(result)
-            grad_of_input = copysign_grad_of_input(grad, input, result)
+            grad_of_input = copysign_grad_of_input(grad, input, result, owned and edges[1] is None)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
@@ -804,7 +804,7 @@ def copysign_tangent(result: Any, input: Any, other: Any, input_tangent: Any, ot
 
 
 @native
-def copysign_scalar_grad_of_input(grad: Any, input: Any, result: Any) -> Any:
+def copysign_scalar_grad_of_input(grad: Any, input: Any, result: Any, owned: bool = False) -> Any:
     return copysign_grad_kernel(grad, input, result)
 
 
@@ -822,7 +822,7 @@ class CopysignScalarNode(Node):
     input_shape: Any = None
     input_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -844,7 +844,7 @@ class CopysignScalarNode(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_input = copysign_scalar_grad_of_input(grad, input, result)
+        grad_of_input = copysign_scalar_grad_of_input(grad, input, result, owned)
         if self.broadcast:
             grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         elif half:
@@ -954,7 +954,7 @@ def copysign_scalar_tangent(result: Any, input: Any, other: Any, input_tangent: 
 
 
 @native
-def nextafter_grad_of_input(grad: Any, input: Any, other: Any) -> Any:
+def nextafter_grad_of_input(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
     return drop_where_kernel(input == other, grad)
 
 
@@ -975,7 +975,7 @@ class NextafterBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -991,7 +991,7 @@ class NextafterBackward0(Node):
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
-            grad_of_input = nextafter_grad_of_input(grad, input, other)
+            grad_of_input = nextafter_grad_of_input(grad, input, other, owned and edges[1] is None)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         if edges[1] is not None:
@@ -1134,7 +1134,7 @@ class FrexpBackward0(Node):
     saved_exponent: Any = None
     saved_exponent_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1217,7 +1217,7 @@ def frexp_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def ldexp_grad_of_other(grad: Any, result: Any) -> Any:
+def ldexp_grad_of_other(grad: Any, result: Any, owned: bool = False) -> Any:
     return grad * (result * 0.6931471805599453).conjugate()
 
 
@@ -1237,7 +1237,7 @@ class LdexpBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1266,7 +1266,7 @@ class LdexpBackward0(Node):
             result = result._array
             if half:
                 result = widen_half(result)
-            grad_of_other = ldexp_grad_of_other(grad, result)
+            grad_of_other = ldexp_grad_of_other(grad, result, owned)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
@@ -1406,7 +1406,7 @@ class HeavisideBackward0(Node):
     values_shape: Any = None
     values_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         grad_of_input = None
@@ -1520,7 +1520,7 @@ class ZerosOfBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         if edges[0] is None:

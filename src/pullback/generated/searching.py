@@ -31,7 +31,7 @@ class UniqueNode(Node):
     __slots__ = ("__dict__",)
     output_count = 3
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         grad_of_input = None
@@ -111,7 +111,7 @@ class UniqueConsecutiveBackward0(Node):
     __slots__ = ("__dict__",)
     output_count = 3
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         grad_of_input = None

@@ -61,7 +61,7 @@ class CloneBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         if edges[0] is None:
@@ -128,7 +128,7 @@ class CopyToNode(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         if edges[0] is None:
@@ -204,7 +204,7 @@ class ContiguousCopyNode(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         if edges[0] is None:
@@ -281,7 +281,7 @@ class ToDtypeNode(Node):
     __slots__ = ("__dict__",)
     saved_input_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_dtype = self.saved_input_dtype
         edges = self.next_edges
@@ -390,7 +390,7 @@ class CopyNode(Node):
     saved_src_dtype: Any = None
     saved_src_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         src_dtype = self.saved_src_dtype
         src_shape = self.saved_src_shape
@@ -550,7 +550,7 @@ class AliasBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         if edges[0] is None:
@@ -616,7 +616,7 @@ class ViewBackward0(Node):
     __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_shape = self.saved_input_shape
         edges = self.next_edges
@@ -694,7 +694,7 @@ class UnsafeViewBackward0(Node):
     __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_shape = self.saved_input_shape
         edges = self.next_edges
@@ -772,7 +772,7 @@ class ViewDtypeNode(Node):
     __slots__ = ("__dict__",)
     saved_input_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_dtype = self.saved_input_dtype
         edges = self.next_edges
@@ -853,7 +853,7 @@ class ExpandBackward0(Node):
     __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_shape = self.saved_input_shape
         edges = self.next_edges
@@ -933,7 +933,7 @@ class TransposeBackward0(Node):
     saved_dim0: Any = None
     saved_dim1: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim0 = self.saved_dim0
         dim1 = self.saved_dim1
@@ -1017,7 +1017,7 @@ class PermuteBackward0(Node):
     saved_names = ("dims",)
     saved_dims: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dims = self.saved_dims
         edges = self.next_edges
@@ -1094,7 +1094,7 @@ class TBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         if edges[0] is None:
@@ -1160,7 +1160,7 @@ class UnsqueezeBackward0(Node):
     __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_shape = self.saved_input_shape
         edges = self.next_edges
@@ -1237,7 +1237,7 @@ class SqueezeBackward0(Node):
     __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_shape = self.saved_input_shape
         edges = self.next_edges
@@ -1306,7 +1306,7 @@ class SqueezeDimNode(Node):
     __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_shape = self.saved_input_shape
         edges = self.next_edges
@@ -1389,7 +1389,7 @@ class SqueezeDimsNode(Node):
     __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_shape = self.saved_input_shape
         edges = self.next_edges
@@ -1474,7 +1474,7 @@ class DiagonalBackward0(Node):
     saved_dim2: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         offset = self.saved_offset
         dim1 = self.saved_dim1
@@ -1568,7 +1568,7 @@ class UnfoldBackward0(Node):
     saved_step: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dimension = self.saved_dimension
         size = self.saved_size
@@ -1663,7 +1663,7 @@ class AsStridedBackward0(Node):
     saved_input_offset: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         size = self.saved_size
         stride = self.saved_stride
@@ -1774,7 +1774,7 @@ class ViewAsRealBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         if edges[0] is None:
@@ -1839,7 +1839,7 @@ class ViewAsComplexBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         edges = self.next_edges
         if edges[0] is None:

@@ -82,7 +82,7 @@ new = TensorBase.__new__
 
 
 @native
-def erf_grad_of_input(grad: Any, input: Any) -> Any:
+def erf_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * exp_kernel(-input * input) * 1.1283791670955126
 
 
@@ -96,7 +96,7 @@ class ErfBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -112,7 +112,7 @@ class ErfBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = erf_grad_of_input(grad, input)
+        grad_of_input = erf_grad_of_input(grad, input, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -193,7 +193,7 @@ def erf_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def erfc_grad_of_input(grad: Any, input: Any) -> Any:
+def erfc_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * exp_kernel(-input * input) * -1.1283791670955126
 
 
@@ -207,7 +207,7 @@ class ErfcBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -223,7 +223,7 @@ class ErfcBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = erfc_grad_of_input(grad, input)
+        grad_of_input = erfc_grad_of_input(grad, input, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -304,7 +304,7 @@ def erfc_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def erfcx_grad_of_input(grad: Any, input: Any, result: Any) -> Any:
+def erfcx_grad_of_input(grad: Any, input: Any, result: Any, owned: bool = False) -> Any:
     return grad * (2 * input * result - 1.1283791670955126)
 
 
@@ -320,7 +320,7 @@ class ErfcxNode(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -342,7 +342,7 @@ class ErfcxNode(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_input = erfcx_grad_of_input(grad, input, result)
+        grad_of_input = erfcx_grad_of_input(grad, input, result, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -422,7 +422,7 @@ def erfcx_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def erfinv_grad_of_input(grad: Any, result: Any) -> Any:
+def erfinv_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
     return grad * exp_kernel(result * result) * 0.886226925452758
 
 
@@ -435,7 +435,7 @@ class ErfinvBackward0(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -451,7 +451,7 @@ class ErfinvBackward0(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_input = erfinv_grad_of_input(grad, result)
+        grad_of_input = erfinv_grad_of_input(grad, result, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -532,7 +532,7 @@ def erfinv_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def ndtr_grad_of_input(grad: Any, input: Any) -> Any:
+def ndtr_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * exp_kernel(input * input / -2) * 0.3989422804014327
 
 
@@ -546,7 +546,7 @@ class NdtrBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -562,7 +562,7 @@ class NdtrBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = ndtr_grad_of_input(grad, input)
+        grad_of_input = ndtr_grad_of_input(grad, input, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -644,7 +644,7 @@ class LogNdtrNode(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -736,7 +736,7 @@ def log_ndtr_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def ndtri_grad_of_input(grad: Any, result: Any) -> Any:
+def ndtri_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
     return grad * exp_kernel(result * result / 2) * 2.5066282746310002
 
 
@@ -749,7 +749,7 @@ class NdtriNode(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -765,7 +765,7 @@ class NdtriNode(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_input = ndtri_grad_of_input(grad, result)
+        grad_of_input = ndtri_grad_of_input(grad, result, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -841,7 +841,7 @@ def ndtri_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def entr_grad_of_input(grad: Any, input: Any) -> Any:
+def entr_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * (-log_kernel(input) - 1)
 
 
@@ -855,7 +855,7 @@ class EntrNode(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -871,7 +871,7 @@ class EntrNode(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = entr_grad_of_input(grad, input)
+        grad_of_input = entr_grad_of_input(grad, input, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -947,12 +947,12 @@ def entr_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def xlogy_grad_of_input(grad: Any, input: Any, other: Any) -> Any:
+def xlogy_grad_of_input(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
     return drop_where_kernel(logical_and_kernel(input == 0, other <= 0), grad * log_kernel(other))
 
 
 @native
-def xlogy_grad_of_other(grad: Any, input: Any, other: Any) -> Any:
+def xlogy_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
     return grad * input / other
 
 
@@ -973,7 +973,7 @@ class XlogyBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -996,7 +996,7 @@ class XlogyBackward0(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_input = xlogy_grad_of_input(grad, input, other)
+            grad_of_input = xlogy_grad_of_input(grad, input, other, owned and edges[1] is None)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
@@ -1014,7 +1014,7 @@ class XlogyBackward0(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_other = xlogy_grad_of_other(grad, input, other)
+            grad_of_other = xlogy_grad_of_other(grad, input, other, owned)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
@@ -1146,12 +1146,12 @@ def xlogy_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other
 
 
 @native
-def xlog1py_grad_of_input(grad: Any, input: Any, other: Any) -> Any:
+def xlog1py_grad_of_input(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
     return drop_where_kernel(logical_and_kernel(input == 0, other <= -1), grad * log1p_kernel(other))
 
 
 @native
-def xlog1py_grad_of_other(grad: Any, input: Any, other: Any) -> Any:
+def xlog1py_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
     return grad * input / (other + 1)
 
 
@@ -1172,7 +1172,7 @@ class Xlog1pyNode(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1195,7 +1195,7 @@ class Xlog1pyNode(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_input = xlog1py_grad_of_input(grad, input, other)
+            grad_of_input = xlog1py_grad_of_input(grad, input, other, owned and edges[1] is None)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
@@ -1213,7 +1213,7 @@ class Xlog1pyNode(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_other = xlog1py_grad_of_other(grad, input, other)
+            grad_of_other = xlog1py_grad_of_other(grad, input, other, owned)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
@@ -1352,7 +1352,7 @@ class LgammaBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1458,7 +1458,7 @@ class DigammaBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1565,7 +1565,7 @@ class PolygammaBackward0(Node):
     saved_input_version: int = -1
     saved_n: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1675,7 +1675,7 @@ class MvlgammaBackward0(Node):
     saved_input_version: int = -1
     saved_p: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1796,7 +1796,7 @@ class ZetaNode(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1958,7 +1958,7 @@ class IgammaBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -2122,7 +2122,7 @@ class IgammacBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -2279,7 +2279,7 @@ class I0Backward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -2387,7 +2387,7 @@ class I0eNode(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -2499,7 +2499,7 @@ class I1Node(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -2611,7 +2611,7 @@ class I1eNode(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]

@@ -46,7 +46,7 @@ class LinalgSolveTriangularBackward0(Node):
     saved_A_shape: Any = None
     saved_B_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -230,7 +230,7 @@ class TriangularSolveBackward0(Node):
     saved_A_shape: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_solution = grads[0]

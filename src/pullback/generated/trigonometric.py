@@ -48,7 +48,7 @@ new = TensorBase.__new__
 
 
 @native
-def sin_grad_of_input(grad: Any, input: Any) -> Any:
+def sin_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * cos_kernel(input).conjugate()
 
 
@@ -62,7 +62,7 @@ class SinBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -78,7 +78,7 @@ class SinBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = sin_grad_of_input(grad, input)
+        grad_of_input = sin_grad_of_input(grad, input, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -159,7 +159,7 @@ def sin_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def cos_grad_of_input(grad: Any, input: Any) -> Any:
+def cos_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * (-sin_kernel(input)).conjugate()
 
 
@@ -173,7 +173,7 @@ class CosBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -189,7 +189,7 @@ class CosBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = cos_grad_of_input(grad, input)
+        grad_of_input = cos_grad_of_input(grad, input, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -270,7 +270,7 @@ def cos_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def tan_grad_of_input(grad: Any, result: Any) -> Any:
+def tan_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
     return grad * (1 + result * result).conjugate()
 
 
@@ -283,7 +283,7 @@ class TanBackward0(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -299,7 +299,7 @@ class TanBackward0(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_input = tan_grad_of_input(grad, result)
+        grad_of_input = tan_grad_of_input(grad, result, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -380,7 +380,7 @@ def tan_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def asin_grad_of_input(grad: Any, input: Any) -> Any:
+def asin_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * rsqrt_kernel(1 - input * input).conjugate()
 
 
@@ -394,7 +394,7 @@ class AsinBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -410,7 +410,7 @@ class AsinBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = asin_grad_of_input(grad, input)
+        grad_of_input = asin_grad_of_input(grad, input, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -491,7 +491,7 @@ def asin_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def acos_grad_of_input(grad: Any, input: Any) -> Any:
+def acos_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * (-rsqrt_kernel(1 - input * input)).conjugate()
 
 
@@ -505,7 +505,7 @@ class AcosBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -521,7 +521,7 @@ class AcosBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = acos_grad_of_input(grad, input)
+        grad_of_input = acos_grad_of_input(grad, input, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -602,7 +602,7 @@ def acos_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def atan_grad_of_input(grad: Any, input: Any) -> Any:
+def atan_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad / (input * input + 1).conjugate()
 
 
@@ -616,7 +616,7 @@ class AtanBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -632,7 +632,7 @@ class AtanBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = atan_grad_of_input(grad, input)
+        grad_of_input = atan_grad_of_input(grad, input, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -722,7 +722,7 @@ class SinhBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -828,7 +828,7 @@ class CoshBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -925,7 +925,7 @@ def cosh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def tanh_grad_of_input(grad: Any, result: Any) -> Any:
+def tanh_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
     return grad * (1 - result * result).conjugate()
 
 
@@ -938,7 +938,7 @@ class TanhBackward0(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -954,7 +954,7 @@ class TanhBackward0(Node):
         result = result._array
         if half:
             result = widen_half(result)
-        grad_of_input = tanh_grad_of_input(grad, result)
+        grad_of_input = tanh_grad_of_input(grad, result, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1035,7 +1035,7 @@ def tanh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def asinh_grad_of_input(grad: Any, input: Any) -> Any:
+def asinh_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * rsqrt_kernel(input * input + 1).conjugate()
 
 
@@ -1049,7 +1049,7 @@ class AsinhBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1065,7 +1065,7 @@ class AsinhBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = asinh_grad_of_input(grad, input)
+        grad_of_input = asinh_grad_of_input(grad, input, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1146,7 +1146,7 @@ def asinh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def acosh_grad_of_input(grad: Any, input: Any) -> Any:
+def acosh_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * acosh_slope_kernel(input).conjugate()
 
 
@@ -1160,7 +1160,7 @@ class AcoshBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1176,7 +1176,7 @@ class AcoshBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = acosh_grad_of_input(grad, input)
+        grad_of_input = acosh_grad_of_input(grad, input, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1257,7 +1257,7 @@ def acosh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def atanh_grad_of_input(grad: Any, input: Any) -> Any:
+def atanh_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad / (1 - input * input).conjugate()
 
 
@@ -1271,7 +1271,7 @@ class AtanhBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1287,7 +1287,7 @@ class AtanhBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = atanh_grad_of_input(grad, input)
+        grad_of_input = atanh_grad_of_input(grad, input, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)
@@ -1384,7 +1384,7 @@ class Atan2Backward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1547,12 +1547,12 @@ def atan2_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other
 
 
 @native
-def hypot_grad_of_input(grad: Any, input: Any, result: Any) -> Any:
+def hypot_grad_of_input(grad: Any, input: Any, result: Any, owned: bool = False) -> Any:
     return grad * (input / result)
 
 
 @native
-def hypot_grad_of_other(grad: Any, other: Any, result: Any) -> Any:
+def hypot_grad_of_other(grad: Any, other: Any, result: Any, owned: bool = False) -> Any:
     return grad * (other / result)
 
 
@@ -1575,7 +1575,7 @@ class HypotBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1598,7 +1598,7 @@ class HypotBackward0(Node):
             result = result._array
             if half:
                 result = widen_half(result)
-            grad_of_input = hypot_grad_of_input(grad, input, result)
+            grad_of_input = hypot_grad_of_input(grad, input, result, owned and edges[1] is None)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
@@ -1616,7 +1616,7 @@ class HypotBackward0(Node):
             result = result._array
             if half:
                 result = widen_half(result)
-            grad_of_other = hypot_grad_of_other(grad, other, result)
+            grad_of_other = hypot_grad_of_other(grad, other, result, owned)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
@@ -1757,7 +1757,7 @@ class Deg2radNode(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
@@ -1844,7 +1844,7 @@ class Rad2degNode(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
@@ -1927,7 +1927,7 @@ def rad2deg_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
-def sinc_grad_of_input(grad: Any, input: Any) -> Any:
+def sinc_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return sinc_grad_kernel(grad, input)
 
 
@@ -1940,7 +1940,7 @@ class SincBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1956,7 +1956,7 @@ class SincBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = sinc_grad_of_input(grad, input)
+        grad_of_input = sinc_grad_of_input(grad, input, owned)
         if half:
             grad_of_input = grad_of_input.astype(grads[0].dtype)
         return (grad_of_input,)

@@ -128,7 +128,7 @@ class AccumulateGrad(Node):
             else:
                 variable._grad = current + grad
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if grads[0] is not None:
             self.accumulate_array(grads[0], False)
         return ()

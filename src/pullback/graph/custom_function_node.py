@@ -140,7 +140,7 @@ class FunctionContext(Node):
 
     # What the engine calls.
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         wrapped = [None if g is None else new_tensor(g) for g in grads]
         return [None if r is None else r._array for r in self.apply_differentiable(wrapped)]
 

@@ -56,8 +56,11 @@ class Node:
 
     # What subclasses define.
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
-        """Compute the gradients of the inputs from those of the outputs, on arrays."""
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+        """Compute the gradients of the inputs from those of the outputs, on arrays.
+
+        Where the first gradient is `owned`, nobody else will read it: a result may be written over it.
+        """
         raise NotImplementedError
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:

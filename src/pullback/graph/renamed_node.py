@@ -21,8 +21,8 @@ class RenamedNode(Node):
         self.output_count = inner.output_count
         self.extra = inner.extra
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
-        return self.inner.apply(grads)
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+        return self.inner.apply(grads, owned)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
         return self.inner.apply_differentiable(grads)

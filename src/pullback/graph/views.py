@@ -230,7 +230,7 @@ class CopySlices(Node):
     def name(self) -> str:
         return "torch::autograd::CopySlices"
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         if grads[0] is None:
@@ -311,7 +311,7 @@ class AsStridedBackward0(Node):
         self.view_geometry = view_geometry
         self.replay = replay
 
-    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if grads[0] is None:
             return (None,)
         if self.turned:

@@ -182,7 +182,7 @@ static const Parameter parameters_of_relu[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_relu[] = {
-    {loop_relu_float32, loop_relu_float64, 65536},
+    {loop_relu_float32, loop_relu_float64, 65536, 0},
 };
 DESCRIBE(relu, NULL)
 
@@ -192,7 +192,7 @@ static const Parameter parameters_of_relu_grad[] = {
     {"result", ARRAY},
 };
 static const Variant variants_of_relu_grad[] = {
-    {loop_relu_grad_float32, loop_relu_grad_float64, 65536},
+    {loop_relu_grad_float32, loop_relu_grad_float64, 65536, 0},
 };
 DESCRIBE(relu_grad, NULL)
 
@@ -201,7 +201,7 @@ static const Parameter parameters_of_sigmoid[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_sigmoid[] = {
-    {loop_sigmoid_float32, loop_sigmoid_float64, 16384},
+    {loop_sigmoid_float32, loop_sigmoid_float64, 16384, 0},
 };
 DESCRIBE(sigmoid, NULL)
 
@@ -210,7 +210,7 @@ static const Parameter parameters_of_logsigmoid[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_logsigmoid[] = {
-    {loop_logsigmoid_float32, loop_logsigmoid_float64, 16384},
+    {loop_logsigmoid_float32, loop_logsigmoid_float64, 16384, 0},
 };
 DESCRIBE(logsigmoid, NULL)
 
@@ -219,7 +219,7 @@ static const Parameter parameters_of_silu[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_silu[] = {
-    {loop_silu_float32, loop_silu_float64, 16384},
+    {loop_silu_float32, loop_silu_float64, 16384, 0},
 };
 DESCRIBE(silu, NULL)
 
@@ -228,7 +228,7 @@ static const Parameter parameters_of_mish[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_mish[] = {
-    {loop_mish_float32, loop_mish_float64, 16384},
+    {loop_mish_float32, loop_mish_float64, 16384, 0},
 };
 DESCRIBE(mish, NULL)
 
@@ -238,8 +238,8 @@ static const Parameter parameters_of_gelu[] = {
     {"approximate", TEXT, 1, 0.0, "none"},
 };
 static const Variant variants_of_gelu[] = {
-    {loop_gelu_float32, loop_gelu_float64, 16384},
-    {loop_gelu_1_float32, loop_gelu_1_float64, 16384},
+    {loop_gelu_float32, loop_gelu_float64, 16384, 0},
+    {loop_gelu_1_float32, loop_gelu_1_float64, 16384, 0},
 };
 static int choose_gelu(const Arguments *given)
 {
@@ -259,7 +259,7 @@ static const Parameter parameters_of_softplus[] = {
     {"threshold", NUMBER, 1, 20.0},
 };
 static const Variant variants_of_softplus[] = {
-    {loop_softplus_float32, loop_softplus_float64, 16384},
+    {loop_softplus_float32, loop_softplus_float64, 16384, 0},
 };
 DESCRIBE(softplus, NULL)
 
@@ -269,7 +269,7 @@ static const Parameter parameters_of_softshrink[] = {
     {"lambd", NUMBER, 1, 0.5},
 };
 static const Variant variants_of_softshrink[] = {
-    {loop_softshrink_float32, loop_softshrink_float64, 65536},
+    {loop_softshrink_float32, loop_softshrink_float64, 65536, 0},
 };
 static int choose_softshrink(const Arguments *given)
 {
@@ -286,7 +286,7 @@ static const Parameter parameters_of_hardshrink[] = {
     {"lambd", NUMBER, 1, 0.5},
 };
 static const Variant variants_of_hardshrink[] = {
-    {loop_hardshrink_float32, loop_hardshrink_float64, 65536},
+    {loop_hardshrink_float32, loop_hardshrink_float64, 65536, 0},
 };
 DESCRIBE(hardshrink, NULL)
 
@@ -297,7 +297,7 @@ static const Parameter parameters_of_hardtanh[] = {
     {"max_val", NUMBER, 1, 1.0},
 };
 static const Variant variants_of_hardtanh[] = {
-    {loop_hardtanh_float32, loop_hardtanh_float64, 65536},
+    {loop_hardtanh_float32, loop_hardtanh_float64, 65536, 0},
 };
 DESCRIBE(hardtanh, NULL)
 
@@ -306,7 +306,7 @@ static const Parameter parameters_of_hardsigmoid[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_hardsigmoid[] = {
-    {loop_hardsigmoid_float32, loop_hardsigmoid_float64, 65536},
+    {loop_hardsigmoid_float32, loop_hardsigmoid_float64, 65536, 0},
 };
 DESCRIBE(hardsigmoid, NULL)
 
@@ -315,7 +315,7 @@ static const Parameter parameters_of_hardswish[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_hardswish[] = {
-    {loop_hardswish_float32, loop_hardswish_float64, 65536},
+    {loop_hardswish_float32, loop_hardswish_float64, 65536, 0},
 };
 DESCRIBE(hardswish, NULL)
 
@@ -327,7 +327,7 @@ static const Parameter parameters_of_elu[] = {
     {"input_scale", NUMBER, 1, 1.0},
 };
 static const Variant variants_of_elu[] = {
-    {loop_elu_float32, loop_elu_float64, 16384},
+    {loop_elu_float32, loop_elu_float64, 16384, 0},
 };
 DESCRIBE(elu, NULL)
 
@@ -337,7 +337,7 @@ static const Parameter parameters_of_celu[] = {
     {"alpha", NUMBER, 1, 1.0},
 };
 static const Variant variants_of_celu[] = {
-    {loop_celu_float32, loop_celu_float64, 16384},
+    {loop_celu_float32, loop_celu_float64, 16384, 0},
 };
 static int choose_celu(const Arguments *given)
 {
@@ -354,9 +354,9 @@ static const Parameter parameters_of_leaky_relu[] = {
     {"negative_slope", NUMBER, 1, 0.01},
 };
 static const Variant variants_of_leaky_relu[] = {
-    {loop_leaky_relu_float32, loop_leaky_relu_float64, 65536},
-    {loop_leaky_relu_1_float32, loop_leaky_relu_1_float64, 65536},
-    {loop_leaky_relu_1_float32, loop_leaky_relu_1_float64, 65536},
+    {loop_leaky_relu_float32, loop_leaky_relu_float64, 65536, 0},
+    {loop_leaky_relu_1_float32, loop_leaky_relu_1_float64, 65536, 0},
+    {loop_leaky_relu_1_float32, loop_leaky_relu_1_float64, 65536, 0},
 };
 static int choose_leaky_relu(const Arguments *given)
 {
@@ -377,7 +377,7 @@ static const Parameter parameters_of_prelu_kernel[] = {
     {"weight", ARRAY},
 };
 static const Variant variants_of_prelu_kernel[] = {
-    {loop_prelu_kernel_float32, loop_prelu_kernel_float64, 65536},
+    {loop_prelu_kernel_float32, loop_prelu_kernel_float64, 65536, 0},
 };
 DESCRIBE(prelu_kernel, NULL)
 
@@ -387,7 +387,7 @@ static const Parameter parameters_of_rrelu_with_noise[] = {
     {"noise", ARRAY},
 };
 static const Variant variants_of_rrelu_with_noise[] = {
-    {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536},
+    {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536, 0},
 };
 DESCRIBE(rrelu_with_noise, NULL)
 
@@ -398,7 +398,7 @@ static const Parameter parameters_of_threshold[] = {
     {"value", NUMBER},
 };
 static const Variant variants_of_threshold[] = {
-    {loop_threshold_float32, loop_threshold_float64, 65536},
+    {loop_threshold_float32, loop_threshold_float64, 65536, 0},
 };
 DESCRIBE(threshold, NULL)
 
@@ -409,8 +409,8 @@ static const Parameter parameters_of_add[] = {
     {"alpha", NUMBER, 1, 1.0},
 };
 static const Variant variants_of_add[] = {
-    {loop_add_float32, loop_add_float64, 65536},
-    {loop_add_1_float32, loop_add_1_float64, 65536},
+    {loop_add_float32, loop_add_float64, 65536, 0},
+    {loop_add_1_float32, loop_add_1_float64, 65536, 0},
 };
 static int choose_add(const Arguments *given)
 {
@@ -430,8 +430,8 @@ static const Parameter parameters_of_sub[] = {
     {"alpha", NUMBER, 1, 1.0},
 };
 static const Variant variants_of_sub[] = {
-    {loop_sub_float32, loop_sub_float64, 65536},
-    {loop_sub_1_float32, loop_sub_1_float64, 65536},
+    {loop_sub_float32, loop_sub_float64, 65536, 0},
+    {loop_sub_1_float32, loop_sub_1_float64, 65536, 0},
 };
 static int choose_sub(const Arguments *given)
 {
@@ -451,8 +451,8 @@ static const Parameter parameters_of_rsub[] = {
     {"alpha", NUMBER, 1, 1.0},
 };
 static const Variant variants_of_rsub[] = {
-    {loop_rsub_float32, loop_rsub_float64, 65536},
-    {loop_rsub_1_float32, loop_rsub_1_float64, 65536},
+    {loop_rsub_float32, loop_rsub_float64, 65536, 0},
+    {loop_rsub_1_float32, loop_rsub_1_float64, 65536, 0},
 };
 static int choose_rsub(const Arguments *given)
 {
@@ -472,8 +472,8 @@ static const Parameter parameters_of_rsub_tensor[] = {
     {"alpha", NUMBER, 1, 1.0},
 };
 static const Variant variants_of_rsub_tensor[] = {
-    {loop_rsub_float32, loop_rsub_float64, 65536},
-    {loop_rsub_1_float32, loop_rsub_1_float64, 65536},
+    {loop_rsub_float32, loop_rsub_float64, 65536, 0},
+    {loop_rsub_1_float32, loop_rsub_1_float64, 65536, 0},
 };
 static int choose_rsub_tensor(const Arguments *given)
 {
@@ -492,7 +492,7 @@ static const Parameter parameters_of_mul[] = {
     {"other", ARRAY_OR_NUMBER},
 };
 static const Variant variants_of_mul[] = {
-    {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536},
+    {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536, 0},
 };
 DESCRIBE(mul, NULL)
 
@@ -502,7 +502,7 @@ static const Parameter parameters_of_div[] = {
     {"other", ARRAY_OR_NUMBER},
 };
 static const Variant variants_of_div[] = {
-    {loop_div_float32, loop_div_float64, 65536},
+    {loop_div_float32, loop_div_float64, 65536, 0},
 };
 DESCRIBE(div, NULL)
 
@@ -512,7 +512,7 @@ static const Parameter parameters_of_scaled_by[] = {
     {"value", NUMBER},
 };
 static const Variant variants_of_scaled_by[] = {
-    {loop_scaled_by_float32, loop_scaled_by_float64, 65536},
+    {loop_scaled_by_float32, loop_scaled_by_float64, 65536, 0},
 };
 DESCRIBE(scaled_by, NULL)
 
@@ -521,7 +521,7 @@ static const Parameter parameters_of_neg[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_neg[] = {
-    {loop_neg_float32, loop_neg_float64, 65536},
+    {loop_neg_float32, loop_neg_float64, 65536, 0},
 };
 DESCRIBE(neg, NULL)
 
@@ -530,7 +530,7 @@ static const Parameter parameters_of_reciprocal[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_reciprocal[] = {
-    {loop_reciprocal_float32, loop_reciprocal_float64, 65536},
+    {loop_reciprocal_float32, loop_reciprocal_float64, 65536, 0},
 };
 DESCRIBE(reciprocal, NULL)
 
@@ -542,7 +542,7 @@ static const Parameter parameters_of_addcmul[] = {
     {"value", NUMBER, 1, 1.0},
 };
 static const Variant variants_of_addcmul[] = {
-    {loop_addcmul_float32, loop_addcmul_float64, 65536},
+    {loop_addcmul_float32, loop_addcmul_float64, 65536, 0},
 };
 static int choose_addcmul(const Arguments *given)
 {
@@ -561,7 +561,7 @@ static const Parameter parameters_of_addcdiv[] = {
     {"value", NUMBER, 1, 1.0},
 };
 static const Variant variants_of_addcdiv[] = {
-    {loop_addcdiv_float32, loop_addcdiv_float64, 65536},
+    {loop_addcdiv_float32, loop_addcdiv_float64, 65536, 0},
 };
 static int choose_addcdiv(const Arguments *given)
 {
@@ -579,7 +579,7 @@ static const Parameter parameters_of_where[] = {
     {"other", ARRAY_OR_NUMBER},
 };
 static const Variant variants_of_where[] = {
-    {loop_where_float32, loop_where_float64, 65536},
+    {loop_where_float32, loop_where_float64, 65536, 0},
 };
 DESCRIBE(where, NULL)
 
@@ -589,7 +589,7 @@ static const Parameter parameters_of_drop_where[] = {
     {"grad", ARRAY},
 };
 static const Variant variants_of_drop_where[] = {
-    {loop_drop_where_float32, loop_drop_where_float64, 65536},
+    {loop_drop_where_float32, loop_drop_where_float64, 65536, 0},
 };
 DESCRIBE(drop_where, NULL)
 
@@ -599,7 +599,7 @@ static const Parameter parameters_of_keep_where[] = {
     {"grad", ARRAY},
 };
 static const Variant variants_of_keep_where[] = {
-    {loop_keep_where_float32, loop_keep_where_float64, 65536},
+    {loop_keep_where_float32, loop_keep_where_float64, 65536, 0},
 };
 DESCRIBE(keep_where, NULL)
 
@@ -609,7 +609,7 @@ static const Parameter parameters_of_maximum[] = {
     {"other", ARRAY},
 };
 static const Variant variants_of_maximum[] = {
-    {loop_maximum_float32, loop_maximum_float64, 65536},
+    {loop_maximum_float32, loop_maximum_float64, 65536, 0},
 };
 DESCRIBE(maximum, NULL)
 
@@ -619,7 +619,7 @@ static const Parameter parameters_of_minimum[] = {
     {"other", ARRAY},
 };
 static const Variant variants_of_minimum[] = {
-    {loop_minimum_float32, loop_minimum_float64, 65536},
+    {loop_minimum_float32, loop_minimum_float64, 65536, 0},
 };
 DESCRIBE(minimum, NULL)
 
@@ -629,7 +629,7 @@ static const Parameter parameters_of_fmax[] = {
     {"other", ARRAY},
 };
 static const Variant variants_of_fmax[] = {
-    {loop_fmax_float32, loop_fmax_float64, 65536},
+    {loop_fmax_float32, loop_fmax_float64, 65536, 0},
 };
 DESCRIBE(fmax, NULL)
 
@@ -639,7 +639,7 @@ static const Parameter parameters_of_fmin[] = {
     {"other", ARRAY},
 };
 static const Variant variants_of_fmin[] = {
-    {loop_fmin_float32, loop_fmin_float64, 65536},
+    {loop_fmin_float32, loop_fmin_float64, 65536, 0},
 };
 DESCRIBE(fmin, NULL)
 
@@ -650,10 +650,10 @@ static const Parameter parameters_of_clamp[] = {
     {"max", OPTIONAL_NUMBER, 1},
 };
 static const Variant variants_of_clamp[] = {
-    {loop_clamp_float32, loop_clamp_float64, 65536},
-    {loop_clamp_1_float32, loop_clamp_1_float64, 65536},
-    {loop_clamp_2_float32, loop_clamp_2_float64, 65536},
-    {loop_clamp_3_float32, loop_clamp_3_float64, 65536},
+    {loop_clamp_float32, loop_clamp_float64, 65536, 0},
+    {loop_clamp_1_float32, loop_clamp_1_float64, 65536, 0},
+    {loop_clamp_2_float32, loop_clamp_2_float64, 65536, 0},
+    {loop_clamp_3_float32, loop_clamp_3_float64, 65536, 0},
 };
 static int choose_clamp(const Arguments *given)
 {
@@ -676,9 +676,9 @@ static const Parameter parameters_of_clamp_tensor[] = {
     {"max", OPTIONAL_ARRAY, 1},
 };
 static const Variant variants_of_clamp_tensor[] = {
-    {loop_clamp_tensor_float32, loop_clamp_tensor_float64, 65536},
-    {loop_clamp_tensor_1_float32, loop_clamp_tensor_1_float64, 65536},
-    {loop_clamp_tensor_2_float32, loop_clamp_tensor_2_float64, 65536},
+    {loop_clamp_tensor_float32, loop_clamp_tensor_float64, 65536, 0},
+    {loop_clamp_tensor_1_float32, loop_clamp_tensor_1_float64, 65536, 0},
+    {loop_clamp_tensor_2_float32, loop_clamp_tensor_2_float64, 65536, 0},
 };
 static int choose_clamp_tensor(const Arguments *given)
 {
@@ -698,7 +698,7 @@ static const Parameter parameters_of_clamp_min[] = {
     {"min", NUMBER},
 };
 static const Variant variants_of_clamp_min[] = {
-    {loop_clamp_2_float32, loop_clamp_2_float64, 65536},
+    {loop_clamp_2_float32, loop_clamp_2_float64, 65536, 0},
 };
 DESCRIBE(clamp_min, NULL)
 
@@ -708,7 +708,7 @@ static const Parameter parameters_of_clamp_min_tensor[] = {
     {"min", ARRAY},
 };
 static const Variant variants_of_clamp_min_tensor[] = {
-    {loop_clamp_tensor_1_float32, loop_clamp_tensor_1_float64, 65536},
+    {loop_clamp_tensor_1_float32, loop_clamp_tensor_1_float64, 65536, 0},
 };
 DESCRIBE(clamp_min_tensor, NULL)
 
@@ -718,7 +718,7 @@ static const Parameter parameters_of_clamp_max[] = {
     {"max", NUMBER},
 };
 static const Variant variants_of_clamp_max[] = {
-    {loop_clamp_max_float32, loop_clamp_max_float64, 65536},
+    {loop_clamp_max_float32, loop_clamp_max_float64, 65536, 0},
 };
 DESCRIBE(clamp_max, NULL)
 
@@ -728,7 +728,7 @@ static const Parameter parameters_of_clamp_max_tensor[] = {
     {"max", ARRAY},
 };
 static const Variant variants_of_clamp_max_tensor[] = {
-    {loop_minimum_float32, loop_minimum_float64, 65536},
+    {loop_minimum_float32, loop_minimum_float64, 65536, 0},
 };
 DESCRIBE(clamp_max_tensor, NULL)
 
@@ -739,7 +739,7 @@ static const Parameter parameters_of_lerp[] = {
     {"weight", ARRAY},
 };
 static const Variant variants_of_lerp[] = {
-    {loop_lerp_float32, loop_lerp_float64, 65536},
+    {loop_lerp_float32, loop_lerp_float64, 65536, 0},
 };
 DESCRIBE(lerp, NULL)
 
@@ -750,8 +750,8 @@ static const Parameter parameters_of_lerp_scalar[] = {
     {"weight", NUMBER},
 };
 static const Variant variants_of_lerp_scalar[] = {
-    {loop_lerp_scalar_float32, loop_lerp_scalar_float64, 65536},
-    {loop_lerp_scalar_1_float32, loop_lerp_scalar_1_float64, 65536},
+    {loop_lerp_scalar_float32, loop_lerp_scalar_float64, 65536, 0},
+    {loop_lerp_scalar_1_float32, loop_lerp_scalar_1_float64, 65536, 0},
 };
 static int choose_lerp_scalar(const Arguments *given)
 {
@@ -769,7 +769,7 @@ static const Parameter parameters_of_abs[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_abs[] = {
-    {loop_abs_float32, loop_abs_float64, 65536},
+    {loop_abs_float32, loop_abs_float64, 65536, 0},
 };
 DESCRIBE(abs, NULL)
 
@@ -778,7 +778,7 @@ static const Parameter parameters_of_sgn[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_sgn[] = {
-    {loop_sgn_float32, loop_sgn_float64, 65536},
+    {loop_sgn_float32, loop_sgn_float64, 65536, 0},
 };
 DESCRIBE(sgn, NULL)
 
@@ -788,11 +788,11 @@ static const Parameter parameters_of_pow_scalar[] = {
     {"exponent", NUMBER},
 };
 static const Variant variants_of_pow_scalar[] = {
-    {loop_pow_scalar_float32, loop_pow_scalar_float64, 65536},
-    {loop_pow_scalar_1_float32, loop_pow_scalar_1_float64, 65536},
-    {loop_pow_scalar_2_float32, loop_pow_scalar_2_float64, 65536},
-    {loop_pow_scalar_3_float32, loop_pow_scalar_3_float64, 65536},
-    {loop_pow_scalar_4_float32, loop_pow_scalar_4_float64, 65536},
+    {loop_pow_scalar_float32, loop_pow_scalar_float64, 65536, 0},
+    {loop_pow_scalar_1_float32, loop_pow_scalar_1_float64, 65536, 0},
+    {loop_pow_scalar_2_float32, loop_pow_scalar_2_float64, 65536, 0},
+    {loop_pow_scalar_3_float32, loop_pow_scalar_3_float64, 65536, 0},
+    {loop_pow_scalar_4_float32, loop_pow_scalar_4_float64, 65536, 0},
 };
 static int choose_pow_scalar(const Arguments *given)
 {
@@ -816,7 +816,7 @@ static const Parameter parameters_of_sqrt[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_sqrt[] = {
-    {loop_pow_scalar_4_float32, loop_pow_scalar_4_float64, 65536},
+    {loop_pow_scalar_4_float32, loop_pow_scalar_4_float64, 65536, 0},
 };
 DESCRIBE(sqrt, NULL)
 
@@ -825,7 +825,7 @@ static const Parameter parameters_of_rsqrt[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_rsqrt[] = {
-    {loop_pow_scalar_3_float32, loop_pow_scalar_3_float64, 65536},
+    {loop_pow_scalar_3_float32, loop_pow_scalar_3_float64, 65536, 0},
 };
 DESCRIBE(rsqrt, NULL)
 
@@ -834,7 +834,7 @@ static const Parameter parameters_of_exp[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_exp[] = {
-    {loop_exp_float32, loop_exp_float64, 16384},
+    {loop_exp_float32, loop_exp_float64, 16384, 0},
 };
 DESCRIBE(exp, NULL)
 
@@ -843,7 +843,7 @@ static const Parameter parameters_of_expm1[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_expm1[] = {
-    {loop_expm1_float32, loop_expm1_float64, 16384},
+    {loop_expm1_float32, loop_expm1_float64, 16384, 0},
 };
 DESCRIBE(expm1, NULL)
 
@@ -852,7 +852,7 @@ static const Parameter parameters_of_log[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_log[] = {
-    {loop_log_float32, loop_log_float64, 16384},
+    {loop_log_float32, loop_log_float64, 16384, 0},
 };
 DESCRIBE(log, NULL)
 
@@ -861,7 +861,7 @@ static const Parameter parameters_of_log1p[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_log1p[] = {
-    {loop_log1p_float32, loop_log1p_float64, 16384},
+    {loop_log1p_float32, loop_log1p_float64, 16384, 0},
 };
 DESCRIBE(log1p, NULL)
 
@@ -870,7 +870,7 @@ static const Parameter parameters_of_floor[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_floor[] = {
-    {loop_floor_float32, loop_floor_float64, 65536},
+    {loop_floor_float32, loop_floor_float64, 65536, 0},
 };
 DESCRIBE(floor, NULL)
 
@@ -879,7 +879,7 @@ static const Parameter parameters_of_ceil[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_ceil[] = {
-    {loop_ceil_float32, loop_ceil_float64, 65536},
+    {loop_ceil_float32, loop_ceil_float64, 65536, 0},
 };
 DESCRIBE(ceil, NULL)
 
@@ -888,7 +888,7 @@ static const Parameter parameters_of_trunc[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_trunc[] = {
-    {loop_trunc_float32, loop_trunc_float64, 65536},
+    {loop_trunc_float32, loop_trunc_float64, 65536, 0},
 };
 DESCRIBE(trunc, NULL)
 
@@ -897,7 +897,7 @@ static const Parameter parameters_of_round[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_round[] = {
-    {loop_round_float32, loop_round_float64, 65536},
+    {loop_round_float32, loop_round_float64, 65536, 0},
 };
 DESCRIBE(round, NULL)
 
@@ -906,7 +906,7 @@ static const Parameter parameters_of_frac[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_frac[] = {
-    {loop_frac_float32, loop_frac_float64, 65536},
+    {loop_frac_float32, loop_frac_float64, 65536, 0},
 };
 DESCRIBE(frac, NULL)
 
@@ -915,7 +915,7 @@ static const Parameter parameters_of_sign[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_sign[] = {
-    {loop_sgn_float32, loop_sgn_float64, 65536},
+    {loop_sgn_float32, loop_sgn_float64, 65536, 0},
 };
 DESCRIBE(sign, NULL)
 
@@ -925,7 +925,7 @@ static const Parameter parameters_of_copysign[] = {
     {"other", ARRAY},
 };
 static const Variant variants_of_copysign[] = {
-    {loop_copysign_float32, loop_copysign_float64, 65536},
+    {loop_copysign_float32, loop_copysign_float64, 65536, 0},
 };
 DESCRIBE(copysign, NULL)
 
@@ -935,7 +935,7 @@ static const Parameter parameters_of_copysign_scalar[] = {
     {"other", ARRAY_OR_NUMBER},
 };
 static const Variant variants_of_copysign_scalar[] = {
-    {loop_copysign_float32, loop_copysign_float64, 65536},
+    {loop_copysign_float32, loop_copysign_float64, 65536, 0},
 };
 DESCRIBE(copysign_scalar, NULL)
 
@@ -944,7 +944,7 @@ static const Parameter parameters_of_erf[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_erf[] = {
-    {loop_erf_float32, loop_erf_float64, 16384},
+    {loop_erf_float32, loop_erf_float64, 16384, 0},
 };
 DESCRIBE(erf, NULL)
 
@@ -953,7 +953,7 @@ static const Parameter parameters_of_sin[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_sin[] = {
-    {loop_sin_float32, loop_sin_float64, 16384},
+    {loop_sin_float32, loop_sin_float64, 16384, 1},
 };
 DESCRIBE(sin, NULL)
 
@@ -962,7 +962,7 @@ static const Parameter parameters_of_cos[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_cos[] = {
-    {loop_cos_float32, loop_cos_float64, 16384},
+    {loop_cos_float32, loop_cos_float64, 16384, 1},
 };
 DESCRIBE(cos, NULL)
 
@@ -971,7 +971,7 @@ static const Parameter parameters_of_tanh[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_tanh[] = {
-    {loop_tanh_float32, loop_tanh_float64, 16384},
+    {loop_tanh_float32, loop_tanh_float64, 16384, 0},
 };
 DESCRIBE(tanh, NULL)
 
@@ -980,7 +980,7 @@ static const Parameter parameters_of_deg2rad[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_deg2rad[] = {
-    {loop_deg2rad_float32, loop_deg2rad_float64, 65536},
+    {loop_deg2rad_float32, loop_deg2rad_float64, 65536, 0},
 };
 DESCRIBE(deg2rad, NULL)
 
@@ -989,7 +989,7 @@ static const Parameter parameters_of_rad2deg[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_rad2deg[] = {
-    {loop_rad2deg_float32, loop_rad2deg_float64, 65536},
+    {loop_rad2deg_float32, loop_rad2deg_float64, 65536, 0},
 };
 DESCRIBE(rad2deg, NULL)
 
@@ -997,9 +997,10 @@ DESCRIBE(rad2deg, NULL)
 static const Parameter parameters_of_sigmoid_grad_of_input[] = {
     {"grad", ARRAY},
     {"result", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_sigmoid_grad_of_input[] = {
-    {loop_sigmoid_grad_of_input_float32, loop_sigmoid_grad_of_input_float64, 65536},
+    {loop_sigmoid_grad_of_input_float32, loop_sigmoid_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(sigmoid_grad_of_input, NULL)
 
@@ -1007,9 +1008,10 @@ DESCRIBE(sigmoid_grad_of_input, NULL)
 static const Parameter parameters_of_logsigmoid_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_logsigmoid_grad_of_input[] = {
-    {loop_logsigmoid_grad_of_input_float32, loop_logsigmoid_grad_of_input_float64, 16384},
+    {loop_logsigmoid_grad_of_input_float32, loop_logsigmoid_grad_of_input_float64, 16384, 0},
 };
 DESCRIBE(logsigmoid_grad_of_input, NULL)
 
@@ -1017,9 +1019,10 @@ DESCRIBE(logsigmoid_grad_of_input, NULL)
 static const Parameter parameters_of_silu_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_silu_grad_of_input[] = {
-    {loop_silu_grad_of_input_float32, loop_silu_grad_of_input_float64, 16384},
+    {loop_silu_grad_of_input_float32, loop_silu_grad_of_input_float64, 16384, 0},
 };
 DESCRIBE(silu_grad_of_input, NULL)
 
@@ -1027,9 +1030,10 @@ DESCRIBE(silu_grad_of_input, NULL)
 static const Parameter parameters_of_mish_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_mish_grad_of_input[] = {
-    {loop_mish_grad_of_input_float32, loop_mish_grad_of_input_float64, 16384},
+    {loop_mish_grad_of_input_float32, loop_mish_grad_of_input_float64, 16384, 0},
 };
 DESCRIBE(mish_grad_of_input, NULL)
 
@@ -1038,10 +1042,11 @@ static const Parameter parameters_of_gelu_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"approximate", TEXT},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_gelu_grad_of_input[] = {
-    {loop_gelu_grad_of_input_float32, loop_gelu_grad_of_input_float64, 16384},
-    {loop_gelu_grad_of_input_1_float32, loop_gelu_grad_of_input_1_float64, 16384},
+    {loop_gelu_grad_of_input_float32, loop_gelu_grad_of_input_float64, 16384, 0},
+    {loop_gelu_grad_of_input_1_float32, loop_gelu_grad_of_input_1_float64, 16384, 0},
 };
 static int choose_gelu_grad_of_input(const Arguments *given)
 {
@@ -1060,9 +1065,10 @@ static const Parameter parameters_of_softplus_grad_of_input[] = {
     {"input", ARRAY},
     {"beta", NUMBER},
     {"threshold", NUMBER},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_softplus_grad_of_input[] = {
-    {loop_softplus_grad_of_input_float32, loop_softplus_grad_of_input_float64, 16384},
+    {loop_softplus_grad_of_input_float32, loop_softplus_grad_of_input_float64, 16384, 0},
 };
 DESCRIBE(softplus_grad_of_input, NULL)
 
@@ -1071,9 +1077,10 @@ static const Parameter parameters_of_softshrink_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"lambd", NUMBER},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_softshrink_grad_of_input[] = {
-    {loop_softshrink_grad_of_input_float32, loop_softshrink_grad_of_input_float64, 65536},
+    {loop_softshrink_grad_of_input_float32, loop_softshrink_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(softshrink_grad_of_input, NULL)
 
@@ -1082,9 +1089,10 @@ static const Parameter parameters_of_hardshrink_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"lambd", NUMBER},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_hardshrink_grad_of_input[] = {
-    {loop_softshrink_grad_of_input_float32, loop_softshrink_grad_of_input_float64, 65536},
+    {loop_softshrink_grad_of_input_float32, loop_softshrink_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(hardshrink_grad_of_input, NULL)
 
@@ -1094,9 +1102,10 @@ static const Parameter parameters_of_hardtanh_grad_of_input[] = {
     {"input", ARRAY},
     {"min_val", NUMBER},
     {"max_val", NUMBER},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_hardtanh_grad_of_input[] = {
-    {loop_hardtanh_grad_of_input_float32, loop_hardtanh_grad_of_input_float64, 65536},
+    {loop_hardtanh_grad_of_input_float32, loop_hardtanh_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(hardtanh_grad_of_input, NULL)
 
@@ -1104,9 +1113,10 @@ DESCRIBE(hardtanh_grad_of_input, NULL)
 static const Parameter parameters_of_hardsigmoid_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_hardsigmoid_grad_of_input[] = {
-    {loop_hardsigmoid_grad_of_input_float32, loop_hardsigmoid_grad_of_input_float64, 65536},
+    {loop_hardsigmoid_grad_of_input_float32, loop_hardsigmoid_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(hardsigmoid_grad_of_input, NULL)
 
@@ -1114,9 +1124,10 @@ DESCRIBE(hardsigmoid_grad_of_input, NULL)
 static const Parameter parameters_of_hardswish_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_hardswish_grad_of_input[] = {
-    {loop_hardswish_grad_of_input_float32, loop_hardswish_grad_of_input_float64, 65536},
+    {loop_hardswish_grad_of_input_float32, loop_hardswish_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(hardswish_grad_of_input, NULL)
 
@@ -1127,9 +1138,10 @@ static const Parameter parameters_of_elu_grad_of_input[] = {
     {"alpha", NUMBER},
     {"scale", NUMBER},
     {"input_scale", NUMBER},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_elu_grad_of_input[] = {
-    {loop_elu_grad_of_input_float32, loop_elu_grad_of_input_float64, 16384},
+    {loop_elu_grad_of_input_float32, loop_elu_grad_of_input_float64, 16384, 0},
 };
 DESCRIBE(elu_grad_of_input, NULL)
 
@@ -1138,9 +1150,10 @@ static const Parameter parameters_of_celu_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"alpha", NUMBER},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_celu_grad_of_input[] = {
-    {loop_celu_grad_of_input_float32, loop_celu_grad_of_input_float64, 16384},
+    {loop_celu_grad_of_input_float32, loop_celu_grad_of_input_float64, 16384, 0},
 };
 static int choose_celu_grad_of_input(const Arguments *given)
 {
@@ -1156,9 +1169,10 @@ static const Parameter parameters_of_leaky_relu_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"negative_slope", NUMBER},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_leaky_relu_grad_of_input[] = {
-    {loop_leaky_relu_grad_of_input_float32, loop_leaky_relu_grad_of_input_float64, 65536},
+    {loop_leaky_relu_grad_of_input_float32, loop_leaky_relu_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(leaky_relu_grad_of_input, NULL)
 
@@ -1167,9 +1181,10 @@ static const Parameter parameters_of_prelu_kernel_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"weight", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_prelu_kernel_grad_of_input[] = {
-    {loop_prelu_kernel_grad_of_input_float32, loop_prelu_kernel_grad_of_input_float64, 65536},
+    {loop_prelu_kernel_grad_of_input_float32, loop_prelu_kernel_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(prelu_kernel_grad_of_input, NULL)
 
@@ -1177,9 +1192,10 @@ DESCRIBE(prelu_kernel_grad_of_input, NULL)
 static const Parameter parameters_of_prelu_kernel_grad_of_weight[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_prelu_kernel_grad_of_weight[] = {
-    {loop_prelu_kernel_grad_of_weight_float32, loop_prelu_kernel_grad_of_weight_float64, 65536},
+    {loop_prelu_kernel_grad_of_weight_float32, loop_prelu_kernel_grad_of_weight_float64, 65536, 0},
 };
 DESCRIBE(prelu_kernel_grad_of_weight, NULL)
 
@@ -1188,9 +1204,10 @@ static const Parameter parameters_of_rrelu_with_noise_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"noise", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_rrelu_with_noise_grad_of_input[] = {
-    {loop_rrelu_with_noise_grad_of_input_float32, loop_rrelu_with_noise_grad_of_input_float64, 65536},
+    {loop_rrelu_with_noise_grad_of_input_float32, loop_rrelu_with_noise_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(rrelu_with_noise_grad_of_input, NULL)
 
@@ -1199,9 +1216,10 @@ static const Parameter parameters_of_threshold_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"threshold", NUMBER},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_threshold_grad_of_input[] = {
-    {loop_threshold_grad_of_input_float32, loop_threshold_grad_of_input_float64, 65536},
+    {loop_threshold_grad_of_input_float32, loop_threshold_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(threshold_grad_of_input, NULL)
 
@@ -1210,10 +1228,11 @@ static const Parameter parameters_of_logit_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"eps", OPTIONAL_NUMBER},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_logit_grad_of_input[] = {
-    {loop_logit_grad_of_input_float32, loop_logit_grad_of_input_float64, 65536},
-    {loop_logit_grad_of_input_1_float32, loop_logit_grad_of_input_1_float64, 65536},
+    {loop_logit_grad_of_input_float32, loop_logit_grad_of_input_float64, 65536, 0},
+    {loop_logit_grad_of_input_1_float32, loop_logit_grad_of_input_1_float64, 65536, 0},
 };
 static int choose_logit_grad_of_input(const Arguments *given)
 {
@@ -1229,10 +1248,11 @@ DESCRIBE(logit_grad_of_input, choose_logit_grad_of_input)
 static const Parameter parameters_of_sub_grad_of_other[] = {
     {"grad", ARRAY},
     {"alpha", NUMBER},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_sub_grad_of_other[] = {
-    {loop_neg_float32, loop_neg_float64, 65536},
-    {loop_sub_grad_of_other_1_float32, loop_sub_grad_of_other_1_float64, 65536},
+    {loop_neg_float32, loop_neg_float64, 65536, 0},
+    {loop_sub_grad_of_other_1_float32, loop_sub_grad_of_other_1_float64, 65536, 0},
 };
 static int choose_sub_grad_of_other(const Arguments *given)
 {
@@ -1249,10 +1269,11 @@ DESCRIBE(sub_grad_of_other, choose_sub_grad_of_other)
 static const Parameter parameters_of_rsub_grad_of_input[] = {
     {"grad", ARRAY},
     {"alpha", NUMBER},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_rsub_grad_of_input[] = {
-    {loop_neg_float32, loop_neg_float64, 65536},
-    {loop_sub_grad_of_other_1_float32, loop_sub_grad_of_other_1_float64, 65536},
+    {loop_neg_float32, loop_neg_float64, 65536, 0},
+    {loop_sub_grad_of_other_1_float32, loop_sub_grad_of_other_1_float64, 65536, 0},
 };
 static int choose_rsub_grad_of_input(const Arguments *given)
 {
@@ -1269,10 +1290,11 @@ DESCRIBE(rsub_grad_of_input, choose_rsub_grad_of_input)
 static const Parameter parameters_of_rsub_tensor_grad_of_input[] = {
     {"grad", ARRAY},
     {"alpha", NUMBER},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_rsub_tensor_grad_of_input[] = {
-    {loop_neg_float32, loop_neg_float64, 65536},
-    {loop_sub_grad_of_other_1_float32, loop_sub_grad_of_other_1_float64, 65536},
+    {loop_neg_float32, loop_neg_float64, 65536, 0},
+    {loop_sub_grad_of_other_1_float32, loop_sub_grad_of_other_1_float64, 65536, 0},
 };
 static int choose_rsub_tensor_grad_of_input(const Arguments *given)
 {
@@ -1289,9 +1311,10 @@ DESCRIBE(rsub_tensor_grad_of_input, choose_rsub_tensor_grad_of_input)
 static const Parameter parameters_of_mul_grad_of_input[] = {
     {"grad", ARRAY},
     {"other", ARRAY_OR_NUMBER},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_mul_grad_of_input[] = {
-    {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536},
+    {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536, 0},
 };
 DESCRIBE(mul_grad_of_input, NULL)
 
@@ -1299,9 +1322,10 @@ DESCRIBE(mul_grad_of_input, NULL)
 static const Parameter parameters_of_mul_grad_of_other[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_mul_grad_of_other[] = {
-    {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536},
+    {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536, 0},
 };
 DESCRIBE(mul_grad_of_other, NULL)
 
@@ -1309,9 +1333,10 @@ DESCRIBE(mul_grad_of_other, NULL)
 static const Parameter parameters_of_div_grad_of_input[] = {
     {"grad", ARRAY},
     {"other", ARRAY_OR_NUMBER},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_div_grad_of_input[] = {
-    {loop_div_float32, loop_div_float64, 65536},
+    {loop_div_float32, loop_div_float64, 65536, 0},
 };
 DESCRIBE(div_grad_of_input, NULL)
 
@@ -1320,9 +1345,10 @@ static const Parameter parameters_of_div_grad_of_other[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"other", ARRAY_OR_NUMBER},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_div_grad_of_other[] = {
-    {loop_div_grad_of_other_float32, loop_div_grad_of_other_float64, 65536},
+    {loop_div_grad_of_other_float32, loop_div_grad_of_other_float64, 65536, 0},
 };
 DESCRIBE(div_grad_of_other, NULL)
 
@@ -1331,18 +1357,20 @@ static const Parameter parameters_of_fmod_grad_of_other[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"other", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_fmod_grad_of_other[] = {
-    {loop_fmod_grad_of_other_float32, loop_fmod_grad_of_other_float64, 65536},
+    {loop_fmod_grad_of_other_float32, loop_fmod_grad_of_other_float64, 65536, 0},
 };
 DESCRIBE(fmod_grad_of_other, NULL)
 
 /* derivatives.arithmetic.neg: input=-grad */
 static const Parameter parameters_of_neg_grad_of_input[] = {
     {"grad", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_neg_grad_of_input[] = {
-    {loop_neg_float32, loop_neg_float64, 65536},
+    {loop_neg_float32, loop_neg_float64, 65536, 0},
 };
 DESCRIBE(neg_grad_of_input, NULL)
 
@@ -1350,9 +1378,10 @@ DESCRIBE(neg_grad_of_input, NULL)
 static const Parameter parameters_of_reciprocal_grad_of_input[] = {
     {"grad", ARRAY},
     {"result", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_reciprocal_grad_of_input[] = {
-    {loop_reciprocal_grad_of_input_float32, loop_reciprocal_grad_of_input_float64, 65536},
+    {loop_reciprocal_grad_of_input_float32, loop_reciprocal_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(reciprocal_grad_of_input, NULL)
 
@@ -1361,10 +1390,11 @@ static const Parameter parameters_of_addcmul_grad_of_tensor1[] = {
     {"grad", ARRAY},
     {"tensor2", ARRAY},
     {"value", NUMBER},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_addcmul_grad_of_tensor1[] = {
-    {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536},
-    {loop_addcmul_grad_of_tensor1_1_float32, loop_addcmul_grad_of_tensor1_1_float64, 65536},
+    {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536, 0},
+    {loop_addcmul_grad_of_tensor1_1_float32, loop_addcmul_grad_of_tensor1_1_float64, 65536, 0},
 };
 static int choose_addcmul_grad_of_tensor1(const Arguments *given)
 {
@@ -1382,10 +1412,11 @@ static const Parameter parameters_of_addcmul_grad_of_tensor2[] = {
     {"grad", ARRAY},
     {"tensor1", ARRAY},
     {"value", NUMBER},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_addcmul_grad_of_tensor2[] = {
-    {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536},
-    {loop_addcmul_grad_of_tensor1_1_float32, loop_addcmul_grad_of_tensor1_1_float64, 65536},
+    {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536, 0},
+    {loop_addcmul_grad_of_tensor1_1_float32, loop_addcmul_grad_of_tensor1_1_float64, 65536, 0},
 };
 static int choose_addcmul_grad_of_tensor2(const Arguments *given)
 {
@@ -1403,9 +1434,10 @@ static const Parameter parameters_of_addcdiv_grad_of_tensor1[] = {
     {"grad", ARRAY},
     {"tensor2", ARRAY},
     {"value", NUMBER},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_addcdiv_grad_of_tensor1[] = {
-    {loop_addcdiv_grad_of_tensor1_float32, loop_addcdiv_grad_of_tensor1_float64, 65536},
+    {loop_addcdiv_grad_of_tensor1_float32, loop_addcdiv_grad_of_tensor1_float64, 65536, 0},
 };
 DESCRIBE(addcdiv_grad_of_tensor1, NULL)
 
@@ -1415,9 +1447,10 @@ static const Parameter parameters_of_addcdiv_grad_of_tensor2[] = {
     {"tensor1", ARRAY},
     {"tensor2", ARRAY},
     {"value", NUMBER},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_addcdiv_grad_of_tensor2[] = {
-    {loop_addcdiv_grad_of_tensor2_float32, loop_addcdiv_grad_of_tensor2_float64, 65536},
+    {loop_addcdiv_grad_of_tensor2_float32, loop_addcdiv_grad_of_tensor2_float64, 65536, 0},
 };
 DESCRIBE(addcdiv_grad_of_tensor2, NULL)
 
@@ -1425,9 +1458,10 @@ DESCRIBE(addcdiv_grad_of_tensor2, NULL)
 static const Parameter parameters_of_where_grad_of_input[] = {
     {"grad", ARRAY},
     {"condition", MASK},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_where_grad_of_input[] = {
-    {loop_where_grad_of_input_float32, loop_where_grad_of_input_float64, 65536},
+    {loop_where_grad_of_input_float32, loop_where_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(where_grad_of_input, NULL)
 
@@ -1435,9 +1469,10 @@ DESCRIBE(where_grad_of_input, NULL)
 static const Parameter parameters_of_where_grad_of_other[] = {
     {"grad", ARRAY},
     {"condition", MASK},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_where_grad_of_other[] = {
-    {loop_where_grad_of_other_float32, loop_where_grad_of_other_float64, 65536},
+    {loop_where_grad_of_other_float32, loop_where_grad_of_other_float64, 65536, 0},
 };
 DESCRIBE(where_grad_of_other, NULL)
 
@@ -1446,9 +1481,10 @@ static const Parameter parameters_of_maximum_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"other", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_maximum_grad_of_input[] = {
-    {loop_maximum_grad_of_input_float32, loop_maximum_grad_of_input_float64, 65536},
+    {loop_maximum_grad_of_input_float32, loop_maximum_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(maximum_grad_of_input, NULL)
 
@@ -1457,9 +1493,10 @@ static const Parameter parameters_of_maximum_grad_of_other[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"other", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_maximum_grad_of_other[] = {
-    {loop_maximum_grad_of_other_float32, loop_maximum_grad_of_other_float64, 65536},
+    {loop_maximum_grad_of_other_float32, loop_maximum_grad_of_other_float64, 65536, 0},
 };
 DESCRIBE(maximum_grad_of_other, NULL)
 
@@ -1468,9 +1505,10 @@ static const Parameter parameters_of_minimum_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"other", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_minimum_grad_of_input[] = {
-    {loop_maximum_grad_of_other_float32, loop_maximum_grad_of_other_float64, 65536},
+    {loop_maximum_grad_of_other_float32, loop_maximum_grad_of_other_float64, 65536, 0},
 };
 DESCRIBE(minimum_grad_of_input, NULL)
 
@@ -1479,9 +1517,10 @@ static const Parameter parameters_of_minimum_grad_of_other[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"other", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_minimum_grad_of_other[] = {
-    {loop_maximum_grad_of_input_float32, loop_maximum_grad_of_input_float64, 65536},
+    {loop_maximum_grad_of_input_float32, loop_maximum_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(minimum_grad_of_other, NULL)
 
@@ -1490,9 +1529,10 @@ static const Parameter parameters_of_fmax_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"other", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_fmax_grad_of_input[] = {
-    {loop_fmax_grad_of_input_float32, loop_fmax_grad_of_input_float64, 65536},
+    {loop_fmax_grad_of_input_float32, loop_fmax_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(fmax_grad_of_input, NULL)
 
@@ -1501,9 +1541,10 @@ static const Parameter parameters_of_fmax_grad_of_other[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"other", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_fmax_grad_of_other[] = {
-    {loop_fmax_grad_of_other_float32, loop_fmax_grad_of_other_float64, 65536},
+    {loop_fmax_grad_of_other_float32, loop_fmax_grad_of_other_float64, 65536, 0},
 };
 DESCRIBE(fmax_grad_of_other, NULL)
 
@@ -1512,9 +1553,10 @@ static const Parameter parameters_of_fmin_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"other", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_fmin_grad_of_input[] = {
-    {loop_fmin_grad_of_input_float32, loop_fmin_grad_of_input_float64, 65536},
+    {loop_fmin_grad_of_input_float32, loop_fmin_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(fmin_grad_of_input, NULL)
 
@@ -1523,9 +1565,10 @@ static const Parameter parameters_of_fmin_grad_of_other[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"other", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_fmin_grad_of_other[] = {
-    {loop_fmin_grad_of_other_float32, loop_fmin_grad_of_other_float64, 65536},
+    {loop_fmin_grad_of_other_float32, loop_fmin_grad_of_other_float64, 65536, 0},
 };
 DESCRIBE(fmin_grad_of_other, NULL)
 
@@ -1535,11 +1578,12 @@ static const Parameter parameters_of_clamp_grad_of_input[] = {
     {"input", ARRAY},
     {"min", OPTIONAL_NUMBER},
     {"max", OPTIONAL_NUMBER},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_clamp_grad_of_input[] = {
-    {loop_clamp_grad_of_input_float32, loop_clamp_grad_of_input_float64, 65536},
-    {loop_clamp_grad_of_input_1_float32, loop_clamp_grad_of_input_1_float64, 65536},
-    {loop_clamp_grad_of_input_2_float32, loop_clamp_grad_of_input_2_float64, 65536},
+    {loop_clamp_grad_of_input_float32, loop_clamp_grad_of_input_float64, 65536, 0},
+    {loop_clamp_grad_of_input_1_float32, loop_clamp_grad_of_input_1_float64, 65536, 0},
+    {loop_clamp_grad_of_input_2_float32, loop_clamp_grad_of_input_2_float64, 65536, 0},
 };
 static int choose_clamp_grad_of_input(const Arguments *given)
 {
@@ -1559,11 +1603,12 @@ static const Parameter parameters_of_clamp_tensor_grad_of_input[] = {
     {"input", ARRAY},
     {"min", OPTIONAL_ARRAY},
     {"max", OPTIONAL_ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_clamp_tensor_grad_of_input[] = {
-    {loop_clamp_tensor_grad_of_input_float32, loop_clamp_tensor_grad_of_input_float64, 65536},
-    {loop_clamp_tensor_grad_of_input_1_float32, loop_clamp_tensor_grad_of_input_1_float64, 65536},
-    {loop_clamp_tensor_grad_of_input_2_float32, loop_clamp_tensor_grad_of_input_2_float64, 65536},
+    {loop_clamp_tensor_grad_of_input_float32, loop_clamp_tensor_grad_of_input_float64, 65536, 0},
+    {loop_clamp_tensor_grad_of_input_1_float32, loop_clamp_tensor_grad_of_input_1_float64, 65536, 0},
+    {loop_clamp_tensor_grad_of_input_2_float32, loop_clamp_tensor_grad_of_input_2_float64, 65536, 0},
 };
 static int choose_clamp_tensor_grad_of_input(const Arguments *given)
 {
@@ -1583,10 +1628,11 @@ static const Parameter parameters_of_clamp_tensor_grad_of_min[] = {
     {"input", ARRAY},
     {"min", OPTIONAL_ARRAY},
     {"max", OPTIONAL_ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_clamp_tensor_grad_of_min[] = {
-    {loop_clamp_tensor_grad_of_min_float32, loop_clamp_tensor_grad_of_min_float64, 65536},
-    {loop_clamp_tensor_grad_of_min_1_float32, loop_clamp_tensor_grad_of_min_1_float64, 65536},
+    {loop_clamp_tensor_grad_of_min_float32, loop_clamp_tensor_grad_of_min_float64, 65536, 0},
+    {loop_clamp_tensor_grad_of_min_1_float32, loop_clamp_tensor_grad_of_min_1_float64, 65536, 0},
 };
 static int choose_clamp_tensor_grad_of_min(const Arguments *given)
 {
@@ -1604,10 +1650,11 @@ static const Parameter parameters_of_clamp_tensor_grad_of_max[] = {
     {"input", ARRAY},
     {"min", OPTIONAL_ARRAY},
     {"max", OPTIONAL_ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_clamp_tensor_grad_of_max[] = {
-    {loop_clamp_tensor_grad_of_max_float32, loop_clamp_tensor_grad_of_max_float64, 65536},
-    {loop_clamp_tensor_grad_of_max_1_float32, loop_clamp_tensor_grad_of_max_1_float64, 65536},
+    {loop_clamp_tensor_grad_of_max_float32, loop_clamp_tensor_grad_of_max_float64, 65536, 0},
+    {loop_clamp_tensor_grad_of_max_1_float32, loop_clamp_tensor_grad_of_max_1_float64, 65536, 0},
 };
 static int choose_clamp_tensor_grad_of_max(const Arguments *given)
 {
@@ -1624,9 +1671,10 @@ static const Parameter parameters_of_clamp_min_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"min", NUMBER},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_clamp_min_grad_of_input[] = {
-    {loop_clamp_grad_of_input_1_float32, loop_clamp_grad_of_input_1_float64, 65536},
+    {loop_clamp_grad_of_input_1_float32, loop_clamp_grad_of_input_1_float64, 65536, 0},
 };
 DESCRIBE(clamp_min_grad_of_input, NULL)
 
@@ -1635,9 +1683,10 @@ static const Parameter parameters_of_clamp_min_tensor_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"min", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_clamp_min_tensor_grad_of_input[] = {
-    {loop_clamp_tensor_grad_of_input_1_float32, loop_clamp_tensor_grad_of_input_1_float64, 65536},
+    {loop_clamp_tensor_grad_of_input_1_float32, loop_clamp_tensor_grad_of_input_1_float64, 65536, 0},
 };
 DESCRIBE(clamp_min_tensor_grad_of_input, NULL)
 
@@ -1646,9 +1695,10 @@ static const Parameter parameters_of_clamp_min_tensor_grad_of_min[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"min", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_clamp_min_tensor_grad_of_min[] = {
-    {loop_clamp_min_tensor_grad_of_min_float32, loop_clamp_min_tensor_grad_of_min_float64, 65536},
+    {loop_clamp_min_tensor_grad_of_min_float32, loop_clamp_min_tensor_grad_of_min_float64, 65536, 0},
 };
 DESCRIBE(clamp_min_tensor_grad_of_min, NULL)
 
@@ -1657,9 +1707,10 @@ static const Parameter parameters_of_clamp_max_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"max", NUMBER},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_clamp_max_grad_of_input[] = {
-    {loop_clamp_max_grad_of_input_float32, loop_clamp_max_grad_of_input_float64, 65536},
+    {loop_clamp_max_grad_of_input_float32, loop_clamp_max_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(clamp_max_grad_of_input, NULL)
 
@@ -1668,9 +1719,10 @@ static const Parameter parameters_of_clamp_max_tensor_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"max", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_clamp_max_tensor_grad_of_input[] = {
-    {loop_clamp_max_tensor_grad_of_input_float32, loop_clamp_max_tensor_grad_of_input_float64, 65536},
+    {loop_clamp_max_tensor_grad_of_input_float32, loop_clamp_max_tensor_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(clamp_max_tensor_grad_of_input, NULL)
 
@@ -1679,9 +1731,10 @@ static const Parameter parameters_of_clamp_max_tensor_grad_of_max[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"max", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_clamp_max_tensor_grad_of_max[] = {
-    {loop_clamp_max_tensor_grad_of_max_float32, loop_clamp_max_tensor_grad_of_max_float64, 65536},
+    {loop_clamp_max_tensor_grad_of_max_float32, loop_clamp_max_tensor_grad_of_max_float64, 65536, 0},
 };
 DESCRIBE(clamp_max_tensor_grad_of_max, NULL)
 
@@ -1689,9 +1742,10 @@ DESCRIBE(clamp_max_tensor_grad_of_max, NULL)
 static const Parameter parameters_of_lerp_grad_of_input[] = {
     {"grad", ARRAY},
     {"weight", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_lerp_grad_of_input[] = {
-    {loop_lerp_grad_of_input_float32, loop_lerp_grad_of_input_float64, 65536},
+    {loop_lerp_grad_of_input_float32, loop_lerp_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(lerp_grad_of_input, NULL)
 
@@ -1699,9 +1753,10 @@ DESCRIBE(lerp_grad_of_input, NULL)
 static const Parameter parameters_of_lerp_grad_of_end[] = {
     {"grad", ARRAY},
     {"weight", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_lerp_grad_of_end[] = {
-    {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536},
+    {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536, 0},
 };
 DESCRIBE(lerp_grad_of_end, NULL)
 
@@ -1710,9 +1765,10 @@ static const Parameter parameters_of_lerp_grad_of_weight[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"end", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_lerp_grad_of_weight[] = {
-    {loop_lerp_grad_of_weight_float32, loop_lerp_grad_of_weight_float64, 65536},
+    {loop_lerp_grad_of_weight_float32, loop_lerp_grad_of_weight_float64, 65536, 0},
 };
 DESCRIBE(lerp_grad_of_weight, NULL)
 
@@ -1720,9 +1776,10 @@ DESCRIBE(lerp_grad_of_weight, NULL)
 static const Parameter parameters_of_lerp_scalar_grad_of_input[] = {
     {"grad", ARRAY},
     {"weight", NUMBER},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_lerp_scalar_grad_of_input[] = {
-    {loop_lerp_scalar_grad_of_input_float32, loop_lerp_scalar_grad_of_input_float64, 65536},
+    {loop_lerp_scalar_grad_of_input_float32, loop_lerp_scalar_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(lerp_scalar_grad_of_input, NULL)
 
@@ -1730,9 +1787,10 @@ DESCRIBE(lerp_scalar_grad_of_input, NULL)
 static const Parameter parameters_of_lerp_scalar_grad_of_end[] = {
     {"grad", ARRAY},
     {"weight", NUMBER},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_lerp_scalar_grad_of_end[] = {
-    {loop_scaled_by_float32, loop_scaled_by_float64, 65536},
+    {loop_scaled_by_float32, loop_scaled_by_float64, 65536, 0},
 };
 DESCRIBE(lerp_scalar_grad_of_end, NULL)
 
@@ -1740,9 +1798,10 @@ DESCRIBE(lerp_scalar_grad_of_end, NULL)
 static const Parameter parameters_of_nan_to_num_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_nan_to_num_grad_of_input[] = {
-    {loop_nan_to_num_grad_of_input_float32, loop_nan_to_num_grad_of_input_float64, 65536},
+    {loop_nan_to_num_grad_of_input_float32, loop_nan_to_num_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(nan_to_num_grad_of_input, NULL)
 
@@ -1750,9 +1809,10 @@ DESCRIBE(nan_to_num_grad_of_input, NULL)
 static const Parameter parameters_of_abs_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_abs_grad_of_input[] = {
-    {loop_abs_grad_of_input_float32, loop_abs_grad_of_input_float64, 65536},
+    {loop_abs_grad_of_input_float32, loop_abs_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(abs_grad_of_input, NULL)
 
@@ -1761,14 +1821,15 @@ static const Parameter parameters_of_pow_scalar_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"exponent", NUMBER},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_pow_scalar_grad_of_input[] = {
-    {loop_pow_scalar_grad_of_input_float32, loop_pow_scalar_grad_of_input_float64, 65536},
-    {loop_pow_scalar_grad_of_input_1_float32, loop_pow_scalar_grad_of_input_1_float64, 65536},
-    {loop_pow_scalar_grad_of_input_2_float32, loop_pow_scalar_grad_of_input_2_float64, 65536},
-    {loop_pow_scalar_grad_of_input_3_float32, loop_pow_scalar_grad_of_input_3_float64, 65536},
-    {loop_pow_scalar_grad_of_input_4_float32, loop_pow_scalar_grad_of_input_4_float64, 65536},
-    {loop_pow_scalar_grad_of_input_5_float32, loop_pow_scalar_grad_of_input_5_float64, 65536},
+    {loop_pow_scalar_grad_of_input_float32, loop_pow_scalar_grad_of_input_float64, 65536, 0},
+    {loop_pow_scalar_grad_of_input_1_float32, loop_pow_scalar_grad_of_input_1_float64, 65536, 0},
+    {loop_pow_scalar_grad_of_input_2_float32, loop_pow_scalar_grad_of_input_2_float64, 65536, 0},
+    {loop_pow_scalar_grad_of_input_3_float32, loop_pow_scalar_grad_of_input_3_float64, 65536, 0},
+    {loop_pow_scalar_grad_of_input_4_float32, loop_pow_scalar_grad_of_input_4_float64, 65536, 0},
+    {loop_pow_scalar_grad_of_input_5_float32, loop_pow_scalar_grad_of_input_5_float64, 65536, 0},
 };
 static int choose_pow_scalar_grad_of_input(const Arguments *given)
 {
@@ -1795,10 +1856,11 @@ static const Parameter parameters_of_pow_base_grad_of_exponent[] = {
     {"exponent", ARRAY},
     {"input", NUMBER},
     {"result", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_pow_base_grad_of_exponent[] = {
-    {loop_pow_base_grad_of_exponent_float32, loop_pow_base_grad_of_exponent_float64, 65536},
-    {loop_pow_base_grad_of_exponent_1_float32, loop_pow_base_grad_of_exponent_1_float64, 65536},
+    {loop_pow_base_grad_of_exponent_float32, loop_pow_base_grad_of_exponent_float64, 65536, 0},
+    {loop_pow_base_grad_of_exponent_1_float32, loop_pow_base_grad_of_exponent_1_float64, 65536, 0},
 };
 static int choose_pow_base_grad_of_exponent(const Arguments *given)
 {
@@ -1815,9 +1877,10 @@ DESCRIBE(pow_base_grad_of_exponent, choose_pow_base_grad_of_exponent)
 static const Parameter parameters_of_sqrt_grad_of_input[] = {
     {"grad", ARRAY},
     {"result", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_sqrt_grad_of_input[] = {
-    {loop_sqrt_grad_of_input_float32, loop_sqrt_grad_of_input_float64, 65536},
+    {loop_sqrt_grad_of_input_float32, loop_sqrt_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(sqrt_grad_of_input, NULL)
 
@@ -1825,9 +1888,10 @@ DESCRIBE(sqrt_grad_of_input, NULL)
 static const Parameter parameters_of_rsqrt_grad_of_input[] = {
     {"grad", ARRAY},
     {"result", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_rsqrt_grad_of_input[] = {
-    {loop_rsqrt_grad_of_input_float32, loop_rsqrt_grad_of_input_float64, 65536},
+    {loop_rsqrt_grad_of_input_float32, loop_rsqrt_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(rsqrt_grad_of_input, NULL)
 
@@ -1835,9 +1899,10 @@ DESCRIBE(rsqrt_grad_of_input, NULL)
 static const Parameter parameters_of_exp_grad_of_input[] = {
     {"grad", ARRAY},
     {"result", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_exp_grad_of_input[] = {
-    {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536},
+    {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536, 0},
 };
 DESCRIBE(exp_grad_of_input, NULL)
 
@@ -1845,9 +1910,10 @@ DESCRIBE(exp_grad_of_input, NULL)
 static const Parameter parameters_of_exp2_grad_of_input[] = {
     {"grad", ARRAY},
     {"result", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_exp2_grad_of_input[] = {
-    {loop_exp2_grad_of_input_float32, loop_exp2_grad_of_input_float64, 65536},
+    {loop_exp2_grad_of_input_float32, loop_exp2_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(exp2_grad_of_input, NULL)
 
@@ -1855,9 +1921,10 @@ DESCRIBE(exp2_grad_of_input, NULL)
 static const Parameter parameters_of_expm1_grad_of_input[] = {
     {"grad", ARRAY},
     {"result", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_expm1_grad_of_input[] = {
-    {loop_expm1_grad_of_input_float32, loop_expm1_grad_of_input_float64, 65536},
+    {loop_expm1_grad_of_input_float32, loop_expm1_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(expm1_grad_of_input, NULL)
 
@@ -1865,9 +1932,10 @@ DESCRIBE(expm1_grad_of_input, NULL)
 static const Parameter parameters_of_log_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_log_grad_of_input[] = {
-    {loop_div_float32, loop_div_float64, 65536},
+    {loop_div_float32, loop_div_float64, 65536, 0},
 };
 DESCRIBE(log_grad_of_input, NULL)
 
@@ -1875,9 +1943,10 @@ DESCRIBE(log_grad_of_input, NULL)
 static const Parameter parameters_of_log2_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_log2_grad_of_input[] = {
-    {loop_log2_grad_of_input_float32, loop_log2_grad_of_input_float64, 65536},
+    {loop_log2_grad_of_input_float32, loop_log2_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(log2_grad_of_input, NULL)
 
@@ -1885,9 +1954,10 @@ DESCRIBE(log2_grad_of_input, NULL)
 static const Parameter parameters_of_log10_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_log10_grad_of_input[] = {
-    {loop_log10_grad_of_input_float32, loop_log10_grad_of_input_float64, 65536},
+    {loop_log10_grad_of_input_float32, loop_log10_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(log10_grad_of_input, NULL)
 
@@ -1895,9 +1965,10 @@ DESCRIBE(log10_grad_of_input, NULL)
 static const Parameter parameters_of_log1p_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_log1p_grad_of_input[] = {
-    {loop_log1p_grad_of_input_float32, loop_log1p_grad_of_input_float64, 65536},
+    {loop_log1p_grad_of_input_float32, loop_log1p_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(log1p_grad_of_input, NULL)
 
@@ -1906,9 +1977,10 @@ static const Parameter parameters_of_logaddexp_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"other", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_logaddexp_grad_of_input[] = {
-    {loop_logaddexp_grad_of_input_float32, loop_logaddexp_grad_of_input_float64, 16384},
+    {loop_logaddexp_grad_of_input_float32, loop_logaddexp_grad_of_input_float64, 16384, 0},
 };
 DESCRIBE(logaddexp_grad_of_input, NULL)
 
@@ -1917,9 +1989,10 @@ static const Parameter parameters_of_logaddexp_grad_of_other[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"other", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_logaddexp_grad_of_other[] = {
-    {loop_logaddexp_grad_of_other_float32, loop_logaddexp_grad_of_other_float64, 16384},
+    {loop_logaddexp_grad_of_other_float32, loop_logaddexp_grad_of_other_float64, 16384, 0},
 };
 DESCRIBE(logaddexp_grad_of_other, NULL)
 
@@ -1928,9 +2001,10 @@ static const Parameter parameters_of_copysign_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"result", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_copysign_grad_of_input[] = {
-    {loop_copysign_grad_of_input_float32, loop_copysign_grad_of_input_float64, 65536},
+    {loop_copysign_grad_of_input_float32, loop_copysign_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(copysign_grad_of_input, NULL)
 
@@ -1939,9 +2013,10 @@ static const Parameter parameters_of_copysign_scalar_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"result", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_copysign_scalar_grad_of_input[] = {
-    {loop_copysign_grad_of_input_float32, loop_copysign_grad_of_input_float64, 65536},
+    {loop_copysign_grad_of_input_float32, loop_copysign_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(copysign_scalar_grad_of_input, NULL)
 
@@ -1950,9 +2025,10 @@ static const Parameter parameters_of_nextafter_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"other", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_nextafter_grad_of_input[] = {
-    {loop_nextafter_grad_of_input_float32, loop_nextafter_grad_of_input_float64, 65536},
+    {loop_nextafter_grad_of_input_float32, loop_nextafter_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(nextafter_grad_of_input, NULL)
 
@@ -1960,9 +2036,10 @@ DESCRIBE(nextafter_grad_of_input, NULL)
 static const Parameter parameters_of_ldexp_grad_of_other[] = {
     {"grad", ARRAY},
     {"result", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_ldexp_grad_of_other[] = {
-    {loop_ldexp_grad_of_other_float32, loop_ldexp_grad_of_other_float64, 65536},
+    {loop_ldexp_grad_of_other_float32, loop_ldexp_grad_of_other_float64, 65536, 0},
 };
 DESCRIBE(ldexp_grad_of_other, NULL)
 
@@ -1970,9 +2047,10 @@ DESCRIBE(ldexp_grad_of_other, NULL)
 static const Parameter parameters_of_erf_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_erf_grad_of_input[] = {
-    {loop_erf_grad_of_input_float32, loop_erf_grad_of_input_float64, 16384},
+    {loop_erf_grad_of_input_float32, loop_erf_grad_of_input_float64, 16384, 0},
 };
 DESCRIBE(erf_grad_of_input, NULL)
 
@@ -1980,9 +2058,10 @@ DESCRIBE(erf_grad_of_input, NULL)
 static const Parameter parameters_of_erfc_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_erfc_grad_of_input[] = {
-    {loop_erfc_grad_of_input_float32, loop_erfc_grad_of_input_float64, 16384},
+    {loop_erfc_grad_of_input_float32, loop_erfc_grad_of_input_float64, 16384, 0},
 };
 DESCRIBE(erfc_grad_of_input, NULL)
 
@@ -1991,9 +2070,10 @@ static const Parameter parameters_of_erfcx_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"result", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_erfcx_grad_of_input[] = {
-    {loop_erfcx_grad_of_input_float32, loop_erfcx_grad_of_input_float64, 65536},
+    {loop_erfcx_grad_of_input_float32, loop_erfcx_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(erfcx_grad_of_input, NULL)
 
@@ -2001,9 +2081,10 @@ DESCRIBE(erfcx_grad_of_input, NULL)
 static const Parameter parameters_of_erfinv_grad_of_input[] = {
     {"grad", ARRAY},
     {"result", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_erfinv_grad_of_input[] = {
-    {loop_erfinv_grad_of_input_float32, loop_erfinv_grad_of_input_float64, 16384},
+    {loop_erfinv_grad_of_input_float32, loop_erfinv_grad_of_input_float64, 16384, 0},
 };
 DESCRIBE(erfinv_grad_of_input, NULL)
 
@@ -2011,9 +2092,10 @@ DESCRIBE(erfinv_grad_of_input, NULL)
 static const Parameter parameters_of_ndtr_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_ndtr_grad_of_input[] = {
-    {loop_ndtr_grad_of_input_float32, loop_ndtr_grad_of_input_float64, 16384},
+    {loop_ndtr_grad_of_input_float32, loop_ndtr_grad_of_input_float64, 16384, 0},
 };
 DESCRIBE(ndtr_grad_of_input, NULL)
 
@@ -2021,9 +2103,10 @@ DESCRIBE(ndtr_grad_of_input, NULL)
 static const Parameter parameters_of_ndtri_grad_of_input[] = {
     {"grad", ARRAY},
     {"result", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_ndtri_grad_of_input[] = {
-    {loop_ndtri_grad_of_input_float32, loop_ndtri_grad_of_input_float64, 16384},
+    {loop_ndtri_grad_of_input_float32, loop_ndtri_grad_of_input_float64, 16384, 0},
 };
 DESCRIBE(ndtri_grad_of_input, NULL)
 
@@ -2031,9 +2114,10 @@ DESCRIBE(ndtri_grad_of_input, NULL)
 static const Parameter parameters_of_entr_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_entr_grad_of_input[] = {
-    {loop_entr_grad_of_input_float32, loop_entr_grad_of_input_float64, 16384},
+    {loop_entr_grad_of_input_float32, loop_entr_grad_of_input_float64, 16384, 0},
 };
 DESCRIBE(entr_grad_of_input, NULL)
 
@@ -2042,9 +2126,10 @@ static const Parameter parameters_of_xlogy_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"other", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_xlogy_grad_of_input[] = {
-    {loop_xlogy_grad_of_input_float32, loop_xlogy_grad_of_input_float64, 16384},
+    {loop_xlogy_grad_of_input_float32, loop_xlogy_grad_of_input_float64, 16384, 0},
 };
 DESCRIBE(xlogy_grad_of_input, NULL)
 
@@ -2053,9 +2138,10 @@ static const Parameter parameters_of_xlogy_grad_of_other[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"other", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_xlogy_grad_of_other[] = {
-    {loop_xlogy_grad_of_other_float32, loop_xlogy_grad_of_other_float64, 65536},
+    {loop_xlogy_grad_of_other_float32, loop_xlogy_grad_of_other_float64, 65536, 0},
 };
 DESCRIBE(xlogy_grad_of_other, NULL)
 
@@ -2064,9 +2150,10 @@ static const Parameter parameters_of_xlog1py_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"other", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_xlog1py_grad_of_input[] = {
-    {loop_xlog1py_grad_of_input_float32, loop_xlog1py_grad_of_input_float64, 16384},
+    {loop_xlog1py_grad_of_input_float32, loop_xlog1py_grad_of_input_float64, 16384, 0},
 };
 DESCRIBE(xlog1py_grad_of_input, NULL)
 
@@ -2075,9 +2162,10 @@ static const Parameter parameters_of_xlog1py_grad_of_other[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"other", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_xlog1py_grad_of_other[] = {
-    {loop_xlog1py_grad_of_other_float32, loop_xlog1py_grad_of_other_float64, 65536},
+    {loop_xlog1py_grad_of_other_float32, loop_xlog1py_grad_of_other_float64, 65536, 0},
 };
 DESCRIBE(xlog1py_grad_of_other, NULL)
 
@@ -2085,9 +2173,10 @@ DESCRIBE(xlog1py_grad_of_other, NULL)
 static const Parameter parameters_of_sin_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_sin_grad_of_input[] = {
-    {loop_sin_grad_of_input_float32, loop_sin_grad_of_input_float64, 16384},
+    {loop_sin_grad_of_input_float32, loop_sin_grad_of_input_float64, 16384, 1},
 };
 DESCRIBE(sin_grad_of_input, NULL)
 
@@ -2095,9 +2184,10 @@ DESCRIBE(sin_grad_of_input, NULL)
 static const Parameter parameters_of_cos_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_cos_grad_of_input[] = {
-    {loop_cos_grad_of_input_float32, loop_cos_grad_of_input_float64, 16384},
+    {loop_cos_grad_of_input_float32, loop_cos_grad_of_input_float64, 16384, 1},
 };
 DESCRIBE(cos_grad_of_input, NULL)
 
@@ -2105,9 +2195,10 @@ DESCRIBE(cos_grad_of_input, NULL)
 static const Parameter parameters_of_tan_grad_of_input[] = {
     {"grad", ARRAY},
     {"result", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_tan_grad_of_input[] = {
-    {loop_tan_grad_of_input_float32, loop_tan_grad_of_input_float64, 65536},
+    {loop_tan_grad_of_input_float32, loop_tan_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(tan_grad_of_input, NULL)
 
@@ -2115,9 +2206,10 @@ DESCRIBE(tan_grad_of_input, NULL)
 static const Parameter parameters_of_asin_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_asin_grad_of_input[] = {
-    {loop_asin_grad_of_input_float32, loop_asin_grad_of_input_float64, 65536},
+    {loop_asin_grad_of_input_float32, loop_asin_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(asin_grad_of_input, NULL)
 
@@ -2125,9 +2217,10 @@ DESCRIBE(asin_grad_of_input, NULL)
 static const Parameter parameters_of_acos_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_acos_grad_of_input[] = {
-    {loop_acos_grad_of_input_float32, loop_acos_grad_of_input_float64, 65536},
+    {loop_acos_grad_of_input_float32, loop_acos_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(acos_grad_of_input, NULL)
 
@@ -2135,9 +2228,10 @@ DESCRIBE(acos_grad_of_input, NULL)
 static const Parameter parameters_of_atan_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_atan_grad_of_input[] = {
-    {loop_atan_grad_of_input_float32, loop_atan_grad_of_input_float64, 65536},
+    {loop_atan_grad_of_input_float32, loop_atan_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(atan_grad_of_input, NULL)
 
@@ -2145,9 +2239,10 @@ DESCRIBE(atan_grad_of_input, NULL)
 static const Parameter parameters_of_tanh_grad_of_input[] = {
     {"grad", ARRAY},
     {"result", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_tanh_grad_of_input[] = {
-    {loop_tanh_grad_of_input_float32, loop_tanh_grad_of_input_float64, 65536},
+    {loop_tanh_grad_of_input_float32, loop_tanh_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(tanh_grad_of_input, NULL)
 
@@ -2155,9 +2250,10 @@ DESCRIBE(tanh_grad_of_input, NULL)
 static const Parameter parameters_of_asinh_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_asinh_grad_of_input[] = {
-    {loop_asinh_grad_of_input_float32, loop_asinh_grad_of_input_float64, 65536},
+    {loop_asinh_grad_of_input_float32, loop_asinh_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(asinh_grad_of_input, NULL)
 
@@ -2165,9 +2261,10 @@ DESCRIBE(asinh_grad_of_input, NULL)
 static const Parameter parameters_of_acosh_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_acosh_grad_of_input[] = {
-    {loop_acosh_grad_of_input_float32, loop_acosh_grad_of_input_float64, 65536},
+    {loop_acosh_grad_of_input_float32, loop_acosh_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(acosh_grad_of_input, NULL)
 
@@ -2175,9 +2272,10 @@ DESCRIBE(acosh_grad_of_input, NULL)
 static const Parameter parameters_of_atanh_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_atanh_grad_of_input[] = {
-    {loop_atanh_grad_of_input_float32, loop_atanh_grad_of_input_float64, 65536},
+    {loop_atanh_grad_of_input_float32, loop_atanh_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(atanh_grad_of_input, NULL)
 
@@ -2186,9 +2284,10 @@ static const Parameter parameters_of_hypot_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
     {"result", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_hypot_grad_of_input[] = {
-    {loop_hypot_grad_of_input_float32, loop_hypot_grad_of_input_float64, 65536},
+    {loop_hypot_grad_of_input_float32, loop_hypot_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(hypot_grad_of_input, NULL)
 
@@ -2197,9 +2296,10 @@ static const Parameter parameters_of_hypot_grad_of_other[] = {
     {"grad", ARRAY},
     {"other", ARRAY},
     {"result", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_hypot_grad_of_other[] = {
-    {loop_hypot_grad_of_input_float32, loop_hypot_grad_of_input_float64, 65536},
+    {loop_hypot_grad_of_input_float32, loop_hypot_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(hypot_grad_of_other, NULL)
 
@@ -2207,9 +2307,10 @@ DESCRIBE(hypot_grad_of_other, NULL)
 static const Parameter parameters_of_sinc_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
+    {"owned", OWNED, 1},
 };
 static const Variant variants_of_sinc_grad_of_input[] = {
-    {loop_sinc_grad_of_input_float32, loop_sinc_grad_of_input_float64, 16384},
+    {loop_sinc_grad_of_input_float32, loop_sinc_grad_of_input_float64, 16384, 1},
 };
 DESCRIBE(sinc_grad_of_input, NULL)
 

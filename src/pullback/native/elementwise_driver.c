@@ -33,6 +33,7 @@ typedef struct {
     int count;                           /* of operands */
     int type;                            /* NPY_FLOAT, NPY_DOUBLE; -1 while unknown */
     PyArrayObject *lead;                 /* an array of the most dimensions; NULL if there is none */
+    int owned;                           /* whether the first operand may be overwritten */
 } Call;
 
 typedef struct {
@@ -154,6 +155,8 @@ static int take_default(Call *call, const Parameter *parameter, int index)
     case OPTIONAL_NUMBER:
         call->given.absent |= 1u << index;
         return 1;
+    case OWNED:
+        return 1;
     case OPTIONAL_ARRAY:
         call->given.absent |= 1u << index;
         return take_constant(call, 0.0);
@@ -178,6 +181,9 @@ static int take_argument(Call *call, const Parameter *parameter, int index, PyOb
         return read_number(object, &call->given.numbers[index]);
     case TEXT:
         return take_text(call, index, object);
+    case OWNED:
+        call->owned = object == Py_True;
+        return 1;
     default:
         return take_operand(call, parameter->kind, index, object);
     }
@@ -499,13 +505,29 @@ static void join_dimensions(Walk *walk, int ndim, const npy_intp *shape, const i
     walk->ndim = kept;
 }
 
-static PyObject *new_ordered(int ndim, const npy_intp *shape, const int *order, int type, npy_intp size)
+/* Whether the first operand may be overwritten and has the result's shape and layout. */
+static int takes_result(const Call *call, int ndim, const npy_intp *shape, const npy_intp *strides)
 {
-    npy_intp strides[MOST_DIMS];
+    PyArrayObject *array = (PyArrayObject *)call->operands[0];
+    if (!call->owned || !array || PyArray_NDIM(array) != ndim || !PyArray_ISWRITEABLE(array))
+        return 0;
+    for (int i = 0; i < ndim; i++)
+        if (PyArray_DIM(array, i) != shape[i] || (shape[i] != 1 && PyArray_STRIDE(array, i) != strides[i]))
+            return 0;
+    return 1;
+}
+
+/* Where the result is written: over a gradient that is dead, or into a new array, laid out in the order given. */
+static PyObject *result_of(const Call *call, int ndim, const npy_intp *shape, const int *order)
+{
+    npy_intp strides[MOST_DIMS], size = call->type == NPY_FLOAT ? 4 : 8;
     for (int i = ndim - 1; i >= 0; i--) {
         strides[order[i]] = size;
         size *= shape[order[i]] ? shape[order[i]] : 1;
     }
+    if (takes_result(call, ndim, shape, strides))
+        return Py_NewRef(call->operands[0]);
+    int type = call->type;
     return PyArray_NewFromDescr(&PyArray_Type, PyArray_DescrFromType(type), ndim, shape, strides, NULL, 0, NULL);
 }
 
@@ -521,7 +543,7 @@ static PyObject *run_broadcast(Call *call, const Variant *variant)
     order_dimensions(&walk, ndim, order);
     walk.loop = call->type == NPY_FLOAT ? variant->of_float : variant->of_double;
     walk.result_size = call->type == NPY_FLOAT ? 4 : 8;
-    PyObject *result = new_ordered(ndim, shape, order, call->type, walk.result_size);
+    PyObject *result = result_of(call, ndim, shape, order);
     if (!result)
         return NULL;
     walk.result = PyArray_BYTES((PyArrayObject *)result);
@@ -598,6 +620,7 @@ PyObject *run_elementwise(const Elementwise *kernel, PyObject *const *arguments,
     call.count = 0;
     call.type = -1;
     call.lead = NULL;
+    call.owned = 0;
     if (!take_arguments(&call, arguments, positional, keywords))
         return DECLINE;
     int chosen = kernel->choose ? kernel->choose(&call.given) : 0;
@@ -612,5 +635,6 @@ PyObject *run_elementwise(const Elementwise *kernel, PyObject *const *arguments,
         if (result || PyErr_Occurred())
             return result;
     }
+    call.owned &= !kernel->variants[chosen].twice;
     return run_broadcast(&call, &kernel->variants[chosen]);
 }

@@ -27,6 +27,17 @@
 #define ASSUME_WHOLE(count) (void)0
 #endif
 
+/* Before a loop whose result may be its first operand: no element is read after another one was written. */
+#if defined(__clang__)
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define INDEPENDENT _Pragma("GCC ivdep")
+#elif defined(_MSC_VER)
+#define INDEPENDENT __pragma(loop(ivdep))
+#else
+#define INDEPENDENT
+#endif
+
 /* Computes `count` neighbouring elements, a multiple of LANES. All operands are contiguous there: the driver gathers
  * those that are not, and fills up the last lanes. */
 typedef void LoopFunction(void *result, void *const *operands, const double *numbers, size_t count);
@@ -47,6 +58,7 @@ typedef enum {
     NUMBER,          /* a Python number */
     OPTIONAL_NUMBER, /* the same, or None */
     TEXT,            /* a string */
+    OWNED,           /* whether the first operand, a gradient, may be overwritten */
 } ParameterKind;
 
 typedef struct {
@@ -60,6 +72,7 @@ typedef struct {
 typedef struct {
     ElementwiseLoop of_float, of_double;
     ptrdiff_t share; /* how many elements are worth a thread */
+    int twice;       /* whether the loop may go over the operands a second time, which none overwrites then */
 } Variant;
 
 typedef struct {

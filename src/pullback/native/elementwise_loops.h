@@ -3,8 +3,9 @@
 MULTIVERSIONED void NAME(loop_relu)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = maximum_of(input, (REAL)0);
@@ -14,9 +15,10 @@ MULTIVERSIONED void NAME(loop_relu)(void *out, void *const *operands, const doub
 MULTIVERSIONED void NAME(loop_relu_grad)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict result_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
@@ -27,8 +29,9 @@ MULTIVERSIONED void NAME(loop_relu_grad)(void *out, void *const *operands, const
 MULTIVERSIONED void NAME(loop_sigmoid)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = ((REAL)1 / ((REAL)1 + exp_of((-input))));
@@ -38,8 +41,9 @@ MULTIVERSIONED void NAME(loop_sigmoid)(void *out, void *const *operands, const d
 MULTIVERSIONED void NAME(loop_logsigmoid)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (minimum_of(input, (REAL)0) - log1p_of(exp_of((-abs_of(input)))));
@@ -49,8 +53,9 @@ MULTIVERSIONED void NAME(loop_logsigmoid)(void *out, void *const *operands, cons
 MULTIVERSIONED void NAME(loop_silu)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (input / ((REAL)1 + exp_of((-input))));
@@ -60,8 +65,9 @@ MULTIVERSIONED void NAME(loop_silu)(void *out, void *const *operands, const doub
 MULTIVERSIONED void NAME(loop_mish)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (input * tanh_of(log1p_of(exp_of(input))));
@@ -71,8 +77,9 @@ MULTIVERSIONED void NAME(loop_mish)(void *out, void *const *operands, const doub
 MULTIVERSIONED void NAME(loop_gelu)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (((REAL)0.5 * input) * ((REAL)1 + erf_of((input * (REAL)0.7071067811865476))));
@@ -82,8 +89,9 @@ MULTIVERSIONED void NAME(loop_gelu)(void *out, void *const *operands, const doub
 MULTIVERSIONED void NAME(loop_gelu_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (((REAL)0.5 * input) * ((REAL)1 + tanh_of(((REAL)0.7978845608028654 * (input + ((((REAL)0.044715 * input) * input) * input))))));
@@ -93,10 +101,11 @@ MULTIVERSIONED void NAME(loop_gelu_1)(void *out, void *const *operands, const do
 MULTIVERSIONED void NAME(loop_softplus)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const double beta = numbers[1];
     const double threshold = numbers[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL scaled = (input * (REAL)beta);
@@ -107,9 +116,10 @@ MULTIVERSIONED void NAME(loop_softplus)(void *out, void *const *operands, const 
 MULTIVERSIONED void NAME(loop_softshrink)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const double lambd = numbers[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL step = (REAL)lambd;
@@ -121,9 +131,10 @@ MULTIVERSIONED void NAME(loop_softshrink)(void *out, void *const *operands, cons
 MULTIVERSIONED void NAME(loop_hardshrink)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const double lambd = numbers[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = ((abs_of(input) <= (REAL)lambd) ? (REAL)0 : input);
@@ -133,10 +144,11 @@ MULTIVERSIONED void NAME(loop_hardshrink)(void *out, void *const *operands, cons
 MULTIVERSIONED void NAME(loop_hardtanh)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const double min_val = numbers[1];
     const double max_val = numbers[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = minimum_of(maximum_of(input, (REAL)min_val), (REAL)max_val);
@@ -146,8 +158,9 @@ MULTIVERSIONED void NAME(loop_hardtanh)(void *out, void *const *operands, const 
 MULTIVERSIONED void NAME(loop_hardsigmoid)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (minimum_of(maximum_of((input + (REAL)3), (REAL)0), (REAL)6) / (REAL)6);
@@ -157,8 +170,9 @@ MULTIVERSIONED void NAME(loop_hardsigmoid)(void *out, void *const *operands, con
 MULTIVERSIONED void NAME(loop_hardswish)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = ((input * minimum_of(maximum_of((input + (REAL)3), (REAL)0), (REAL)6)) / (REAL)6);
@@ -168,11 +182,12 @@ MULTIVERSIONED void NAME(loop_hardswish)(void *out, void *const *operands, const
 MULTIVERSIONED void NAME(loop_elu)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const double alpha = numbers[1];
     const double scale = numbers[2];
     const double input_scale = numbers[3];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = ((input <= (REAL)0) ? (expm1_of((input * (REAL)input_scale)) * (REAL)(alpha * scale)) : (input * (REAL)scale));
@@ -182,9 +197,10 @@ MULTIVERSIONED void NAME(loop_elu)(void *out, void *const *operands, const doubl
 MULTIVERSIONED void NAME(loop_celu)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const double alpha = numbers[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = ((input <= (REAL)0) ? (expm1_of((input * (REAL)(1.0 / alpha))) * (REAL)(alpha * 1.0)) : (input * (REAL)1));
@@ -194,9 +210,10 @@ MULTIVERSIONED void NAME(loop_celu)(void *out, void *const *operands, const doub
 MULTIVERSIONED void NAME(loop_leaky_relu)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const double negative_slope = numbers[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = maximum_of(input, (input * (REAL)negative_slope));
@@ -206,9 +223,10 @@ MULTIVERSIONED void NAME(loop_leaky_relu)(void *out, void *const *operands, cons
 MULTIVERSIONED void NAME(loop_leaky_relu_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const double negative_slope = numbers[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = ((input > (REAL)0) ? input : (input * (REAL)negative_slope));
@@ -218,9 +236,10 @@ MULTIVERSIONED void NAME(loop_leaky_relu_1)(void *out, void *const *operands, co
 MULTIVERSIONED void NAME(loop_prelu_kernel)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const REAL *restrict weight_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL weight = weight_at[i];
@@ -231,9 +250,10 @@ MULTIVERSIONED void NAME(loop_prelu_kernel)(void *out, void *const *operands, co
 MULTIVERSIONED void NAME(loop_rrelu_with_noise)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const REAL *restrict noise_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL noise = noise_at[i];
@@ -244,10 +264,11 @@ MULTIVERSIONED void NAME(loop_rrelu_with_noise)(void *out, void *const *operands
 MULTIVERSIONED void NAME(loop_threshold)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const double threshold = numbers[1];
     const double value = numbers[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = ((input <= (REAL)threshold) ? (REAL)value : input);
@@ -257,9 +278,10 @@ MULTIVERSIONED void NAME(loop_threshold)(void *out, void *const *operands, const
 MULTIVERSIONED void NAME(loop_add)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const REAL *restrict other_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -270,10 +292,11 @@ MULTIVERSIONED void NAME(loop_add)(void *out, void *const *operands, const doubl
 MULTIVERSIONED void NAME(loop_add_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const REAL *restrict other_at = operands[1];
     const double alpha = numbers[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -284,9 +307,10 @@ MULTIVERSIONED void NAME(loop_add_1)(void *out, void *const *operands, const dou
 MULTIVERSIONED void NAME(loop_sub)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const REAL *restrict other_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -297,10 +321,11 @@ MULTIVERSIONED void NAME(loop_sub)(void *out, void *const *operands, const doubl
 MULTIVERSIONED void NAME(loop_sub_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const REAL *restrict other_at = operands[1];
     const double alpha = numbers[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -311,9 +336,10 @@ MULTIVERSIONED void NAME(loop_sub_1)(void *out, void *const *operands, const dou
 MULTIVERSIONED void NAME(loop_rsub)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const REAL *restrict other_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -324,10 +350,11 @@ MULTIVERSIONED void NAME(loop_rsub)(void *out, void *const *operands, const doub
 MULTIVERSIONED void NAME(loop_rsub_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const REAL *restrict other_at = operands[1];
     const double alpha = numbers[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -338,9 +365,10 @@ MULTIVERSIONED void NAME(loop_rsub_1)(void *out, void *const *operands, const do
 MULTIVERSIONED void NAME(loop_div)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const REAL *restrict other_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -351,9 +379,10 @@ MULTIVERSIONED void NAME(loop_div)(void *out, void *const *operands, const doubl
 MULTIVERSIONED void NAME(loop_scaled_by)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const double value = numbers[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (input * (REAL)value);
@@ -363,8 +392,9 @@ MULTIVERSIONED void NAME(loop_scaled_by)(void *out, void *const *operands, const
 MULTIVERSIONED void NAME(loop_neg)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (-input);
@@ -374,8 +404,9 @@ MULTIVERSIONED void NAME(loop_neg)(void *out, void *const *operands, const doubl
 MULTIVERSIONED void NAME(loop_reciprocal)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = ((REAL)1 / input);
@@ -385,10 +416,11 @@ MULTIVERSIONED void NAME(loop_reciprocal)(void *out, void *const *operands, cons
 MULTIVERSIONED void NAME(loop_addcmul)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const REAL *restrict tensor1_at = operands[1];
     const REAL *restrict tensor2_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL tensor1 = tensor1_at[i];
@@ -401,10 +433,11 @@ MULTIVERSIONED void NAME(loop_addcmul)(void *out, void *const *operands, const d
 MULTIVERSIONED void NAME(loop_addcdiv)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const REAL *restrict tensor1_at = operands[1];
     const REAL *restrict tensor2_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL tensor1 = tensor1_at[i];
@@ -417,10 +450,11 @@ MULTIVERSIONED void NAME(loop_addcdiv)(void *out, void *const *operands, const d
 MULTIVERSIONED void NAME(loop_where)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const npy_bool *restrict condition_at = operands[0];
+    REAL *out_at = out;
+    const npy_bool *condition_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const int condition = condition_at[i];
         const REAL input = input_at[i];
@@ -432,9 +466,10 @@ MULTIVERSIONED void NAME(loop_where)(void *out, void *const *operands, const dou
 MULTIVERSIONED void NAME(loop_drop_where)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const npy_bool *restrict condition_at = operands[0];
+    REAL *out_at = out;
+    const npy_bool *condition_at = operands[0];
     const REAL *restrict grad_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const int condition = condition_at[i];
         const REAL grad = grad_at[i];
@@ -445,9 +480,10 @@ MULTIVERSIONED void NAME(loop_drop_where)(void *out, void *const *operands, cons
 MULTIVERSIONED void NAME(loop_keep_where)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const npy_bool *restrict condition_at = operands[0];
+    REAL *out_at = out;
+    const npy_bool *condition_at = operands[0];
     const REAL *restrict grad_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const int condition = condition_at[i];
         const REAL grad = grad_at[i];
@@ -458,9 +494,10 @@ MULTIVERSIONED void NAME(loop_keep_where)(void *out, void *const *operands, cons
 MULTIVERSIONED void NAME(loop_maximum)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const REAL *restrict other_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -471,9 +508,10 @@ MULTIVERSIONED void NAME(loop_maximum)(void *out, void *const *operands, const d
 MULTIVERSIONED void NAME(loop_minimum)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const REAL *restrict other_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -484,9 +522,10 @@ MULTIVERSIONED void NAME(loop_minimum)(void *out, void *const *operands, const d
 MULTIVERSIONED void NAME(loop_fmax)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const REAL *restrict other_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -497,9 +536,10 @@ MULTIVERSIONED void NAME(loop_fmax)(void *out, void *const *operands, const doub
 MULTIVERSIONED void NAME(loop_fmin)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const REAL *restrict other_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -510,8 +550,9 @@ MULTIVERSIONED void NAME(loop_fmin)(void *out, void *const *operands, const doub
 MULTIVERSIONED void NAME(loop_clamp)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = minimum_of(maximum_of(input, (REAL)(-INFINITY)), (REAL)INFINITY);
@@ -521,9 +562,10 @@ MULTIVERSIONED void NAME(loop_clamp)(void *out, void *const *operands, const dou
 MULTIVERSIONED void NAME(loop_clamp_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const double max = numbers[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL high = (REAL)max;
@@ -534,9 +576,10 @@ MULTIVERSIONED void NAME(loop_clamp_1)(void *out, void *const *operands, const d
 MULTIVERSIONED void NAME(loop_clamp_2)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const double min = numbers[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL low = (REAL)min;
@@ -547,10 +590,11 @@ MULTIVERSIONED void NAME(loop_clamp_2)(void *out, void *const *operands, const d
 MULTIVERSIONED void NAME(loop_clamp_3)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const double min = numbers[1];
     const double max = numbers[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL low = (REAL)min;
@@ -562,9 +606,10 @@ MULTIVERSIONED void NAME(loop_clamp_3)(void *out, void *const *operands, const d
 MULTIVERSIONED void NAME(loop_clamp_tensor)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const REAL *restrict max_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL max = max_at[i];
@@ -575,9 +620,10 @@ MULTIVERSIONED void NAME(loop_clamp_tensor)(void *out, void *const *operands, co
 MULTIVERSIONED void NAME(loop_clamp_tensor_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const REAL *restrict min_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL min = min_at[i];
@@ -589,10 +635,11 @@ MULTIVERSIONED void NAME(loop_clamp_tensor_1)(void *out, void *const *operands, 
 MULTIVERSIONED void NAME(loop_clamp_tensor_2)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const REAL *restrict min_at = operands[1];
     const REAL *restrict max_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL min = min_at[i];
@@ -605,9 +652,10 @@ MULTIVERSIONED void NAME(loop_clamp_tensor_2)(void *out, void *const *operands, 
 MULTIVERSIONED void NAME(loop_clamp_max)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const double max = numbers[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL high = (REAL)max;
@@ -618,10 +666,11 @@ MULTIVERSIONED void NAME(loop_clamp_max)(void *out, void *const *operands, const
 MULTIVERSIONED void NAME(loop_lerp)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const REAL *restrict end_at = operands[1];
     const REAL *restrict weight_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL end = end_at[i];
@@ -634,10 +683,11 @@ MULTIVERSIONED void NAME(loop_lerp)(void *out, void *const *operands, const doub
 MULTIVERSIONED void NAME(loop_lerp_scalar)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const REAL *restrict end_at = operands[1];
     const double weight = numbers[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL end = end_at[i];
@@ -649,10 +699,11 @@ MULTIVERSIONED void NAME(loop_lerp_scalar)(void *out, void *const *operands, con
 MULTIVERSIONED void NAME(loop_lerp_scalar_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const REAL *restrict end_at = operands[1];
     const double weight = numbers[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL end = end_at[i];
@@ -664,8 +715,9 @@ MULTIVERSIONED void NAME(loop_lerp_scalar_1)(void *out, void *const *operands, c
 MULTIVERSIONED void NAME(loop_abs)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = abs_of(input);
@@ -675,8 +727,9 @@ MULTIVERSIONED void NAME(loop_abs)(void *out, void *const *operands, const doubl
 MULTIVERSIONED void NAME(loop_sgn)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (((input > (REAL)0) ? (REAL)1 : (REAL)0) - ((input < (REAL)0) ? (REAL)1 : (REAL)0));
@@ -686,8 +739,9 @@ MULTIVERSIONED void NAME(loop_sgn)(void *out, void *const *operands, const doubl
 MULTIVERSIONED void NAME(loop_pow_scalar)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (input * input);
@@ -697,8 +751,9 @@ MULTIVERSIONED void NAME(loop_pow_scalar)(void *out, void *const *operands, cons
 MULTIVERSIONED void NAME(loop_pow_scalar_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = ((input * input) * input);
@@ -708,8 +763,9 @@ MULTIVERSIONED void NAME(loop_pow_scalar_1)(void *out, void *const *operands, co
 MULTIVERSIONED void NAME(loop_pow_scalar_2)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = ((REAL)1 / (input * input));
@@ -719,8 +775,9 @@ MULTIVERSIONED void NAME(loop_pow_scalar_2)(void *out, void *const *operands, co
 MULTIVERSIONED void NAME(loop_pow_scalar_3)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = ((REAL)1 / sqrt_of(input));
@@ -730,8 +787,9 @@ MULTIVERSIONED void NAME(loop_pow_scalar_3)(void *out, void *const *operands, co
 MULTIVERSIONED void NAME(loop_pow_scalar_4)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = sqrt_of(input);
@@ -741,8 +799,9 @@ MULTIVERSIONED void NAME(loop_pow_scalar_4)(void *out, void *const *operands, co
 MULTIVERSIONED void NAME(loop_exp)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = exp_of(input);
@@ -752,8 +811,9 @@ MULTIVERSIONED void NAME(loop_exp)(void *out, void *const *operands, const doubl
 MULTIVERSIONED void NAME(loop_expm1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = expm1_of(input);
@@ -763,8 +823,9 @@ MULTIVERSIONED void NAME(loop_expm1)(void *out, void *const *operands, const dou
 MULTIVERSIONED void NAME(loop_log)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = log_of(input);
@@ -774,8 +835,9 @@ MULTIVERSIONED void NAME(loop_log)(void *out, void *const *operands, const doubl
 MULTIVERSIONED void NAME(loop_log1p)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = log1p_of(input);
@@ -785,8 +847,9 @@ MULTIVERSIONED void NAME(loop_log1p)(void *out, void *const *operands, const dou
 MULTIVERSIONED void NAME(loop_floor)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = floor_of(input);
@@ -796,8 +859,9 @@ MULTIVERSIONED void NAME(loop_floor)(void *out, void *const *operands, const dou
 MULTIVERSIONED void NAME(loop_ceil)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = ceil_of(input);
@@ -807,8 +871,9 @@ MULTIVERSIONED void NAME(loop_ceil)(void *out, void *const *operands, const doub
 MULTIVERSIONED void NAME(loop_trunc)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = trunc_of(input);
@@ -818,8 +883,9 @@ MULTIVERSIONED void NAME(loop_trunc)(void *out, void *const *operands, const dou
 MULTIVERSIONED void NAME(loop_round)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = rint_of(input);
@@ -829,8 +895,9 @@ MULTIVERSIONED void NAME(loop_round)(void *out, void *const *operands, const dou
 MULTIVERSIONED void NAME(loop_frac)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (input - trunc_of(input));
@@ -840,9 +907,10 @@ MULTIVERSIONED void NAME(loop_frac)(void *out, void *const *operands, const doub
 MULTIVERSIONED void NAME(loop_copysign)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     const REAL *restrict other_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
@@ -853,8 +921,9 @@ MULTIVERSIONED void NAME(loop_copysign)(void *out, void *const *operands, const 
 MULTIVERSIONED void NAME(loop_erf)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = erf_of(input);
@@ -864,15 +933,17 @@ MULTIVERSIONED void NAME(loop_erf)(void *out, void *const *operands, const doubl
 MULTIVERSIONED void NAME(loop_sin)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     int beyond = 0;
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         beyond |= abs_of(input) > (REAL)LARGEST_ANGLE;
         out_at[i] = sin_of(input);
     }
     if (beyond)
+        INDEPENDENT
         for (size_t i = 0; i < count; i++) {
             const REAL input = input_at[i];
             out_at[i] = libm_sin_of(input);
@@ -882,15 +953,17 @@ MULTIVERSIONED void NAME(loop_sin)(void *out, void *const *operands, const doubl
 MULTIVERSIONED void NAME(loop_cos)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
     int beyond = 0;
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         beyond |= abs_of(input) > (REAL)LARGEST_ANGLE;
         out_at[i] = cos_of(input);
     }
     if (beyond)
+        INDEPENDENT
         for (size_t i = 0; i < count; i++) {
             const REAL input = input_at[i];
             out_at[i] = libm_cos_of(input);
@@ -900,8 +973,9 @@ MULTIVERSIONED void NAME(loop_cos)(void *out, void *const *operands, const doubl
 MULTIVERSIONED void NAME(loop_tanh)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = tanh_of(input);
@@ -911,8 +985,9 @@ MULTIVERSIONED void NAME(loop_tanh)(void *out, void *const *operands, const doub
 MULTIVERSIONED void NAME(loop_deg2rad)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (input * (REAL)0.017453292519943295);
@@ -922,8 +997,9 @@ MULTIVERSIONED void NAME(loop_deg2rad)(void *out, void *const *operands, const d
 MULTIVERSIONED void NAME(loop_rad2deg)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict input_at = operands[0];
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = (input * (REAL)57.29577951308232);
@@ -933,9 +1009,10 @@ MULTIVERSIONED void NAME(loop_rad2deg)(void *out, void *const *operands, const d
 MULTIVERSIONED void NAME(loop_sigmoid_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict result_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
@@ -946,9 +1023,10 @@ MULTIVERSIONED void NAME(loop_sigmoid_grad_of_input)(void *out, void *const *ope
 MULTIVERSIONED void NAME(loop_logsigmoid_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -960,9 +1038,10 @@ MULTIVERSIONED void NAME(loop_logsigmoid_grad_of_input)(void *out, void *const *
 MULTIVERSIONED void NAME(loop_silu_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -974,9 +1053,10 @@ MULTIVERSIONED void NAME(loop_silu_grad_of_input)(void *out, void *const *operan
 MULTIVERSIONED void NAME(loop_mish_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -990,9 +1070,10 @@ MULTIVERSIONED void NAME(loop_mish_grad_of_input)(void *out, void *const *operan
 MULTIVERSIONED void NAME(loop_gelu_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1006,9 +1087,10 @@ MULTIVERSIONED void NAME(loop_gelu_grad_of_input)(void *out, void *const *operan
 MULTIVERSIONED void NAME(loop_gelu_grad_of_input_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1023,11 +1105,12 @@ MULTIVERSIONED void NAME(loop_gelu_grad_of_input_1)(void *out, void *const *oper
 MULTIVERSIONED void NAME(loop_softplus_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double beta = numbers[2];
     const double threshold = numbers[3];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1039,10 +1122,11 @@ MULTIVERSIONED void NAME(loop_softplus_grad_of_input)(void *out, void *const *op
 MULTIVERSIONED void NAME(loop_softshrink_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double lambd = numbers[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1054,11 +1138,12 @@ MULTIVERSIONED void NAME(loop_softshrink_grad_of_input)(void *out, void *const *
 MULTIVERSIONED void NAME(loop_hardtanh_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double min_val = numbers[2];
     const double max_val = numbers[3];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1070,9 +1155,10 @@ MULTIVERSIONED void NAME(loop_hardtanh_grad_of_input)(void *out, void *const *op
 MULTIVERSIONED void NAME(loop_hardsigmoid_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1084,9 +1170,10 @@ MULTIVERSIONED void NAME(loop_hardsigmoid_grad_of_input)(void *out, void *const 
 MULTIVERSIONED void NAME(loop_hardswish_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1097,12 +1184,13 @@ MULTIVERSIONED void NAME(loop_hardswish_grad_of_input)(void *out, void *const *o
 MULTIVERSIONED void NAME(loop_elu_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double alpha = numbers[2];
     const double scale = numbers[3];
     const double input_scale = numbers[4];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1115,10 +1203,11 @@ MULTIVERSIONED void NAME(loop_elu_grad_of_input)(void *out, void *const *operand
 MULTIVERSIONED void NAME(loop_celu_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double alpha = numbers[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1131,10 +1220,11 @@ MULTIVERSIONED void NAME(loop_celu_grad_of_input)(void *out, void *const *operan
 MULTIVERSIONED void NAME(loop_leaky_relu_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double negative_slope = numbers[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1146,10 +1236,11 @@ MULTIVERSIONED void NAME(loop_leaky_relu_grad_of_input)(void *out, void *const *
 MULTIVERSIONED void NAME(loop_prelu_kernel_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict weight_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1161,9 +1252,10 @@ MULTIVERSIONED void NAME(loop_prelu_kernel_grad_of_input)(void *out, void *const
 MULTIVERSIONED void NAME(loop_prelu_kernel_grad_of_weight)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1174,9 +1266,10 @@ MULTIVERSIONED void NAME(loop_prelu_kernel_grad_of_weight)(void *out, void *cons
 MULTIVERSIONED void NAME(loop_rrelu_with_noise_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict noise_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL noise = noise_at[i];
@@ -1188,10 +1281,11 @@ MULTIVERSIONED void NAME(loop_rrelu_with_noise_grad_of_input)(void *out, void *c
 MULTIVERSIONED void NAME(loop_threshold_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double threshold = numbers[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1203,9 +1297,10 @@ MULTIVERSIONED void NAME(loop_threshold_grad_of_input)(void *out, void *const *o
 MULTIVERSIONED void NAME(loop_logit_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1217,10 +1312,11 @@ MULTIVERSIONED void NAME(loop_logit_grad_of_input)(void *out, void *const *opera
 MULTIVERSIONED void NAME(loop_logit_grad_of_input_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double eps = numbers[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1232,9 +1328,10 @@ MULTIVERSIONED void NAME(loop_logit_grad_of_input_1)(void *out, void *const *ope
 MULTIVERSIONED void NAME(loop_sub_grad_of_other_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const double alpha = numbers[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = (-grad);
@@ -1245,10 +1342,11 @@ MULTIVERSIONED void NAME(loop_sub_grad_of_other_1)(void *out, void *const *opera
 MULTIVERSIONED void NAME(loop_div_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1260,10 +1358,11 @@ MULTIVERSIONED void NAME(loop_div_grad_of_other)(void *out, void *const *operand
 MULTIVERSIONED void NAME(loop_fmod_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1275,9 +1374,10 @@ MULTIVERSIONED void NAME(loop_fmod_grad_of_other)(void *out, void *const *operan
 MULTIVERSIONED void NAME(loop_reciprocal_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict result_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
@@ -1288,10 +1388,11 @@ MULTIVERSIONED void NAME(loop_reciprocal_grad_of_input)(void *out, void *const *
 MULTIVERSIONED void NAME(loop_addcmul_grad_of_tensor1_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict tensor2_at = operands[1];
     const double value = numbers[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL tensor2 = tensor2_at[i];
@@ -1302,10 +1403,11 @@ MULTIVERSIONED void NAME(loop_addcmul_grad_of_tensor1_1)(void *out, void *const 
 MULTIVERSIONED void NAME(loop_addcdiv_grad_of_tensor1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict tensor2_at = operands[1];
     const double value = numbers[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL tensor2 = tensor2_at[i];
@@ -1316,11 +1418,12 @@ MULTIVERSIONED void NAME(loop_addcdiv_grad_of_tensor1)(void *out, void *const *o
 MULTIVERSIONED void NAME(loop_addcdiv_grad_of_tensor2)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict tensor1_at = operands[1];
     const REAL *restrict tensor2_at = operands[2];
     const double value = numbers[3];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL tensor1 = tensor1_at[i];
@@ -1332,9 +1435,10 @@ MULTIVERSIONED void NAME(loop_addcdiv_grad_of_tensor2)(void *out, void *const *o
 MULTIVERSIONED void NAME(loop_where_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const npy_bool *restrict condition_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const int condition = condition_at[i];
@@ -1345,9 +1449,10 @@ MULTIVERSIONED void NAME(loop_where_grad_of_input)(void *out, void *const *opera
 MULTIVERSIONED void NAME(loop_where_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const npy_bool *restrict condition_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const int condition = condition_at[i];
@@ -1358,10 +1463,11 @@ MULTIVERSIONED void NAME(loop_where_grad_of_other)(void *out, void *const *opera
 MULTIVERSIONED void NAME(loop_maximum_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1375,10 +1481,11 @@ MULTIVERSIONED void NAME(loop_maximum_grad_of_input)(void *out, void *const *ope
 MULTIVERSIONED void NAME(loop_maximum_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1392,10 +1499,11 @@ MULTIVERSIONED void NAME(loop_maximum_grad_of_other)(void *out, void *const *ope
 MULTIVERSIONED void NAME(loop_fmax_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1407,10 +1515,11 @@ MULTIVERSIONED void NAME(loop_fmax_grad_of_input)(void *out, void *const *operan
 MULTIVERSIONED void NAME(loop_fmax_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1422,10 +1531,11 @@ MULTIVERSIONED void NAME(loop_fmax_grad_of_other)(void *out, void *const *operan
 MULTIVERSIONED void NAME(loop_fmin_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1437,10 +1547,11 @@ MULTIVERSIONED void NAME(loop_fmin_grad_of_input)(void *out, void *const *operan
 MULTIVERSIONED void NAME(loop_fmin_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1452,10 +1563,11 @@ MULTIVERSIONED void NAME(loop_fmin_grad_of_other)(void *out, void *const *operan
 MULTIVERSIONED void NAME(loop_clamp_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double max = numbers[3];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1466,10 +1578,11 @@ MULTIVERSIONED void NAME(loop_clamp_grad_of_input)(void *out, void *const *opera
 MULTIVERSIONED void NAME(loop_clamp_grad_of_input_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double min = numbers[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1480,11 +1593,12 @@ MULTIVERSIONED void NAME(loop_clamp_grad_of_input_1)(void *out, void *const *ope
 MULTIVERSIONED void NAME(loop_clamp_grad_of_input_2)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double min = numbers[2];
     const double max = numbers[3];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1495,10 +1609,11 @@ MULTIVERSIONED void NAME(loop_clamp_grad_of_input_2)(void *out, void *const *ope
 MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict max_at = operands[3];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1510,10 +1625,11 @@ MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_input)(void *out, void *const
 MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_input_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict min_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1525,11 +1641,12 @@ MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_input_1)(void *out, void *con
 MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_input_2)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict min_at = operands[2];
     const REAL *restrict max_at = operands[3];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1542,10 +1659,11 @@ MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_input_2)(void *out, void *con
 MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_min)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict min_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1558,11 +1676,12 @@ MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_min)(void *out, void *const *
 MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_min_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict min_at = operands[2];
     const REAL *restrict max_at = operands[3];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1576,10 +1695,11 @@ MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_min_1)(void *out, void *const
 MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_max)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict max_at = operands[3];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1592,11 +1712,12 @@ MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_max)(void *out, void *const *
 MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_max_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict min_at = operands[2];
     const REAL *restrict max_at = operands[3];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1610,10 +1731,11 @@ MULTIVERSIONED void NAME(loop_clamp_tensor_grad_of_max_1)(void *out, void *const
 MULTIVERSIONED void NAME(loop_clamp_min_tensor_grad_of_min)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict min_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1625,10 +1747,11 @@ MULTIVERSIONED void NAME(loop_clamp_min_tensor_grad_of_min)(void *out, void *con
 MULTIVERSIONED void NAME(loop_clamp_max_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double max = numbers[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1639,10 +1762,11 @@ MULTIVERSIONED void NAME(loop_clamp_max_grad_of_input)(void *out, void *const *o
 MULTIVERSIONED void NAME(loop_clamp_max_tensor_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict max_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1654,10 +1778,11 @@ MULTIVERSIONED void NAME(loop_clamp_max_tensor_grad_of_input)(void *out, void *c
 MULTIVERSIONED void NAME(loop_clamp_max_tensor_grad_of_max)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict max_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1669,9 +1794,10 @@ MULTIVERSIONED void NAME(loop_clamp_max_tensor_grad_of_max)(void *out, void *con
 MULTIVERSIONED void NAME(loop_lerp_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict weight_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL weight = weight_at[i];
@@ -1682,10 +1808,11 @@ MULTIVERSIONED void NAME(loop_lerp_grad_of_input)(void *out, void *const *operan
 MULTIVERSIONED void NAME(loop_lerp_grad_of_weight)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict end_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1697,9 +1824,10 @@ MULTIVERSIONED void NAME(loop_lerp_grad_of_weight)(void *out, void *const *opera
 MULTIVERSIONED void NAME(loop_lerp_scalar_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const double weight = numbers[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         out_at[i] = (grad * (REAL)(1.0 - weight));
@@ -1709,9 +1837,10 @@ MULTIVERSIONED void NAME(loop_lerp_scalar_grad_of_input)(void *out, void *const 
 MULTIVERSIONED void NAME(loop_nan_to_num_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1722,9 +1851,10 @@ MULTIVERSIONED void NAME(loop_nan_to_num_grad_of_input)(void *out, void *const *
 MULTIVERSIONED void NAME(loop_abs_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1735,9 +1865,10 @@ MULTIVERSIONED void NAME(loop_abs_grad_of_input)(void *out, void *const *operand
 MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1748,10 +1879,11 @@ MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input)(void *out, void *const *
 MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double exponent = numbers[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1762,10 +1894,11 @@ MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input_1)(void *out, void *const
 MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input_2)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double exponent = numbers[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1776,10 +1909,11 @@ MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input_2)(void *out, void *const
 MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input_3)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double exponent = numbers[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1790,10 +1924,11 @@ MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input_3)(void *out, void *const
 MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input_4)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double exponent = numbers[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1804,10 +1939,11 @@ MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input_4)(void *out, void *const
 MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input_5)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const double exponent = numbers[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1818,10 +1954,11 @@ MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input_5)(void *out, void *const
 MULTIVERSIONED void NAME(loop_pow_base_grad_of_exponent)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict result_at = operands[2];
     const double input = numbers[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
@@ -1832,9 +1969,10 @@ MULTIVERSIONED void NAME(loop_pow_base_grad_of_exponent)(void *out, void *const 
 MULTIVERSIONED void NAME(loop_pow_base_grad_of_exponent_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict result_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
@@ -1845,9 +1983,10 @@ MULTIVERSIONED void NAME(loop_pow_base_grad_of_exponent_1)(void *out, void *cons
 MULTIVERSIONED void NAME(loop_sqrt_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict result_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
@@ -1858,9 +1997,10 @@ MULTIVERSIONED void NAME(loop_sqrt_grad_of_input)(void *out, void *const *operan
 MULTIVERSIONED void NAME(loop_rsqrt_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict result_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
@@ -1871,9 +2011,10 @@ MULTIVERSIONED void NAME(loop_rsqrt_grad_of_input)(void *out, void *const *opera
 MULTIVERSIONED void NAME(loop_exp2_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict result_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
@@ -1884,9 +2025,10 @@ MULTIVERSIONED void NAME(loop_exp2_grad_of_input)(void *out, void *const *operan
 MULTIVERSIONED void NAME(loop_expm1_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict result_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
@@ -1897,9 +2039,10 @@ MULTIVERSIONED void NAME(loop_expm1_grad_of_input)(void *out, void *const *opera
 MULTIVERSIONED void NAME(loop_log2_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1910,9 +2053,10 @@ MULTIVERSIONED void NAME(loop_log2_grad_of_input)(void *out, void *const *operan
 MULTIVERSIONED void NAME(loop_log10_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1923,9 +2067,10 @@ MULTIVERSIONED void NAME(loop_log10_grad_of_input)(void *out, void *const *opera
 MULTIVERSIONED void NAME(loop_log1p_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1936,10 +2081,11 @@ MULTIVERSIONED void NAME(loop_log1p_grad_of_input)(void *out, void *const *opera
 MULTIVERSIONED void NAME(loop_logaddexp_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1952,10 +2098,11 @@ MULTIVERSIONED void NAME(loop_logaddexp_grad_of_input)(void *out, void *const *o
 MULTIVERSIONED void NAME(loop_logaddexp_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1968,10 +2115,11 @@ MULTIVERSIONED void NAME(loop_logaddexp_grad_of_other)(void *out, void *const *o
 MULTIVERSIONED void NAME(loop_copysign_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict result_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1983,10 +2131,11 @@ MULTIVERSIONED void NAME(loop_copysign_grad_of_input)(void *out, void *const *op
 MULTIVERSIONED void NAME(loop_nextafter_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -1998,9 +2147,10 @@ MULTIVERSIONED void NAME(loop_nextafter_grad_of_input)(void *out, void *const *o
 MULTIVERSIONED void NAME(loop_ldexp_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict result_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
@@ -2011,9 +2161,10 @@ MULTIVERSIONED void NAME(loop_ldexp_grad_of_other)(void *out, void *const *opera
 MULTIVERSIONED void NAME(loop_erf_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -2025,9 +2176,10 @@ MULTIVERSIONED void NAME(loop_erf_grad_of_input)(void *out, void *const *operand
 MULTIVERSIONED void NAME(loop_erfc_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -2039,10 +2191,11 @@ MULTIVERSIONED void NAME(loop_erfc_grad_of_input)(void *out, void *const *operan
 MULTIVERSIONED void NAME(loop_erfcx_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict result_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -2054,9 +2207,10 @@ MULTIVERSIONED void NAME(loop_erfcx_grad_of_input)(void *out, void *const *opera
 MULTIVERSIONED void NAME(loop_erfinv_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict result_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
@@ -2068,9 +2222,10 @@ MULTIVERSIONED void NAME(loop_erfinv_grad_of_input)(void *out, void *const *oper
 MULTIVERSIONED void NAME(loop_ndtr_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -2082,9 +2237,10 @@ MULTIVERSIONED void NAME(loop_ndtr_grad_of_input)(void *out, void *const *operan
 MULTIVERSIONED void NAME(loop_ndtri_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict result_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
@@ -2096,9 +2252,10 @@ MULTIVERSIONED void NAME(loop_ndtri_grad_of_input)(void *out, void *const *opera
 MULTIVERSIONED void NAME(loop_entr_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -2109,10 +2266,11 @@ MULTIVERSIONED void NAME(loop_entr_grad_of_input)(void *out, void *const *operan
 MULTIVERSIONED void NAME(loop_xlogy_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -2124,10 +2282,11 @@ MULTIVERSIONED void NAME(loop_xlogy_grad_of_input)(void *out, void *const *opera
 MULTIVERSIONED void NAME(loop_xlogy_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -2139,10 +2298,11 @@ MULTIVERSIONED void NAME(loop_xlogy_grad_of_other)(void *out, void *const *opera
 MULTIVERSIONED void NAME(loop_xlog1py_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -2154,10 +2314,11 @@ MULTIVERSIONED void NAME(loop_xlog1py_grad_of_input)(void *out, void *const *ope
 MULTIVERSIONED void NAME(loop_xlog1py_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict other_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -2169,10 +2330,11 @@ MULTIVERSIONED void NAME(loop_xlog1py_grad_of_other)(void *out, void *const *ope
 MULTIVERSIONED void NAME(loop_sin_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     int beyond = 0;
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -2180,6 +2342,7 @@ MULTIVERSIONED void NAME(loop_sin_grad_of_input)(void *out, void *const *operand
         out_at[i] = (grad * cos_of(input));
     }
     if (beyond)
+        INDEPENDENT
         for (size_t i = 0; i < count; i++) {
             const REAL grad = grad_at[i];
             const REAL input = input_at[i];
@@ -2190,10 +2353,11 @@ MULTIVERSIONED void NAME(loop_sin_grad_of_input)(void *out, void *const *operand
 MULTIVERSIONED void NAME(loop_cos_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     int beyond = 0;
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -2201,6 +2365,7 @@ MULTIVERSIONED void NAME(loop_cos_grad_of_input)(void *out, void *const *operand
         out_at[i] = (grad * (-sin_of(input)));
     }
     if (beyond)
+        INDEPENDENT
         for (size_t i = 0; i < count; i++) {
             const REAL grad = grad_at[i];
             const REAL input = input_at[i];
@@ -2211,9 +2376,10 @@ MULTIVERSIONED void NAME(loop_cos_grad_of_input)(void *out, void *const *operand
 MULTIVERSIONED void NAME(loop_tan_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict result_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
@@ -2224,9 +2390,10 @@ MULTIVERSIONED void NAME(loop_tan_grad_of_input)(void *out, void *const *operand
 MULTIVERSIONED void NAME(loop_asin_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -2238,9 +2405,10 @@ MULTIVERSIONED void NAME(loop_asin_grad_of_input)(void *out, void *const *operan
 MULTIVERSIONED void NAME(loop_acos_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -2252,9 +2420,10 @@ MULTIVERSIONED void NAME(loop_acos_grad_of_input)(void *out, void *const *operan
 MULTIVERSIONED void NAME(loop_atan_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -2265,9 +2434,10 @@ MULTIVERSIONED void NAME(loop_atan_grad_of_input)(void *out, void *const *operan
 MULTIVERSIONED void NAME(loop_tanh_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict result_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
@@ -2278,9 +2448,10 @@ MULTIVERSIONED void NAME(loop_tanh_grad_of_input)(void *out, void *const *operan
 MULTIVERSIONED void NAME(loop_asinh_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -2292,9 +2463,10 @@ MULTIVERSIONED void NAME(loop_asinh_grad_of_input)(void *out, void *const *opera
 MULTIVERSIONED void NAME(loop_acosh_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -2306,9 +2478,10 @@ MULTIVERSIONED void NAME(loop_acosh_grad_of_input)(void *out, void *const *opera
 MULTIVERSIONED void NAME(loop_atanh_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -2319,10 +2492,11 @@ MULTIVERSIONED void NAME(loop_atanh_grad_of_input)(void *out, void *const *opera
 MULTIVERSIONED void NAME(loop_hypot_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     const REAL *restrict result_at = operands[2];
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -2334,10 +2508,11 @@ MULTIVERSIONED void NAME(loop_hypot_grad_of_input)(void *out, void *const *opera
 MULTIVERSIONED void NAME(loop_sinc_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
-    REAL *restrict out_at = out;
-    const REAL *restrict grad_at = operands[0];
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
     const REAL *restrict input_at = operands[1];
     int beyond = 0;
+    INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
@@ -2348,6 +2523,7 @@ MULTIVERSIONED void NAME(loop_sinc_grad_of_input)(void *out, void *const *operan
         out_at[i] = ((area == (REAL)0) ? (REAL)0 : (grad * slope));
     }
     if (beyond)
+        INDEPENDENT
         for (size_t i = 0; i < count; i++) {
             const REAL grad = grad_at[i];
             const REAL input = input_at[i];
