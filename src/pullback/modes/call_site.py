@@ -9,6 +9,7 @@ from __future__ import annotations
 import dis
 import inspect
 import sys
+from bisect import bisect_right
 from collections.abc import Callable
 from functools import cache
 from types import CodeType, FrameType
@@ -30,10 +31,11 @@ def as_written(
         return args, kwargs
     parameters = signature.parameters.values()
     values = bound.arguments
-    names = _names_in_call() or ()
+    names, written = _call_site()
     given = [p.name for p in parameters if p.name in names or not _is_default(values.get(p.name, p.default), p.default)]
     by_position = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
-    count = max((i + 1 for i, p in enumerate(by_position) if p.name in given and p.name not in names), default=0)
+    needed = max((i + 1 for i, p in enumerate(by_position) if p.name in given and p.name not in names), default=0)
+    count = max(needed, written) if written <= len(by_position) else needed
     leading = [p.name for p in by_position[:count]]
     order = [*[n for n in names if n in given], *[n for n in given if n not in names]]
     return (
@@ -49,31 +51,32 @@ def _is_default(value: Any, default: Any) -> bool:
     return type(value) is type(default) and type(value) in (bool, int, float, str) and bool(value == default)
 
 
-def _names_in_call() -> tuple[str, ...] | None:
-    """The keywords of the call that left the caller's frame; None where they cannot be read."""
+def _call_site() -> tuple[tuple[str, ...], int]:
+    """The keywords and the number of other arguments of the call that left the caller's frame; none if it was no call."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_ROADS):
         frame = frame.f_back
     if frame is None:
-        return None
-    calls = _keywords_at(frame.f_code)
-    # The place may be that of the instruction or, below its own cache, that of the cache's end.
-    return calls.get(max((place for place in calls if place <= frame.f_lasti), default=-1))
+        return (), 0
+    places, calls = _calls_in(frame.f_code)
+    # The place may be that of the instruction or that of the end of the cache which follows it.
+    return calls.get(places[bisect_right(places, frame.f_lasti) - 1], ((), 0))
 
 
 @cache
-def _keywords_at(code: CodeType) -> dict[int, tuple[str, ...]]:
-    """The keywords of each call in a code object, by the place of the call."""
-    found: dict[int, tuple[str, ...]] = {}
+def _calls_in(code: CodeType) -> tuple[list[int], dict[int, tuple[tuple[str, ...], int]]]:
+    """The places of all instructions, and what is known of those that are calls."""
+    places: list[int] = []
+    calls: dict[int, tuple[tuple[str, ...], int]] = {}
     names: tuple[str, ...] = ()
-    constant: Any = None
+    constant: Any = ()
     for instruction in dis.get_instructions(code):
+        places.append(instruction.offset)
         if instruction.opname == "KW_NAMES":
             names = code.co_consts[instruction.arg or 0]
-        elif instruction.opname == "CALL_KW":  # from Python 3.13 on, names are a constant below the call
-            found[instruction.offset] = constant
-        elif instruction.opname.startswith("CALL"):
-            found[instruction.offset] = names
+        elif instruction.opname in ("CALL", "CALL_KW"):  # from Python 3.13 on, names are a constant below the call
+            names = constant if instruction.opname == "CALL_KW" else names
+            calls[instruction.offset] = names, (instruction.arg or 0) - len(names)
             names = ()
         constant = instruction.argval if instruction.opname == "LOAD_CONST" else constant
-    return found
+    return places, calls
