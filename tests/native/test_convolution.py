@@ -47,6 +47,12 @@ CASES = {
     "one long dimension": (1, 64, 4, 1, (5000,), (5,), (2,), (3,), (2,)),
     "three dimensions": (2, 3, 5, 1, (5, 6, 19), (3, 2, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1)),
     "three dimensions with steps": (2, 4, 6, 2, (9, 8, 21), (3, 3, 3), (2, 1, 2), (1, 0, 1), (1, 2, 1)),
+    "squares": (2, 20, 24, 1, (12, 38), (3, 3), (1, 1), (1, 1), (1, 1)),
+    "squares at odd edges": (3, 33, 17, 1, (13, 41), (3, 3), (1, 1), (0, 2), (1, 1)),
+    "narrow squares": (9, 16, 40, 1, (4, 4), (3, 3), (1, 1), (1, 1), (1, 1)),
+    "narrow squares at odd edges": (7, 70, 18, 1, (7, 9), (3, 3), (1, 1), (2, 1), (1, 1)),
+    "squares of groups": (2, 48, 64, 2, (10, 14), (3, 3), (1, 1), (1, 1), (1, 1)),
+    "many squares": (3, 16, 16, 1, (90, 80), (3, 3), (1, 1), (1, 1), (1, 1)),
 }
 cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 
@@ -132,8 +138,46 @@ def test_values_that_are_not_finite_stay_where_they_belong(sizes: tuple[int, int
         assert_as_reference(convolution_grad_weight, x, changed_grad, weight.shape, *steps, 1, tolerance=64)
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 3e38])
+@pytest.mark.parametrize("sizes", [(8, 40), (6, 6)])
+def test_squares_do_not_spread_what_is_not_finite(sizes: tuple[int, int], value: float) -> None:
+    x, weight = normal((4, 16, *sizes), np.float32), normal((16, 16, 3, 3), np.float32, seed=1)
+    grad = normal(x.shape, np.float32, seed=2)
+    x[1, 3, 2, 4] = value
+    steps = ((1, 1), (1, 1), (1, 1))
+    assert_as_reference(convolution, x, weight / 64, None, *steps, False, (0, 0), 1, tolerance=256)
+    assert_as_reference(convolution, x, weight / 64, None, *steps, True, (0, 0), 1, tolerance=256)
+    assert_as_reference(convolution_grad_weight, x, grad / 64, weight.shape, *steps, 1, tolerance=256)
+
+
+@pytest.mark.parametrize("channels", [16, 64, 256])
+def test_squares_round_no_worse_than_direct_sums(channels: int) -> None:
+    x, weight = normal((4, channels, 8, 8), np.float32), normal((32, channels, 3, 3), np.float32, seed=1)
+    rest = ((1, 1), (1, 1), (1, 1), False, (0, 0), 1)
+    expected = convolution.__wrapped__(x.astype(np.float64), weight.astype(np.float64), None, *rest)
+    one_by_one = np.zeros(expected.shape, np.float32)
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    for c in range(channels):
+        for tap in range(9):
+            part = padded[:, c, None, tap // 3 : tap // 3 + 8, tap % 3 : tap % 3 + 8]
+            one_by_one += part * weight[None, :, c, tap // 3, tap % 3, None, None]
+    error = np.sqrt(np.mean((convolution(x, weight, None, *rest) - expected) ** 2))
+    assert error < np.sqrt(np.mean((one_by_one - expected) ** 2))
+
+
 @pytest.mark.parametrize(
-    "name", ["many channels", "groups", "many boxes", "one long dimension", "steps", "tiny planes"]
+    "name",
+    [
+        "many channels",
+        "groups",
+        "many boxes",
+        "one long dimension",
+        "steps",
+        "tiny planes",
+        "many squares",
+        "narrow squares",
+        "squares of groups",
+    ],
 )
 def test_threads_change_nothing(name: str) -> None:
     case = CASES[name]

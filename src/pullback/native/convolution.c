@@ -2,8 +2,8 @@
  *
  * See Note [Staged convolution] in convolution.h.
  */
-#include "convolution.h"
 #include "windows.h"
+#include "winograd.h"
 
 /* Below this many products a thread of its own does not pay. */
 #define PRODUCTS_PER_THREAD 400000.0
@@ -129,26 +129,74 @@ static PyObject *run_convolution(const Plan *plan, const ConvolutionLoops *loops
     return result;
 }
 
+/* NULL without an exception where there is no plan. */
+static PyObject *convolve_directly(const ConvolutionLoops *loops, const Geometry *g, PyObject *const *arrays)
+{
+    Plan plan;
+    PyObject *result = NULL;
+    if (plan_convolution(&plan, g, loops->lanes, type_of(arrays[0]) == NPY_DOUBLE ? 8 : 4, thread_count()))
+        result = run_convolution(&plan, loops, g, arrays);
+    free_plan(&plan);
+    return result;
+}
+
+/* By squares; NULL without an exception where results are not finite. */
+static PyObject *run_winograd(const Winograd *plan, const ConvolutionLoops *loops, const Geometry *g,
+                              PyObject *const *arrays)
+{
+    int type = type_of(arrays[0]), dims = PyArray_NDIM((PyArrayObject *)arrays[0]) - 2;
+    PyObject *result = new_result(g, dims, type);
+    size_t size = (size_t)PyArray_NBYTES((PyArrayObject *)arrays[1]) / 9 * SQUARES;
+    WinogradCall call = {
+        .plan = plan,
+        .input = data_of(arrays[0]),
+        .bias = arrays[2] ? data_of(arrays[2]) : NULL,
+        .weight = data_of(arrays[1]),
+        .transformed = malloc(size),
+        .is_finite = 1,
+    };
+    call.failed = !call.transformed;
+    if (result && !call.failed) {
+        call.result = data_of(result);
+        ptrdiff_t blocks = (plan->units + plan->block - 1) / plan->block, parts = (g->out_channels + 7) / 8;
+        share_out(g->groups * parts, (double)size, loops->transform_weight, &call);
+        share_out(g->groups * blocks, products(g), loops->convolve_squares, &call);
+    }
+    free(call.transformed);
+    if (result && (call.failed || !call.is_finite))
+        Py_CLEAR(result);
+    return result || !call.failed ? result : PyErr_NoMemory();
+}
+
+/* Decide, plan and run by squares; NULL without an exception where direct sums have to serve. */
+static PyObject *convolve_by_squares(const ConvolutionLoops *loops, const Geometry *g, PyObject *const *arrays)
+{
+    Winograd plan;
+    if (!suits_winograd(g))
+        return NULL;
+    PyObject *result = NULL;
+    if (plan_winograd(&plan, g, loops->lanes, type_of(arrays[0]) == NPY_DOUBLE ? 8 : 4, thread_count()))
+        result = run_winograd(&plan, loops, g, arrays);
+    free_winograd(&plan);
+    return result;
+}
+
 static PyObject *convolution(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
 {
     PLACE(slots, "input", "weight", "bias", "stride", "padding", "dilation", "transposed", "output_padding", "groups");
     Geometry geometry;
     if (!slots[2] || !read_convolution(slots, &geometry))
         return DECLINE;
-    int type = type_of(slots[0]);
-    const ConvolutionLoops *loops = loops_for(type);
-    Plan plan;
-    if (!plan_convolution(&plan, &geometry, loops->lanes, type == NPY_DOUBLE ? 8 : 4, thread_count())) {
-        free_plan(&plan);
-        return DECLINE;
-    }
     PyObject *arrays[3] = {row_major(slots[0]), row_major(slots[1]), slots[2] == Py_None ? NULL : row_major(slots[2])};
     PyObject *result = NULL;
-    if (arrays[0] && arrays[1] && (arrays[2] || slots[2] == Py_None))
-        result = run_convolution(&plan, loops, &geometry, arrays);
+    if (arrays[0] && arrays[1] && (arrays[2] || slots[2] == Py_None)) {
+        const ConvolutionLoops *loops = loops_for(type_of(slots[0]));
+        result = convolve_by_squares(loops, &geometry, arrays);
+        if (!result && !PyErr_Occurred())
+            result = convolve_directly(loops, &geometry, arrays);
+    }
     for (int i = 0; i < 3; i++)
         Py_XDECREF(arrays[i]);
-    free_plan(&plan);
     return result;
 }
 
@@ -188,14 +236,20 @@ static int read_weight_gradient(PyObject *const *slots, Geometry *g)
     return 1;
 }
 
+/* Zeros of the shape, which was read before. */
+static PyObject *new_weight(PyObject *shape, int type)
+{
+    npy_intp sizes[2 + DIMS];
+    int ndim = (int)PyTuple_GET_SIZE(shape);
+    for (int d = 0; d < ndim; d++)
+        sizes[d] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, d));
+    return PyArray_Zeros(ndim, sizes, PyArray_DescrFromType(type), 0);
+}
+
 static PyObject *run_weight_gradient(const Plan *plan, const ConvolutionLoops *loops, const Geometry *g,
                                      PyObject *const *arrays, PyObject *shape)
 {
-    int type = type_of(arrays[0]), ndim = (int)PyTuple_GET_SIZE(shape);
-    npy_intp sizes[2 + DIMS];
-    for (int d = 0; d < ndim; d++)
-        sizes[d] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, d));
-    PyObject *result = PyArray_Zeros(ndim, sizes, PyArray_DescrFromType(type), 0);
+    PyObject *result = new_weight(shape, type_of(arrays[0]));
     if (!result)
         return NULL;
     ptrdiff_t threads = thread_count();
@@ -219,25 +273,79 @@ static PyObject *run_weight_gradient(const Plan *plan, const ConvolutionLoops *l
     return result;
 }
 
+/* The blocks of squares of one group, each transformed and then added to the sums. */
+static void weigh_group(WinogradWeightCall *call, const ConvolutionLoops *loops, double work)
+{
+    const Winograd *plan = call->plan;
+    const Geometry *g = &plan->geometry;
+    for (call->first = 0; call->first < plan->units && !call->failed; call->first += plan->block) {
+        ptrdiff_t left = plan->units - call->first;
+        call->units = left < plan->block ? left : plan->block;
+        double part = work * (double)call->units / (double)plan->units;
+        share_out(g->channels + g->out_channels, part / 4, loops->transform_block, call);
+        share_out(SQUARES, part, weigh_squares, call);
+    }
+    loops->finish_weight(call);
+}
+
+static PyObject *weigh_by_squares(const ConvolutionLoops *loops, const Geometry *g, PyObject *const *arrays,
+                                  PyObject *shape)
+{
+    Winograd plan;
+    if (!suits_winograd(g))
+        return NULL;
+    size_t item = type_of(arrays[0]) == NPY_DOUBLE ? 8 : 4, pairs = (size_t)(g->channels * g->out_channels);
+    PyObject *result = NULL;
+    WinogradWeightCall call = {.plan = &plan, .input = data_of(arrays[0]), .output_grad = data_of(arrays[1]),
+                               .wide = item == 8, .is_finite = 1};
+    if (plan_winograd_weight(&plan, g, loops->lanes, (int)item)) {
+        size_t row = SQUARES * (size_t)plan.pitch * item, slack = (size_t)loops->lanes * item;
+        call.inputs = malloc(row * (size_t)g->channels + slack);
+        call.grads = malloc(row * (size_t)g->out_channels + slack);
+        call.sums = malloc(SQUARES * pairs * item);
+        result = call.inputs && call.grads && call.sums ? new_weight(shape, type_of(arrays[0])) : NULL;
+    }
+    if (result) {
+        call.result = data_of(result);
+        for (call.group = 0; call.group < g->groups; call.group++) {
+            memset(call.sums, 0, SQUARES * pairs * item);
+            weigh_group(&call, loops, products(g) / (double)g->groups);
+        }
+    }
+    free(call.inputs);
+    free(call.grads);
+    free(call.sums);
+    free_winograd(&plan);
+    if (result && (call.failed || !call.is_finite))
+        Py_CLEAR(result);
+    return result;
+}
+
+static PyObject *weigh_directly(const ConvolutionLoops *loops, const Geometry *g, PyObject *const *arrays, PyObject *shape)
+{
+    Plan plan;
+    PyObject *result = NULL;
+    if (plan_weight_gradient(&plan, g, loops->lanes, type_of(arrays[0]) == NPY_DOUBLE ? 8 : 4))
+        result = run_weight_gradient(&plan, loops, g, arrays, shape);
+    free_plan(&plan);
+    return result;
+}
+
 static PyObject *convolution_grad_weight(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
 {
     PLACE(slots, "input", "output_grad", "weight_shape", "stride", "padding", "dilation", "groups");
     Geometry geometry;
     if (!read_weight_gradient(slots, &geometry))
         return DECLINE;
-    int type = type_of(slots[0]);
-    const ConvolutionLoops *loops = loops_for(type);
-    Plan plan;
-    if (!plan_weight_gradient(&plan, &geometry, loops->lanes, type == NPY_DOUBLE ? 8 : 4)) {
-        free_plan(&plan);
-        return DECLINE;
-    }
     PyObject *arrays[2] = {row_major(slots[0]), row_major(slots[1])}, *result = NULL;
-    if (arrays[0] && arrays[1])
-        result = run_weight_gradient(&plan, loops, &geometry, arrays, slots[2]);
+    if (arrays[0] && arrays[1]) {
+        const ConvolutionLoops *loops = loops_for(type_of(slots[0]));
+        result = weigh_by_squares(loops, &geometry, arrays, slots[2]);
+        if (!result && !PyErr_Occurred())
+            result = weigh_directly(loops, &geometry, arrays, slots[2]);
+    }
     Py_XDECREF(arrays[0]);
     Py_XDECREF(arrays[1]);
-    free_plan(&plan);
     return result;
 }
 

@@ -102,6 +102,11 @@ typedef struct {
     void (*pack)(const Plan *plan, const void *weight, void *packed);
     void (*convolve)(void *call, ptrdiff_t begin, ptrdiff_t end);
     void (*weigh)(void *call, ptrdiff_t begin, ptrdiff_t end);
+    /* See winograd.h. */
+    void (*transform_weight)(void *call, ptrdiff_t begin, ptrdiff_t end);
+    void (*convolve_squares)(void *call, ptrdiff_t begin, ptrdiff_t end);
+    void (*transform_block)(void *call, ptrdiff_t begin, ptrdiff_t end);
+    void (*finish_weight)(void *call);
 } ConvolutionLoops;
 
 /* For float32 and for float64. */

@@ -386,9 +386,11 @@ static void NAME(convolve)(void *context, ptrdiff_t begin, ptrdiff_t end)
 }
 
 #include "convolution_weight.h"
+#include "winograd_loops.h"
 
 #undef LANES
 #undef Vector
 #undef LOAD
 #undef STORE
 #undef MASKED
+#undef EACH_SUM

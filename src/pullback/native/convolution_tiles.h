@@ -29,9 +29,21 @@ typedef struct {
     const REAL *bias;     /* NULL for none */
     REAL *partial;        /* sums of earlier steps, and for later ones */
     int is_first, is_last;
+    int adds; /* to what the result holds */
     REAL *result;
     ptrdiff_t channel_step; /* between output channels of the result */
 } NAME(Tile);
+
+/* For each sum of a tile; unrolled, or sums would go to memory and back. */
+#if defined(__GNUC__)
+#define EACH_SUM                                                        \
+    _Pragma("GCC unroll 8") for (int c = 0; c < channels; c++)          \
+        _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++)
+#else
+#define EACH_SUM                                                        \
+    for (int c = 0; c < channels; c++)                                  \
+        for (int v = 0; v < vectors; v++)
+#endif
 
 /* `vectors` vectors of `channels` output channels. Both are constants: all loops but the one of steps are unrolled. */
 INLINE void NAME(compute)(const int channels, const int vectors, const NAME(Tile) *tile)
@@ -40,32 +52,29 @@ INLINE void NAME(compute)(const int channels, const int vectors, const NAME(Tile
     const REAL *inputs[8];
     for (int v = 0; v < vectors; v++)
         inputs[v] = tile->input + tile->starts[v];
-    for (int c = 0; c < channels; c++)
-        for (int v = 0; v < vectors; v++)
-            if (tile->is_first)
-                sums[c][v] = (Vector){0} + (tile->bias ? tile->bias[c] : 0);
-            else
-                sums[c][v] = LOAD(tile->partial + (c * vectors + v) * LANES);
+    if (!tile->is_first) {
+        EACH_SUM sums[c][v] = LOAD(tile->partial + (c * vectors + v) * LANES);
+    } else if (tile->bias) {
+        EACH_SUM sums[c][v] = (Vector){0} + tile->bias[c];
+    } else
+        EACH_SUM sums[c][v] = (Vector){0};
     if (tile->is_last) /* the lines are there when the sums are */
-        for (int c = 0; c < channels; c++)
-            for (int v = 0; v < vectors; v++)
-                PREFETCH_TO_WRITE(tile->result + c * tile->channel_step + tile->places[v]);
+        EACH_SUM PREFETCH_TO_WRITE(tile->result + c * tile->channel_step + tile->places[v]);
     const REAL *weight = tile->weight;
     const ptrdiff_t *end = tile->offsets + tile->steps;
     for (const ptrdiff_t *offset = tile->offsets; offset < end; offset++, weight += channels) {
         Vector x[8];
         for (int v = 0; v < vectors; v++)
             x[v] = LOAD(inputs[v] + *offset);
-        for (int c = 0; c < channels; c++)
-            for (int v = 0; v < vectors; v++)
-                sums[c][v] += x[v] * weight[c];
+        EACH_SUM sums[c][v] += x[v] * weight[c];
     }
-    for (int c = 0; c < channels; c++)
-        for (int v = 0; v < vectors; v++)
-            if (tile->is_last)
-                STORE(tile->result + c * tile->channel_step + tile->places[v], sums[c][v]);
-            else
-                STORE(tile->partial + (c * vectors + v) * LANES, sums[c][v]);
+    if (!tile->is_last) {
+        EACH_SUM STORE(tile->partial + (c * vectors + v) * LANES, sums[c][v]);
+        return;
+    }
+    if (tile->adds)
+        EACH_SUM sums[c][v] += LOAD(tile->result + c * tile->channel_step + tile->places[v]);
+    EACH_SUM STORE(tile->result + c * tile->channel_step + tile->places[v], sums[c][v]);
 }
 
 #define TILE(channels, vectors)                                                      \
