@@ -168,6 +168,23 @@ def test_shapes_are_broadcast(left: tuple[int, ...], right: tuple[int, ...], dty
         assert_same("mul", strictly_compiled("mul")(a, b), expected)
 
 
+@pytest.mark.parametrize("length", [2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 40])
+@dtypes
+def test_short_rows_are_gathered_from_anywhere(length: int, dtype: Any) -> None:
+    whole = np.random.default_rng(length).standard_normal((6, 90, 2 * length)).astype(dtype)
+    sources = [
+        whole[:, :, :length], whole[:, ::2, 1::2], whole[::2, :1, :length], whole[:, :, :1], whole[:1, :, length:],
+        whole[:, ::-1, :length], whole[..., ::-2], whole[0, 0, :length],
+    ]  # fmt: skip
+    for first in sources:
+        for second in sources:
+            try:
+                expected = first * second
+            except ValueError:
+                continue
+            np.testing.assert_array_equal(strictly_compiled("mul")(first, second), expected)
+
+
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2), (0, 2, 1), (1, 2, 0), (2, 0, 1)])
 @pytest.mark.parametrize("other", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
 def test_the_result_is_laid_out_as_by_numpy(order: tuple[int, ...], other: tuple[int, ...]) -> None:

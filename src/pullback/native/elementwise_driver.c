@@ -282,11 +282,81 @@ static int repeats_rows(const Walk *walk, const Source *source)
     return 1;
 }
 
+/* Rows at equal distances, of a length that the compiler knows where it is inlined with one. */
+#define GATHER_EVEN_ROWS(type)                                                                                        \
+    INLINE void gather_even_rows_of_##type(type *restrict target, const char *data, npy_intp rows, npy_intp distance, \
+                                           npy_intp length, npy_intp stride)                                          \
+    {                                                                                                                 \
+        for (npy_intp row = 0; row < rows; row++, data += distance)                                                   \
+            for (npy_intp i = 0; i < length; i++)                                                                     \
+                *target++ = *(const type *)(const void *)(data + i * stride);                                         \
+    }                                                                                                                 \
+    /* Contiguous rows of `half` to twice as many: the first and the last `half` elements, which may overlap. */      \
+    INLINE void copy_even_rows_of_##type(type *restrict target, const char *data, npy_intp rows, npy_intp distance,   \
+                                         npy_intp length, size_t half)                                                \
+    {                                                                                                                 \
+        size_t last = ((size_t)length - half) * sizeof(type);                                                         \
+        for (npy_intp row = 0; row < rows; row++, data += distance, target += length) {                               \
+            memcpy(target, data, half * sizeof(type));                                                                \
+            memcpy((char *)target + last, data + last, half * sizeof(type));                                          \
+        }                                                                                                             \
+    }                                                                                                                 \
+    /* The same for rows of one element that is repeated. */                                                          \
+    INLINE void repeat_even_rows_of_##type(type *restrict target, const char *data, npy_intp rows, npy_intp distance, \
+                                           npy_intp length, npy_intp half)                                            \
+    {                                                                                                                 \
+        for (npy_intp row = 0; row < rows; row++, data += distance, target += length) {                               \
+            type element = *(const type *)(const void *)data, *end = target + (length - half);                        \
+            for (npy_intp i = 0; i < half; i++)                                                                       \
+                target[i] = element;                                                                                  \
+            for (npy_intp i = 0; i < half; i++)                                                                       \
+                end[i] = element;                                                                                     \
+        }                                                                                                             \
+    }                                                                                                                 \
+    static void gather_short_rows_of_##type(void *buffer, const char *data, npy_intp rows, npy_intp distance,         \
+                                            npy_intp length, npy_intp stride)                                         \
+    {                                                                                                                 \
+        if (length == 2)                                                                                              \
+            gather_even_rows_of_##type(buffer, data, rows, distance, 2, stride);                                      \
+        else if (length == 3)                                                                                         \
+            gather_even_rows_of_##type(buffer, data, rows, distance, 3, stride);                                      \
+        else if (stride == sizeof(type) && length >= 8)                                                               \
+            copy_even_rows_of_##type(buffer, data, rows, distance, length, 8);                                        \
+        else if (stride == sizeof(type) && length >= 4)                                                               \
+            copy_even_rows_of_##type(buffer, data, rows, distance, length, 4);                                        \
+        else if (stride == 0 && length >= 8)                                                                          \
+            repeat_even_rows_of_##type(buffer, data, rows, distance, length, 8);                                      \
+        else if (stride == 0 && length >= 4)                                                                          \
+            repeat_even_rows_of_##type(buffer, data, rows, distance, length, 4);                                      \
+        else                                                                                                          \
+            gather_even_rows_of_##type(buffer, data, rows, distance, length, stride);                                 \
+    }
+GATHER_EVEN_ROWS(float)
+GATHER_EVEN_ROWS(double)
+
+/* Up to this length rows are copied without a call. */
+#define TINY_ROW 16
+
+/* Rows of one block of the outer dimensions lie at equal distances: they are gathered together. */
 static void gather_rows(const Walk *walk, const Source *source, npy_intp first, npy_intp count, char *buffer)
 {
-    npy_intp stride = source->strides[walk->ndim - 1], bytes = walk->row * source->size;
-    for (npy_intp row = 0; row < count; row++)
-        gather_row(buffer + row * bytes, row_start(walk, source, first + row), stride, source->size, walk->row);
+    int inner = walk->ndim - 1;
+    npy_intp stride = source->strides[inner], bytes = walk->row * source->size;
+    npy_intp block = inner ? walk->shape[inner - 1] : 1, distance = inner ? source->strides[inner - 1] : 0;
+    while (count > 0) {
+        npy_intp left = block - first % block, rows = left < count ? left : count;
+        const char *data = row_start(walk, source, first);
+        if (walk->row <= TINY_ROW && source->size == 4)
+            gather_short_rows_of_float(buffer, data, rows, distance, walk->row, stride);
+        else if (walk->row <= TINY_ROW && source->size == 8)
+            gather_short_rows_of_double(buffer, data, rows, distance, walk->row, stride);
+        else
+            for (npy_intp row = 0; row < rows; row++)
+                gather_row(buffer + row * bytes, data + row * distance, stride, source->size, walk->row);
+        buffer += rows * bytes;
+        first += rows;
+        count -= rows;
+    }
 }
 
 /* Run the loop over whole vectors, and over the rest in vectors that are filled up with zeros. */
