@@ -225,3 +225,13 @@ def test_errors_are_of_the_same_type_and_begin_alike(program: Callable[[Any], An
     with pytest.raises(expected.type) as actual:
         program(PULLBACK)
     assert str(actual.value)[:20] == str(expected.value)[:20]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("number", [0.1, 1 / 3, 1.7, -3])
+def test_products_and_quotients_of_16_bits_by_numbers_are_equal(dtype: str, number: float) -> None:
+    values = np.random.default_rng(0).normal(0, 3, 2000).tolist()
+    for call in (lambda x: x * number, lambda x: x / number, lambda x: number / x, lambda x: x // number):
+        expected = call(torch.tensor(values, dtype=getattr(torch, dtype)))
+        actual = call(PULLBACK.tensor(values, dtype=getattr(PULLBACK, dtype)))
+        assert actual.tolist() == expected.tolist()

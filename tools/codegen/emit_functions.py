@@ -22,6 +22,7 @@ _TYPES = {
 _MASKS = ("condition", "mask")
 _PAIR_PROMOTIONS = {
     "common": "promote_arrays", "float": "promote_arrays_to_float", "subtraction": "promote_for_subtraction",
+    "product": "promote_for_product", "quotient": "promote_for_quotient",
 }  # fmt: skip
 
 
@@ -218,7 +219,7 @@ def _arrays(operation: Operation, takes_out: bool) -> list[str]:
     tensors = tuple(p for p in tensors if p.name not in _MASKS)
     if promote == "none":
         return out
-    floating = promote == "float"
+    floating = promote in ("float", "quotient")
     names = [p.name for p in tensors]
     if needs_broadcast(operation):
         out.append("    promoted = False")

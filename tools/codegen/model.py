@@ -89,7 +89,8 @@ class Rule:
 
     @property
     def promote(self) -> str:
-        """How operands are promoted: "common", "float" (integers become the default float) or "none"."""
+        """How operands are promoted: "common", "float" (integers become the default float), "none", and for products and
+        quotients, where a number stays as it is beside 16 bits, "product" and "quotient"."""
         given = self.options.get("promote")
         return str(given) if given else ("common" if self.kind == "elementwise" else "none")
 

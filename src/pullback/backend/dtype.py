@@ -370,6 +370,24 @@ def promote_arrays_to_float(input: Array, other: Array | Scalar) -> tuple[Array,
     return to_dtype(input, common), to_dtype(other, common)
 
 
+def promote_for_product(input: Array, other: Array | Scalar) -> tuple[Array, Any]:
+    """As promote_arrays, but beside float16 and bfloat16 a number stays as it is: their products are made in float32."""
+    return _promote_with_number(input, other, result_dtype((input, other)))
+
+
+def promote_for_quotient(input: Array, other: Array | Scalar) -> tuple[Array, Any]:
+    """As promote_for_product, then integers and bools become the default floating dtype."""
+    common = result_dtype((input, other))
+    return _promote_with_number(input, other, common if is_float_or_complex(common) else _Defaults.floating)
+
+
+def _promote_with_number(input: Array, other: Any, common: DType) -> tuple[Array, Any]:
+    is_number = other.ndim == 0 and other.dtype != common if hasattr(other, "dtype") else True
+    if is_number and common.itemsize == 2 and is_float_or_complex(common):
+        return to_dtype(input, common), float(other)
+    return to_dtype(input, common), to_dtype(other, common)
+
+
 def promote_for_subtraction(input: Array, other: Array | Scalar) -> tuple[Array, Any]:
     """As promote_arrays, refusing bools: minus has no meaning for them."""
     if any(d == bool_.numpy_dtype for d in (input.dtype, getattr(other, "dtype", None))) or isinstance(other, bool):

@@ -25,22 +25,22 @@ def rsub_tensor(grad: Tensor, input: Tensor, other: Tensor, alpha: Scalar) -> Pu
     return wrt(input=-grad if alpha == 1 else F.scaled_by(-grad, alpha), other=grad)
 
 
-@elementwise(in_place=True)
+@elementwise(in_place=True, promote="product")
 def mul(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(other), other=grad * F.conj(input))
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="quotient")
 def div(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad / F.conj(other), other=-grad * F.conj(input / other / other))
 
 
-@elementwise(in_place=True, node="DivBackward2", public="div")
+@elementwise(in_place=True, node="DivBackward2", public="div", promote="product")
 def div_rounded(grad: Tensor, input: Tensor, other: Tensor, rounding_mode: str) -> Pullback:
     return wrt(input=F.zeros_of(grad), other=F.zeros_of(grad))
 
 
-@elementwise(in_place=True)
+@elementwise(in_place=True, promote="product")
 def floor_divide(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=not_implemented("aten::floor_divide"), other=not_implemented("aten::floor_divide"))
 

@@ -9,7 +9,8 @@ import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.backend.dtype import (
     promote_arrays,
-    promote_arrays_to_float,
+    promote_for_product,
+    promote_for_quotient,
     promote_for_subtraction,
     promote_to_float,
     widen_half,
@@ -752,13 +753,13 @@ def mul(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     promoted = False
     if other_is_tensor:
         if input_array.dtype is not other_array.dtype:
-            input_array, other_array = promote_arrays(input_array, other_array)
+            input_array, other_array = promote_for_product(input_array, other_array)
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         if is_foreign(other_array):
             return ask_foreign(mul, (input, other), {"out": out})
         other_array = as_number_argument("mul", "other", other_array)
-        input_array, other_array = promote_arrays(input_array, other_array)
+        input_array, other_array = promote_for_product(input_array, other_array)
         promoted = True
     try:
         computed: Any = mul_kernel(input_array, other_array)
@@ -954,13 +955,13 @@ def div(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     promoted = False
     if other_is_tensor:
         if input_array.dtype is not other_array.dtype or input_array.dtype.kind not in "fc":
-            input_array, other_array = promote_arrays_to_float(input_array, other_array)
+            input_array, other_array = promote_for_quotient(input_array, other_array)
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         if is_foreign(other_array):
             return ask_foreign(div, (input, other), {"out": out})
         other_array = as_number_argument("div", "other", other_array)
-        input_array, other_array = promote_arrays_to_float(input_array, other_array)
+        input_array, other_array = promote_for_quotient(input_array, other_array)
         promoted = True
     try:
         computed: Any = div_kernel(input_array, other_array)
@@ -1102,13 +1103,13 @@ def div_rounded(input: Tensor, other: Any, rounding_mode: str, *, out: Any = Non
     promoted = False
     if other_is_tensor:
         if input_array.dtype is not other_array.dtype:
-            input_array, other_array = promote_arrays(input_array, other_array)
+            input_array, other_array = promote_for_product(input_array, other_array)
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         if is_foreign(other_array):
             return ask_foreign(div_rounded, (input, other, rounding_mode), {"out": out})
         other_array = as_number_argument("div", "other", other_array)
-        input_array, other_array = promote_arrays(input_array, other_array)
+        input_array, other_array = promote_for_product(input_array, other_array)
         promoted = True
     try:
         computed: Any = div_rounded_kernel(input_array, other_array, rounding_mode)
@@ -1236,13 +1237,13 @@ def floor_divide(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     promoted = False
     if other_is_tensor:
         if input_array.dtype is not other_array.dtype:
-            input_array, other_array = promote_arrays(input_array, other_array)
+            input_array, other_array = promote_for_product(input_array, other_array)
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         if is_foreign(other_array):
             return ask_foreign(floor_divide, (input, other), {"out": out})
         other_array = as_number_argument("floor_divide", "other", other_array)
-        input_array, other_array = promote_arrays(input_array, other_array)
+        input_array, other_array = promote_for_product(input_array, other_array)
         promoted = True
     try:
         computed: Any = floor_divide_kernel(input_array, other_array)

@@ -90,6 +90,7 @@ def softplus(input: Array, beta: Scalar = 1, threshold: Scalar = 20) -> Array:
 
 
 @native
+@_in_float32
 def softshrink(input: Array, lambd: Scalar = 0.5) -> Array:
     """Move towards zero by `lambd`, not beyond."""
     _refuse_kinds(input, "biuc", "softshrink_check")

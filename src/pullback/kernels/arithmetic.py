@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.kernels.creation import checked_number
-from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
+from pullback.kernels.dtype_support import _in_float32, _refuse_kinds, _with_number
 from pullback.native import native
 from pullback.typing import Array, Scalar
 
@@ -13,14 +13,14 @@ from pullback.typing import Array, Scalar
 @native
 def add(input: Array, other: Array | Scalar, *, alpha: Scalar = 1) -> Array:
     """Add `other`, scaled by `alpha`, to `input`."""
-    return input + other if alpha == 1 else input + _scaled(other, alpha, input)
+    return input + other if alpha == 1 else _rounded(input + _scaled(other, alpha, input), input)
 
 
 @native
 def sub(input: Array, other: Array | Scalar, *, alpha: Scalar = 1) -> Array:
     """Subtract `other`, scaled by `alpha`, from `input`."""
     try:
-        return input - other if alpha == 1 else input - _scaled(other, alpha, input)
+        return input - other if alpha == 1 else _rounded(input - _scaled(other, alpha, input), input)
     except TypeError:
         raise _bool_subtraction() from None
 
@@ -29,7 +29,7 @@ def sub(input: Array, other: Array | Scalar, *, alpha: Scalar = 1) -> Array:
 def rsub(input: Array, other: Array | Scalar, *, alpha: Scalar = 1) -> Array:
     """Subtract `input`, scaled by `alpha`, from the number `other`."""
     try:
-        return other - input if alpha == 1 else other - _scaled(input, alpha, input)
+        return other - input if alpha == 1 else _rounded(other - _scaled(input, alpha, input), input)
     except TypeError:
         raise _bool_subtraction() from None
 
@@ -43,13 +43,13 @@ def rsub_tensor(input: Array, other: Array, *, alpha: Scalar = 1) -> Array:
 @native
 def mul(input: Array, other: Array | Scalar) -> Array:
     """Multiply element by element."""
-    return input * other
+    return input * other if input.dtype.itemsize != 2 else _with_number(np.multiply, input, other)
 
 
 @native
 def div(input: Array, other: Array | Scalar) -> Array:
     """Divide element by element."""
-    return input / other
+    return input / other if input.dtype.itemsize != 2 else _with_number(np.true_divide, input, other)
 
 
 def div_rounded(input: Array, other: Array | Scalar, rounding_mode: str) -> Array:
@@ -59,6 +59,8 @@ def div_rounded(input: Array, other: Array | Scalar, rounding_mode: str) -> Arra
     _refuse_kinds(input, "bc", "div_trunc_cpu")
     if input.dtype.kind in "iu":
         return _truncated_quotient(input, other)
+    if input.dtype.itemsize == 2:
+        return _with_number(lambda input, other: np.trunc(input / other), input, other)
     return np.trunc(input / other)
 
 
@@ -67,7 +69,7 @@ def floor_divide(input: Array, other: Array | Scalar) -> Array:
     _refuse_kinds(input, "bc", "div_floor_cpu")
     if input.dtype.kind in "iu":
         _refuse_zero(input, other)
-    return np.floor_divide(input, other)
+    return np.floor_divide(input, other) if input.dtype.itemsize != 2 else _with_number(np.floor_divide, input, other)
 
 
 def remainder(input: Array, other: Array) -> Array:
@@ -161,7 +163,7 @@ def conj(input: Array) -> Array:
 
 
 def _scaled(other: Array | Scalar, alpha: Scalar, input: Array) -> Array:
-    """`alpha * other` in the dtype of `input`, which must be able to hold `alpha`."""
+    """`alpha * other` in the dtype of `input`, float32 for one of 16 bits, which must be able to hold `alpha`."""
     kind = input.dtype.kind
     if kind in "biu" and isinstance(alpha, (float, complex)):
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
@@ -171,7 +173,14 @@ def _scaled(other: Array | Scalar, alpha: Scalar, input: Array) -> Array:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
     if kind == "u":
         alpha = int(alpha) % (1 << (8 * input.dtype.itemsize))  # type: ignore[arg-type]  # refused above
+    if input.dtype.itemsize == 2 and kind in "fV":
+        return other * np.asarray(alpha, input.dtype).astype(np.float32)
     return other * np.asarray(alpha, input.dtype)
+
+
+def _rounded(value: Array, input: Array) -> Array:
+    """A sum in the dtype of `input`: one with a scaled term is rounded to 16 bits only here."""
+    return value if input.dtype.itemsize != 2 else value.astype(input.dtype)
 
 
 def _truncated_quotient(input: Array, other: Array | Scalar) -> Array:

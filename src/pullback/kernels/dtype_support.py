@@ -20,6 +20,13 @@ def _refuse_kinds(input: Array, kinds: str, function: str) -> None:
         raise NotImplementedError(f"\"{function}\" not implemented for '{scalar_type_name(input.dtype)}'")
 
 
+def _with_number(function: Callable[[Any, Any], Any], input: Array, other: Any) -> Any:
+    """Combine with an array of the same dtype, or in float32 with a number that float16 and bfloat16 would round."""
+    if hasattr(other, "dtype"):
+        return function(input, other)
+    return function(input.astype(np.float32), np.float32(other)).astype(input.dtype)
+
+
 def _in_float32(kernel: _Kernel) -> _Kernel:
     """Compute a kernel of several steps in float32 where its first array is float16 or bfloat16, and round once."""
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
+from pullback.kernels.accumulation import widened
 from pullback.kernels.broadcasting import sum_to
 from pullback.kernels.creation import checked_number
 from pullback.kernels.dtype_support import _refuse_kinds
@@ -237,6 +238,8 @@ def linalg_cross(input: Array, other: Array, *, dim: Dim = -1) -> Array:
 @native
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Array:
     """`beta * input + alpha * (mat1 @ mat2)`."""
+    if _all_half(input, mat1, mat2):
+        return addmm(widened(input), widened(mat1), widened(mat2), beta=beta, alpha=alpha).astype(input.dtype)
     return _blend(input, mm(mat1, mat2), beta, alpha)
 
 
@@ -262,6 +265,8 @@ def addr(input: Array, vec1: Array, vec2: Array, *, beta: Scalar = 1, alpha: Sca
 
 def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Array:
     """`beta * input + alpha * bmm(batch1, batch2)`."""
+    if _all_half(input, batch1, batch2):
+        return baddbmm(widened(input), widened(batch1), widened(batch2), beta=beta, alpha=alpha).astype(input.dtype)
     return _blend(input, bmm(batch1, batch2), beta, alpha)
 
 
@@ -269,6 +274,12 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alph
     """`beta * input + alpha * bmm(batch1, batch2).sum(0)`."""
     product = bmm(batch1, batch2)
     return _blend(input, product.sum(0, dtype=product.dtype), beta, alpha)
+
+
+def _all_half(first: Array, second: Array, third: Array) -> bool:
+    """Whether these are of one dtype of 16 bits, in which case a sum of products is rounded once."""
+    dtype = first.dtype
+    return dtype.itemsize == 2 and dtype.kind in "fV" and dtype == second.dtype and dtype == third.dtype
 
 
 def _blend(input: Array, product: Array, beta: Scalar, alpha: Scalar) -> Array:
@@ -308,6 +319,8 @@ def _check_expandable(shape: Shape, target: Shape) -> None:
 @native
 def linear_bias(input: Array, weight: Array, bias: Array) -> Array:
     """`input @ weight.T + bias` for a matrix of inputs."""
+    if input.dtype.itemsize == 2 and _all_half(input, weight, bias):
+        return linear_bias(widened(input), widened(weight), widened(bias)).astype(input.dtype)
     result = linear_product(input, weight)
     if bias.shape != result.shape[-1:]:
         _check_expandable(bias.shape, result.shape)

@@ -300,7 +300,8 @@ MULTIVERSIONED void NAME(loop_add_1)(void *out, void *const *operands, const dou
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
-        out_at[i] = (input + (other * (REAL)alpha));
+        const REAL value = (input + (other * (REAL)alpha));
+        out_at[i] = value;
     }
 }
 
@@ -329,7 +330,8 @@ MULTIVERSIONED void NAME(loop_sub_1)(void *out, void *const *operands, const dou
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
-        out_at[i] = (input - (other * (REAL)alpha));
+        const REAL value = (input - (other * (REAL)alpha));
+        out_at[i] = value;
     }
 }
 
@@ -358,7 +360,8 @@ MULTIVERSIONED void NAME(loop_rsub_1)(void *out, void *const *operands, const do
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL other = other_at[i];
-        out_at[i] = (other - (input * (REAL)alpha));
+        const REAL value = (other - (input * (REAL)alpha));
+        out_at[i] = value;
     }
 }
 
