@@ -74,3 +74,57 @@ def test_subnormal_results_are_rounded_once() -> None:
     exact = np.exp(x.astype(np.float64))
     step = float(np.finfo(np.float32).smallest_subnormal)
     assert np.max(np.abs(kernels.exp(x) - exact) / np.maximum(step, exact * 2.0**-23)) <= 1.5
+
+
+def by_reference(name: str) -> Any:
+    return getattr(kernels, name).__wrapped__
+
+
+# float32 beside the reference in float64.
+SPECIAL: dict[str, list[tuple[float, float]]] = {
+    "erfc": [(-4, 4), (-1e-3, 1e-3), (3, 9.1)],
+    "erfinv": [(-1, 1), (-1e-4, 1e-4), (0.999, 1), (-1, -0.999)],
+    "lgamma": [(0, 3), (0.99, 1.01), (1.99, 2.01), (-5, 0), (3, 1e6), (-30, -20)],
+    "sinc": [(-3, 3), (-1e-3, 1e-3), (-1000, 1000)],
+    "entr": [(0, 3)],
+    "expit": [(-1, 1), (-20, 20)],
+}
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_special_functions_of_float32_are_accurate(name: str) -> None:
+    for low, high in SPECIAL[name]:
+        x = np.random.default_rng(0).uniform(low, high, 20_000).astype(np.float32)
+        exact = by_reference(name)(x.astype(np.float64))
+        finite = np.isfinite(exact)
+        error = ulps(getattr(kernels, name)(x)[finite], exact[finite])
+        assert np.max(error) <= MOST_ULPS, (low, high)
+
+
+@pytest.mark.parametrize("name", ["fmod", "remainder", "floor_divide"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_remainders_are_those_of_libm_to_the_bit(name: str, dtype: Any) -> None:
+    generator = np.random.default_rng(0)
+    for spread in (1, 1e3, 1e6, 1e9, 1e30):
+        a = (generator.standard_normal(3000) * spread).astype(dtype)
+        b = generator.standard_normal(3000).astype(dtype)
+        a[::7] = np.round(a[::7])
+        b[::5] = np.round(b[::5]) + 0.5
+        a[::11] = b[::11] * 3
+        with np.errstate(all="ignore"):
+            expected = getattr(np, name)(a, b)
+        actual = getattr(kernels, name)(a, b)
+        np.testing.assert_array_equal(actual, expected)
+        np.testing.assert_array_equal(np.signbit(actual), np.signbit(expected))
+
+
+@pytest.mark.parametrize(("name", "reference"), [("hypot", np.hypot), ("logaddexp", np.logaddexp)])
+@pytest.mark.parametrize(("dtype", "wide"), [(np.float32, np.float64), (np.float64, np.longdouble)])
+def test_functions_of_two_numbers_are_accurate(name: str, reference: Any, dtype: Any, wide: Any) -> None:
+    generator = np.random.default_rng(0)
+    for spread in (1.0, 1e-30, 1e30):
+        a, b = ((generator.standard_normal(20_000) * spread).astype(dtype) for _ in range(2))
+        exact = reference(a.astype(wide), b.astype(wide))
+        scale = np.maximum(np.abs(exact), np.maximum(np.abs(a), np.abs(b)))  # log(exp + exp) may come out near zero
+        error = np.abs(getattr(kernels, name)(a, b).astype(wide) - exact) / np.spacing(scale.astype(dtype))
+        assert np.max(error) <= MOST_ULPS

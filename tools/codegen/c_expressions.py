@@ -55,25 +55,43 @@ _FUNCTIONS = {
     "exp": "exp_of", "expm1": "expm1_of", "log": "log_of", "log1p": "log1p_of", "tanh": "tanh_of", "sqrt": "sqrt_of",
     "abs": "abs_of", "fabs": "abs_of", "sin": "sin_of", "cos": "cos_of", "floor": "floor_of", "ceil": "ceil_of",
     "trunc": "trunc_of", "rint": "rint_of", "maximum": "maximum_of", "minimum": "minimum_of", "fmax": "fmax_of",
-    "fmin": "fmin_of", "copysign": "copysign_of",
+    "fmin": "fmin_of", "copysign": "copysign_of", "logaddexp": "logaddexp_of", "hypot": "hypot_of",
 }  # fmt: skip
 _ANGLES = ("sin", "cos")
-_COSTLY = ("exp_of", "expm1_of", "log_of", "log1p_of", "tanh_of", "sin_of", "cos_of", "erf_of")
+_QUOTIENTS = ("fmod", "remainder", "floor_divide")
+# Kernels that special_functions.h has a word for, whose Python text is one of branches.
+_SPECIAL = {"erf": "erf_of", "erfc": "erfc_of", "erfinv": "erfinv_of", "lgamma": "lgamma_of", "sinc": "sinc_of"}
+_COSTLY = (
+    "exp_of", "expm1_of", "log_of", "log1p_of", "tanh_of", "sin_of", "cos_of", "erf_of", "erfc_of", "erfinv_of",
+    "lgamma_of", "logaddexp_of", "sinc_of",
+)  # fmt: skip
+# What float32 alone has: the Python kernel serves float64.
+_OF_FLOAT32 = ("erfc_of", "erfinv_of", "lgamma_of")
 
 
 @dataclass
 class Variant:
-    """One way through a kernel: under `conditions`, `statements` and then `result`; None where C has no word."""
+    """One way through a kernel: under `conditions`, `statements` and then `result`; None where C has no word.
+
+    Where one of the tests in `beyond` holds for an element, libm computes them all.
+    """
 
     conditions: list[str]
     statements: list[str]
     result: str | None
-    angles: list[str]
+    beyond: list[str]
     reason: str = ""
 
     @property
     def is_costly(self) -> bool:
-        return any(name in text for name in _COSTLY for text in (*self.statements, self.result or ""))
+        return self._calls(_COSTLY)
+
+    @property
+    def is_for_float32(self) -> bool:
+        return self._calls(_OF_FLOAT32)
+
+    def _calls(self, names: tuple[str, ...]) -> bool:
+        return any(f"{name}(" in text for name in names for text in (*self.statements, self.result or ""))
 
 
 @dataclass
@@ -85,7 +103,7 @@ class Way:
     conditions: dict[str, bool] = field(default_factory=dict)
     statements: list[str] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
-    angles: list[str] = field(default_factory=list)
+    beyond: list[str] = field(default_factory=list)
 
     def decide(self, text: str) -> bool:
         """Whether this way takes the test `text` as true."""
@@ -123,7 +141,7 @@ def find_variants(names: set[str], evaluate: Callable[[Way], Any]) -> list[Varia
         except Unrenderable as problem:
             reason = str(problem)
         conditions = [text if truth else f"!({text})" for text, truth in way.conditions.items()]
-        variants.append(Variant(conditions, way.statements, result, way.angles, reason))
+        variants.append(Variant(conditions, way.statements, result, way.beyond, reason))
         pending += [[*way.taken[:i], False] for i in range(len(decisions), len(way.taken))]
         if len(variants) > _MOST_PATHS:
             raise Unrenderable("too many tests")
@@ -241,6 +259,8 @@ class Reader:
         if name == "_refuse_kinds":
             if "f" in self.expression(call.args[1], module, scope):
                 raise Unrenderable("the Python kernel refuses floating dtypes")
+            return
+        if name == "check_broadcastable":
             return
         found = self.sources.resolve(module, name)
         if found is None:
@@ -397,6 +417,11 @@ class Reader:
     def _call(self, node: ast.Call, module: str, scope: dict[str, Any]) -> Any:
         if isinstance(node.func, ast.Name) and node.func.id == "isinstance":
             return self._is_instance(self.expression(node.args[0], module, scope), ast.unparse(node.args[1]))
+        if isinstance(node.func, ast.Name) and node.func.id in ("_natively", "_elementwise"):
+            formula = self.sources.resolve(module, ast.unparse(node.args[0]))
+            if formula is None:
+                raise Unrenderable(ast.unparse(node))
+            return self.call(*formula, [self.expression(a, module, scope) for a in node.args[1:]], {})
         positional = [self.expression(a, module, scope) for a in node.args]
         keywords = {str(k.arg): self.expression(k.value, module, scope) for k in node.keywords}
         if isinstance(node.func, ast.Attribute):
@@ -452,6 +477,14 @@ class Reader:
             return self.word(name, values)
         if name in ("conjugate", "positive"):
             return values[0]
+        if name == "zeros_like":
+            return 0.0
+        if name == "iscomplexobj":
+            return False
+        if name == "equal":
+            return self._compare_two(ast.Eq(), *values)
+        if name in _QUOTIENTS:
+            return self._quotient(name, *[self.way.keep("part", Value(REAL, self.real(v))) for v in values])
         if name == "square":
             kept = self.way.keep("factor", self.present(values[0]))
             return self._binary(ast.Mult(), kept, kept)
@@ -460,8 +493,20 @@ class Reader:
             raise Unrenderable(f"np.{name}")
         if name in _ANGLES:
             values = [self.way.keep("angle", Value(REAL, self.real(values[0])))]
-            self.way.angles.append(values[0].text)
+            self.way.beyond.append(f"abs_of({values[0].text}) > (REAL)LARGEST_ANGLE")
         return Value(REAL, f"{word}({', '.join(self.real(v) for v in values)})")
+
+    def _quotient(self, name: str, dividend: Value, divisor: Value) -> Value:
+        """A remainder, or the quotient rounded down: both follow from the remainder that fmod leaves."""
+        a, b = dividend.text, divisor.text
+        self.way.beyond.append(f"abs_of({a} / {b}) > LARGEST_QUOTIENT({a})")
+        rest = Value(REAL, f"fmod_of({a}, {b})")
+        if name == "fmod":
+            return rest
+        rest = self.way.keep("rest", rest)
+        if name == "remainder":
+            return Value(REAL, f"remainder_from_of({rest.text}, {b})")
+        return Value(REAL, f"floor_quotient_of({a}, {b}, {rest.text})")
 
     def word(self, name: str, values: list[Any]) -> Any:
         """Functions whose meaning for one element is simpler than their NumPy text."""
@@ -482,8 +527,16 @@ class Reader:
             value = self.way.keep("value", values[0])
             test = f"{value.text} != {value.text}" if name == "isnan" else f"{value.text} - {value.text} == 0"
             return Value(MASK, f"({test})")
-        if name == "erf":
-            return Value(REAL, f"erf_of({self.real(values[0])})")
+        if name in _SPECIAL:
+            return Value(REAL, f"{_SPECIAL[name]}({self.real(values[0])})")
+        if name == "_limit":
+            if self.truth(self._compare_two(ast.Is(), values[1], None)):
+                return Value(REAL, f"({'-' if values[2] < 0 else ''}largest_like({self.real(values[0])}))")
+            return Value(REAL, self.real(values[1]))
+        if name == "_as_mask":
+            return values[1]
+        if name == "checked_number":
+            return values[0]
         if name == "is_complex_value":
             return False
         if name == "conj":

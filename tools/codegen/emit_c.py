@@ -17,7 +17,11 @@ def emit_elementwise(kernels: list[NativeKernel]) -> tuple[str, str]:
     """The text of elementwise_loops.h, to be compiled for either type, and of elementwise.c."""
     loops = _Loops()
     tables = [_emit_table(kernel, loops) for kernel in kernels]
-    head = "\n".join(f"extern LoopFunction {name}_float32, {name}_float64;" for name, _ in loops.written)
+    head = "\n".join(
+        f"extern LoopFunction {name}_float32;" if name in loops.for_float32 else
+        f"extern LoopFunction {name}_float32, {name}_float64;"
+        for name, _ in loops.written
+    )  # fmt: skip
     entries = "\n".join(f'    {{"{kernel.name}", call_{kernel.name}}},' for kernel in kernels)
     loops_text = _HEADER + "\n" + "\n".join(text for _, text in loops.written)
     includes = '#include <math.h>\n#include <string.h>\n\n#include "elementwise_driver.h"\n'
@@ -32,6 +36,7 @@ class _Loops:
 
     def __init__(self) -> None:
         self.written: list[tuple[str, str]] = []
+        self.for_float32: set[str] = set()
         self._by_meaning: dict[str, str] = {}
 
     def name_of(self, kernel: NativeKernel, number: int, variant: Variant) -> str:
@@ -40,13 +45,17 @@ class _Loops:
         if meaning not in self._by_meaning:
             name = f"loop_{kernel.name}" + (f"_{number}" if number else "")
             self._by_meaning[meaning] = name
-            self.written.append((name, _emit_loop(name, kernel, variant)))
+            text = _emit_loop(name, kernel, variant)
+            if variant.is_for_float32:
+                self.for_float32.add(name)
+                text = f"#ifdef FOR_FLOAT32\n{text}#endif\n"
+            self.written.append((name, text))
         return self._by_meaning[meaning]
 
 
 def _meaning(kernel: NativeKernel, variant: Variant) -> str:
     """The text of a variant with its operands and numbers called by their places."""
-    text = "\n".join([*variant.statements, str(variant.result), *variant.angles])
+    text = "\n".join([*variant.statements, str(variant.result), *variant.beyond])
     operands = [p for p in kernel.parameters if p.is_operand]
     for p in kernel.parameters:
         place = operands.index(p) if p.is_operand else kernel.parameters.index(p)
@@ -74,11 +83,9 @@ def _emit_loop(name: str, kernel: NativeKernel, variant: Variant) -> str:
     body = [*loads, *[f"        {text}" for text in variant.statements]]
     lines = [f"MULTIVERSIONED void NAME({name})(void *out, void *const *operands, const double *numbers, size_t count)"]
     lines += ["{", "    ASSUME_WHOLE(count);", "    REAL *out_at = out;", *head]
-    if variant.angles:
+    if variant.beyond:
         lines.append("    int beyond = 0;")
-        checks = [
-            f"        beyond |= abs_of({angle}) > (REAL)LARGEST_ANGLE;" for angle in dict.fromkeys(variant.angles)
-        ]
+        checks = [f"        beyond |= {test};" for test in dict.fromkeys(variant.beyond)]
         lines += _emit_for([*body, *checks], variant.result)
         slow = [_by_libm(text) for text in body]
         lines += ["    if (beyond)", *["    " + text for text in _emit_for(slow, _by_libm(str(variant.result)))]]
@@ -98,7 +105,7 @@ def _emit_for(body: list[str], result: str | None) -> list[str]:
 
 
 def _by_libm(text: str) -> str:
-    return text.replace("sin_of(", "libm_sin_of(").replace("cos_of(", "libm_cos_of(")
+    return re.sub(r"\b(sin|cos|fmod)_of\(", r"libm_\1_of(", text)
 
 
 def _emit_table(kernel: NativeKernel, loops: _Loops) -> str:
@@ -112,7 +119,8 @@ def _emit_table(kernel: NativeKernel, loops: _Loops) -> str:
     out += ["};", f"static const Variant variants_of_{kernel.name}[] = {{"]
     for name, variant in zip(names, rendered, strict=True):
         share = _COSTLY_SHARE if variant.is_costly else _SHARE
-        out.append(f"    {{{name}_float32, {name}_float64, {share}, {int(bool(variant.angles))}}},")
+        wide = "NULL" if name in loops.for_float32 else f"{name}_float64"
+        out.append(f"    {{{name}_float32, {wide}, {share}, {int(bool(variant.beyond))}}},")
     out.append("};")
     choose = "NULL"
     if len(kernel.variants) > 1:

@@ -1301,6 +1301,11 @@ def floor_divide_tangent(result: Any, input: Any, other: Any, input_tangent: Any
     raise forward_not_implemented("floor_divide")
 
 
+@native
+def remainder_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
+    return -grad * div_rounded_kernel(input, other, "floor")
+
+
 class RemainderNode(Node):
     """Gradient of remainder."""
 
@@ -1347,7 +1352,7 @@ class RemainderNode(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_other = -grad * div_rounded_kernel(input, other, "floor")
+            grad_of_other = remainder_grad_of_other(grad, input, other, owned and edges[0] is None)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:

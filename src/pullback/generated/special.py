@@ -1941,6 +1941,11 @@ def zeta_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_
     raise forward_not_implemented("zeta")
 
 
+@native
+def igamma_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
+    return grad * gamma_density_kernel(input, other)
+
+
 class IgammaBackward0(Node):
     """Gradient of igamma."""
 
@@ -1983,7 +1988,7 @@ class IgammaBackward0(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_other = grad * gamma_density_kernel(input, other)
+            grad_of_other = igamma_grad_of_other(grad, input, other, owned and edges[0] is None)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
@@ -2105,6 +2110,11 @@ def igamma_tangent(result: Any, input: Any, other: Any, input_tangent: Any, othe
     raise forward_not_implemented("igamma")
 
 
+@native
+def igammac_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
+    return -grad * gamma_density_kernel(input, other)
+
+
 class IgammacBackward0(Node):
     """Gradient of igammac."""
 
@@ -2147,7 +2157,7 @@ class IgammacBackward0(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_other = -grad * gamma_density_kernel(input, other)
+            grad_of_other = igammac_grad_of_other(grad, input, other, owned and edges[0] is None)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:

@@ -52,6 +52,7 @@ def div(input: Array, other: Array | Scalar) -> Array:
     return input / other if input.dtype.itemsize != 2 else _with_number(np.true_divide, input, other)
 
 
+@native
 def div_rounded(input: Array, other: Array | Scalar, rounding_mode: str) -> Array:
     """Divide and round towards zero ("trunc") or down ("floor")."""
     if rounding_mode == "floor":
@@ -64,6 +65,7 @@ def div_rounded(input: Array, other: Array | Scalar, rounding_mode: str) -> Arra
     return np.trunc(input / other)
 
 
+@native
 def floor_divide(input: Array, other: Array | Scalar) -> Array:
     """Divide and round down."""
     _refuse_kinds(input, "bc", "div_floor_cpu")
@@ -72,6 +74,7 @@ def floor_divide(input: Array, other: Array | Scalar) -> Array:
     return np.floor_divide(input, other) if input.dtype.itemsize != 2 else _with_number(np.floor_divide, input, other)
 
 
+@native
 def remainder(input: Array, other: Array) -> Array:
     """The remainder of a division rounded down: it has the sign of `other`."""
     _refuse_kinds(input, "bc", "remainder_cpu")
@@ -80,11 +83,13 @@ def remainder(input: Array, other: Array) -> Array:
     return np.remainder(input, other)
 
 
+@native
 def remainder_scalar(input: Array, other: Array | Scalar) -> Array:
     """As remainder, by a number."""
     return remainder(input, other)
 
 
+@native
 def fmod(input: Array, other: Array) -> Array:
     """The remainder of a division rounded towards zero: it has the sign of `input`."""
     _refuse_kinds(input, "bc", "fmod_cpu")
@@ -93,6 +98,7 @@ def fmod(input: Array, other: Array) -> Array:
     return np.fmod(input, other)
 
 
+@native
 def fmod_scalar(input: Array, other: Array | Scalar) -> Array:
     """As fmod, by a number."""
     return fmod(input, other)

@@ -161,6 +161,7 @@ def lerp_scalar(input: Array, end: Array, weight: Scalar) -> Array:
     return input + weight * step if abs(weight) < 0.5 else end - step * (1 - weight)
 
 
+@native
 def nan_to_num(
     input: Array, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Array:

@@ -93,6 +93,7 @@ def log1p(input: Array) -> Array:
     return np.log1p(input)
 
 
+@native
 def logaddexp(input: Array, other: Array) -> Array:
     """Compute log(exp(input) + exp(other)) without overflow."""
     _refuse_kinds(input, "biu", "logaddexp_cpu")

@@ -10,6 +10,7 @@ from pullback.kernels.creation import checked_number
 from pullback.kernels.positions import broadcast_shape, check_broadcastable
 from pullback.kernels.scattering import row_major_copy
 from pullback.kernels.shape import diagonal, select_part
+from pullback.native import native
 from pullback.typing import Array, Dim, Scalar, Shape
 
 
@@ -19,6 +20,7 @@ def _as_mask(name: str, mask: Array) -> Array:
     return mask
 
 
+@native
 def masked_fill(input: Array, mask: Array, value: Scalar) -> Array:
     """A copy of `input` with a number where `mask` is true."""
     chosen = _as_mask("masked_fill_", mask)

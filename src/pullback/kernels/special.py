@@ -32,6 +32,7 @@ def erf(input: Array) -> Array:
     return _natively(_erf_float32, input) if input.dtype == np.float32 else _elementwise(_erf, input)
 
 
+@native
 def erfc(input: Array) -> Array:
     """Compute 1 - erf(input), accurate where that is tiny."""
     return _elementwise(_erfc, input)
@@ -42,6 +43,7 @@ def erfcx(input: Array) -> Array:
     return _elementwise(_erfcx, input)
 
 
+@native
 def erfinv(input: Array) -> Array:
     """Compute the inverse of erf; nan outside [-1, 1]."""
     return _elementwise(_erfinv, input)
@@ -62,6 +64,7 @@ def ndtri(input: Array) -> Array:
     return _elementwise(_ndtri, input)
 
 
+@native
 def sinc(input: Array) -> Array:
     """Compute sin(pi x) / (pi x), and 1 at zero."""
     if np.iscomplexobj(input):
@@ -70,21 +73,25 @@ def sinc(input: Array) -> Array:
     return _elementwise(_sinc, input)
 
 
+@native
 def xlogy(input: Array, other: Array) -> Array:
     """Compute input * log(other), and 0 where input is 0 unless other is nan."""
     return _natively(_xlogy, input, other)
 
 
+@native
 def xlog1py(input: Array, other: Array) -> Array:
     """Compute input * log1p(other), and 0 where input is 0 unless other is nan."""
     return _natively(_xlog1py, input, other)
 
 
+@native
 def entr(input: Array) -> Array:
     """Compute -input * log(input): 0 at zero, -inf below."""
     return _natively(_entr, input)
 
 
+@native
 def expit(input: Array) -> Array:
     """Compute 1 / (1 + exp(-input)) without overflow."""
     if np.iscomplexobj(input):

@@ -20,6 +20,7 @@ from pullback.kernels.special_evaluation import (
     _sin_pi,
     _tan_pi,
 )
+from pullback.native import native
 from pullback.typing import Array
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
@@ -31,6 +32,7 @@ _BERNOULLI = (
 _EULER_MACLAURIN = tuple(number / math.factorial(2 * j) for j, number in enumerate(_BERNOULLI, 1))
 
 
+@native
 def lgamma(input: Array) -> Array:
     """Compute log(abs(gamma(input))); inf at the poles."""
     return _elementwise(_lgamma, input)

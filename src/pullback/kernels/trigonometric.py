@@ -78,6 +78,7 @@ def atan2(input: Array, other: Array) -> Array:
     return np.arctan2(input, other)
 
 
+@native
 def hypot(input: Array, other: Array) -> Array:
     """Compute sqrt(input**2 + other**2) without overflow."""
     _refuse_kinds(input, "biuc", "hypot_cpu")

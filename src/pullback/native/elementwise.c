@@ -33,11 +33,17 @@ extern LoopFunction loop_sub_1_float32, loop_sub_1_float64;
 extern LoopFunction loop_rsub_float32, loop_rsub_float64;
 extern LoopFunction loop_rsub_1_float32, loop_rsub_1_float64;
 extern LoopFunction loop_div_float32, loop_div_float64;
+extern LoopFunction loop_div_rounded_float32, loop_div_rounded_float64;
+extern LoopFunction loop_div_rounded_1_float32, loop_div_rounded_1_float64;
+extern LoopFunction loop_remainder_float32, loop_remainder_float64;
+extern LoopFunction loop_fmod_float32, loop_fmod_float64;
 extern LoopFunction loop_scaled_by_float32, loop_scaled_by_float64;
 extern LoopFunction loop_neg_float32, loop_neg_float64;
 extern LoopFunction loop_reciprocal_float32, loop_reciprocal_float64;
 extern LoopFunction loop_addcmul_float32, loop_addcmul_float64;
+extern LoopFunction loop_addcmul_1_float32, loop_addcmul_1_float64;
 extern LoopFunction loop_addcdiv_float32, loop_addcdiv_float64;
+extern LoopFunction loop_addcdiv_1_float32, loop_addcdiv_1_float64;
 extern LoopFunction loop_where_float32, loop_where_float64;
 extern LoopFunction loop_drop_where_float32, loop_drop_where_float64;
 extern LoopFunction loop_keep_where_float32, loop_keep_where_float64;
@@ -56,6 +62,14 @@ extern LoopFunction loop_clamp_max_float32, loop_clamp_max_float64;
 extern LoopFunction loop_lerp_float32, loop_lerp_float64;
 extern LoopFunction loop_lerp_scalar_float32, loop_lerp_scalar_float64;
 extern LoopFunction loop_lerp_scalar_1_float32, loop_lerp_scalar_1_float64;
+extern LoopFunction loop_nan_to_num_float32, loop_nan_to_num_float64;
+extern LoopFunction loop_nan_to_num_1_float32, loop_nan_to_num_1_float64;
+extern LoopFunction loop_nan_to_num_2_float32, loop_nan_to_num_2_float64;
+extern LoopFunction loop_nan_to_num_3_float32, loop_nan_to_num_3_float64;
+extern LoopFunction loop_nan_to_num_4_float32, loop_nan_to_num_4_float64;
+extern LoopFunction loop_nan_to_num_5_float32, loop_nan_to_num_5_float64;
+extern LoopFunction loop_nan_to_num_6_float32, loop_nan_to_num_6_float64;
+extern LoopFunction loop_nan_to_num_7_float32, loop_nan_to_num_7_float64;
 extern LoopFunction loop_abs_float32, loop_abs_float64;
 extern LoopFunction loop_sgn_float32, loop_sgn_float64;
 extern LoopFunction loop_pow_scalar_float32, loop_pow_scalar_float64;
@@ -67,6 +81,8 @@ extern LoopFunction loop_exp_float32, loop_exp_float64;
 extern LoopFunction loop_expm1_float32, loop_expm1_float64;
 extern LoopFunction loop_log_float32, loop_log_float64;
 extern LoopFunction loop_log1p_float32, loop_log1p_float64;
+extern LoopFunction loop_logaddexp_float32, loop_logaddexp_float64;
+extern LoopFunction loop_masked_fill_float32, loop_masked_fill_float64;
 extern LoopFunction loop_floor_float32, loop_floor_float64;
 extern LoopFunction loop_ceil_float32, loop_ceil_float64;
 extern LoopFunction loop_trunc_float32, loop_trunc_float64;
@@ -74,9 +90,18 @@ extern LoopFunction loop_round_float32, loop_round_float64;
 extern LoopFunction loop_frac_float32, loop_frac_float64;
 extern LoopFunction loop_copysign_float32, loop_copysign_float64;
 extern LoopFunction loop_erf_float32, loop_erf_float64;
+extern LoopFunction loop_erfc_float32;
+extern LoopFunction loop_erfinv_float32;
+extern LoopFunction loop_sinc_float32, loop_sinc_float64;
+extern LoopFunction loop_xlogy_float32, loop_xlogy_float64;
+extern LoopFunction loop_xlog1py_float32, loop_xlog1py_float64;
+extern LoopFunction loop_entr_float32, loop_entr_float64;
+extern LoopFunction loop_expit_float32, loop_expit_float64;
+extern LoopFunction loop_lgamma_float32;
 extern LoopFunction loop_sin_float32, loop_sin_float64;
 extern LoopFunction loop_cos_float32, loop_cos_float64;
 extern LoopFunction loop_tanh_float32, loop_tanh_float64;
+extern LoopFunction loop_hypot_float32, loop_hypot_float64;
 extern LoopFunction loop_deg2rad_float32, loop_deg2rad_float64;
 extern LoopFunction loop_rad2deg_float32, loop_rad2deg_float64;
 extern LoopFunction loop_sigmoid_grad_of_input_float32, loop_sigmoid_grad_of_input_float64;
@@ -101,6 +126,7 @@ extern LoopFunction loop_logit_grad_of_input_float32, loop_logit_grad_of_input_f
 extern LoopFunction loop_logit_grad_of_input_1_float32, loop_logit_grad_of_input_1_float64;
 extern LoopFunction loop_sub_grad_of_other_1_float32, loop_sub_grad_of_other_1_float64;
 extern LoopFunction loop_div_grad_of_other_float32, loop_div_grad_of_other_float64;
+extern LoopFunction loop_remainder_grad_of_other_float32, loop_remainder_grad_of_other_float64;
 extern LoopFunction loop_fmod_grad_of_other_float32, loop_fmod_grad_of_other_float64;
 extern LoopFunction loop_reciprocal_grad_of_input_float32, loop_reciprocal_grad_of_input_float64;
 extern LoopFunction loop_addcmul_grad_of_tensor1_1_float32, loop_addcmul_grad_of_tensor1_1_float64;
@@ -164,6 +190,8 @@ extern LoopFunction loop_xlogy_grad_of_input_float32, loop_xlogy_grad_of_input_f
 extern LoopFunction loop_xlogy_grad_of_other_float32, loop_xlogy_grad_of_other_float64;
 extern LoopFunction loop_xlog1py_grad_of_input_float32, loop_xlog1py_grad_of_input_float64;
 extern LoopFunction loop_xlog1py_grad_of_other_float32, loop_xlog1py_grad_of_other_float64;
+extern LoopFunction loop_igamma_grad_of_other_float32;
+extern LoopFunction loop_igammac_grad_of_other_float32;
 extern LoopFunction loop_sin_grad_of_input_float32, loop_sin_grad_of_input_float64;
 extern LoopFunction loop_cos_grad_of_input_float32, loop_cos_grad_of_input_float64;
 extern LoopFunction loop_tan_grad_of_input_float32, loop_tan_grad_of_input_float64;
@@ -506,6 +534,77 @@ static const Variant variants_of_div[] = {
 };
 DESCRIBE(div, NULL)
 
+/* kernels.arithmetic.div_rounded */
+static const Parameter parameters_of_div_rounded[] = {
+    {"input", ARRAY},
+    {"other", ARRAY_OR_NUMBER},
+    {"rounding_mode", TEXT},
+};
+static const Variant variants_of_div_rounded[] = {
+    {loop_div_rounded_float32, loop_div_rounded_float64, 65536, 1},
+    {loop_div_rounded_1_float32, loop_div_rounded_1_float64, 65536, 0},
+};
+static int choose_div_rounded(const Arguments *given)
+{
+    const char *rounding_mode = given->texts[2];
+    if ((!strcmp(rounding_mode, "floor")))
+        return 0;
+    if ((!(!strcmp(rounding_mode, "floor"))))
+        return 1;
+    return -1;
+}
+DESCRIBE(div_rounded, choose_div_rounded)
+
+/* kernels.arithmetic.floor_divide */
+static const Parameter parameters_of_floor_divide[] = {
+    {"input", ARRAY},
+    {"other", ARRAY_OR_NUMBER},
+};
+static const Variant variants_of_floor_divide[] = {
+    {loop_div_rounded_float32, loop_div_rounded_float64, 65536, 1},
+};
+DESCRIBE(floor_divide, NULL)
+
+/* kernels.arithmetic.remainder */
+static const Parameter parameters_of_remainder[] = {
+    {"input", ARRAY},
+    {"other", ARRAY},
+};
+static const Variant variants_of_remainder[] = {
+    {loop_remainder_float32, loop_remainder_float64, 65536, 1},
+};
+DESCRIBE(remainder, NULL)
+
+/* kernels.arithmetic.remainder_scalar */
+static const Parameter parameters_of_remainder_scalar[] = {
+    {"input", ARRAY},
+    {"other", ARRAY_OR_NUMBER},
+};
+static const Variant variants_of_remainder_scalar[] = {
+    {loop_remainder_float32, loop_remainder_float64, 65536, 1},
+};
+DESCRIBE(remainder_scalar, NULL)
+
+/* kernels.arithmetic.fmod */
+static const Parameter parameters_of_fmod[] = {
+    {"input", ARRAY},
+    {"other", ARRAY},
+};
+static const Variant variants_of_fmod[] = {
+    {loop_fmod_float32, loop_fmod_float64, 65536, 1},
+};
+DESCRIBE(fmod, NULL)
+
+/* kernels.arithmetic.fmod_scalar */
+static const Parameter parameters_of_fmod_scalar[] = {
+    {"input", ARRAY},
+    {"other", ARRAY_OR_NUMBER},
+};
+static const Variant variants_of_fmod_scalar[] = {
+    {loop_fmod_float32, loop_fmod_float64, 65536, 1},
+};
+DESCRIBE(fmod_scalar, NULL)
+
 /* kernels.arithmetic.scaled_by */
 static const Parameter parameters_of_scaled_by[] = {
     {"input", ARRAY},
@@ -543,12 +642,15 @@ static const Parameter parameters_of_addcmul[] = {
 };
 static const Variant variants_of_addcmul[] = {
     {loop_addcmul_float32, loop_addcmul_float64, 65536, 0},
+    {loop_addcmul_1_float32, loop_addcmul_1_float64, 65536, 0},
 };
 static int choose_addcmul(const Arguments *given)
 {
     const double value = given->numbers[3];
     if ((value == 1.0))
         return 0;
+    if ((!(value == 1.0)))
+        return 1;
     return -1;
 }
 DESCRIBE(addcmul, choose_addcmul)
@@ -562,12 +664,15 @@ static const Parameter parameters_of_addcdiv[] = {
 };
 static const Variant variants_of_addcdiv[] = {
     {loop_addcdiv_float32, loop_addcdiv_float64, 65536, 0},
+    {loop_addcdiv_1_float32, loop_addcdiv_1_float64, 65536, 0},
 };
 static int choose_addcdiv(const Arguments *given)
 {
     const double value = given->numbers[3];
     if ((value == 1.0))
         return 0;
+    if ((!(value == 1.0)))
+        return 1;
     return -1;
 }
 DESCRIBE(addcdiv, choose_addcdiv)
@@ -764,6 +869,45 @@ static int choose_lerp_scalar(const Arguments *given)
 }
 DESCRIBE(lerp_scalar, choose_lerp_scalar)
 
+/* kernels.clamping.nan_to_num */
+static const Parameter parameters_of_nan_to_num[] = {
+    {"input", ARRAY},
+    {"nan", OPTIONAL_NUMBER, 1},
+    {"posinf", OPTIONAL_NUMBER, 1},
+    {"neginf", OPTIONAL_NUMBER, 1},
+};
+static const Variant variants_of_nan_to_num[] = {
+    {loop_nan_to_num_float32, loop_nan_to_num_float64, 65536, 0},
+    {loop_nan_to_num_1_float32, loop_nan_to_num_1_float64, 65536, 0},
+    {loop_nan_to_num_2_float32, loop_nan_to_num_2_float64, 65536, 0},
+    {loop_nan_to_num_3_float32, loop_nan_to_num_3_float64, 65536, 0},
+    {loop_nan_to_num_4_float32, loop_nan_to_num_4_float64, 65536, 0},
+    {loop_nan_to_num_5_float32, loop_nan_to_num_5_float64, 65536, 0},
+    {loop_nan_to_num_6_float32, loop_nan_to_num_6_float64, 65536, 0},
+    {loop_nan_to_num_7_float32, loop_nan_to_num_7_float64, 65536, 0},
+};
+static int choose_nan_to_num(const Arguments *given)
+{
+    if ((given->absent >> 1 & 1) && (given->absent >> 2 & 1) && (given->absent >> 3 & 1))
+        return 0;
+    if ((given->absent >> 1 & 1) && (given->absent >> 2 & 1) && !((given->absent >> 3 & 1)))
+        return 1;
+    if ((given->absent >> 1 & 1) && !((given->absent >> 2 & 1)) && (given->absent >> 3 & 1))
+        return 2;
+    if ((given->absent >> 1 & 1) && !((given->absent >> 2 & 1)) && !((given->absent >> 3 & 1)))
+        return 3;
+    if (!((given->absent >> 1 & 1)) && (given->absent >> 2 & 1) && (given->absent >> 3 & 1))
+        return 4;
+    if (!((given->absent >> 1 & 1)) && (given->absent >> 2 & 1) && !((given->absent >> 3 & 1)))
+        return 5;
+    if (!((given->absent >> 1 & 1)) && !((given->absent >> 2 & 1)) && (given->absent >> 3 & 1))
+        return 6;
+    if (!((given->absent >> 1 & 1)) && !((given->absent >> 2 & 1)) && !((given->absent >> 3 & 1)))
+        return 7;
+    return -1;
+}
+DESCRIBE(nan_to_num, choose_nan_to_num)
+
 /* kernels.complex_numbers.abs */
 static const Parameter parameters_of_abs[] = {
     {"input", ARRAY},
@@ -865,6 +1009,27 @@ static const Variant variants_of_log1p[] = {
 };
 DESCRIBE(log1p, NULL)
 
+/* kernels.exponential.logaddexp */
+static const Parameter parameters_of_logaddexp[] = {
+    {"input", ARRAY},
+    {"other", ARRAY},
+};
+static const Variant variants_of_logaddexp[] = {
+    {loop_logaddexp_float32, loop_logaddexp_float64, 16384, 0},
+};
+DESCRIBE(logaddexp, NULL)
+
+/* kernels.masking.masked_fill */
+static const Parameter parameters_of_masked_fill[] = {
+    {"input", ARRAY},
+    {"mask", MASK},
+    {"value", NUMBER},
+};
+static const Variant variants_of_masked_fill[] = {
+    {loop_masked_fill_float32, loop_masked_fill_float64, 65536, 0},
+};
+DESCRIBE(masked_fill, NULL)
+
 /* kernels.rounding.floor */
 static const Parameter parameters_of_floor[] = {
     {"input", ARRAY},
@@ -948,6 +1113,80 @@ static const Variant variants_of_erf[] = {
 };
 DESCRIBE(erf, NULL)
 
+/* kernels.special.erfc */
+static const Parameter parameters_of_erfc[] = {
+    {"input", ARRAY},
+};
+static const Variant variants_of_erfc[] = {
+    {loop_erfc_float32, NULL, 16384, 0},
+};
+DESCRIBE(erfc, NULL)
+
+/* kernels.special.erfinv */
+static const Parameter parameters_of_erfinv[] = {
+    {"input", ARRAY},
+};
+static const Variant variants_of_erfinv[] = {
+    {loop_erfinv_float32, NULL, 16384, 0},
+};
+DESCRIBE(erfinv, NULL)
+
+/* kernels.special.sinc */
+static const Parameter parameters_of_sinc[] = {
+    {"input", ARRAY},
+};
+static const Variant variants_of_sinc[] = {
+    {loop_sinc_float32, loop_sinc_float64, 16384, 0},
+};
+DESCRIBE(sinc, NULL)
+
+/* kernels.special.xlogy */
+static const Parameter parameters_of_xlogy[] = {
+    {"input", ARRAY},
+    {"other", ARRAY},
+};
+static const Variant variants_of_xlogy[] = {
+    {loop_xlogy_float32, loop_xlogy_float64, 16384, 0},
+};
+DESCRIBE(xlogy, NULL)
+
+/* kernels.special.xlog1py */
+static const Parameter parameters_of_xlog1py[] = {
+    {"input", ARRAY},
+    {"other", ARRAY},
+};
+static const Variant variants_of_xlog1py[] = {
+    {loop_xlog1py_float32, loop_xlog1py_float64, 16384, 0},
+};
+DESCRIBE(xlog1py, NULL)
+
+/* kernels.special.entr */
+static const Parameter parameters_of_entr[] = {
+    {"input", ARRAY},
+};
+static const Variant variants_of_entr[] = {
+    {loop_entr_float32, loop_entr_float64, 16384, 0},
+};
+DESCRIBE(entr, NULL)
+
+/* kernels.special.expit */
+static const Parameter parameters_of_expit[] = {
+    {"input", ARRAY},
+};
+static const Variant variants_of_expit[] = {
+    {loop_expit_float32, loop_expit_float64, 16384, 0},
+};
+DESCRIBE(expit, NULL)
+
+/* kernels.special_gamma.lgamma */
+static const Parameter parameters_of_lgamma[] = {
+    {"input", ARRAY},
+};
+static const Variant variants_of_lgamma[] = {
+    {loop_lgamma_float32, NULL, 16384, 0},
+};
+DESCRIBE(lgamma, NULL)
+
 /* kernels.trigonometric.sin */
 static const Parameter parameters_of_sin[] = {
     {"input", ARRAY},
@@ -974,6 +1213,16 @@ static const Variant variants_of_tanh[] = {
     {loop_tanh_float32, loop_tanh_float64, 16384, 0},
 };
 DESCRIBE(tanh, NULL)
+
+/* kernels.trigonometric.hypot */
+static const Parameter parameters_of_hypot[] = {
+    {"input", ARRAY},
+    {"other", ARRAY},
+};
+static const Variant variants_of_hypot[] = {
+    {loop_hypot_float32, loop_hypot_float64, 65536, 0},
+};
+DESCRIBE(hypot, NULL)
 
 /* kernels.trigonometric.deg2rad */
 static const Parameter parameters_of_deg2rad[] = {
@@ -1351,6 +1600,18 @@ static const Variant variants_of_div_grad_of_other[] = {
     {loop_div_grad_of_other_float32, loop_div_grad_of_other_float64, 65536, 0},
 };
 DESCRIBE(div_grad_of_other, NULL)
+
+/* derivatives.arithmetic.remainder: other=-grad * F.div_rounded(input, other, 'floor') */
+static const Parameter parameters_of_remainder_grad_of_other[] = {
+    {"grad", ARRAY},
+    {"input", ARRAY},
+    {"other", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_remainder_grad_of_other[] = {
+    {loop_remainder_grad_of_other_float32, loop_remainder_grad_of_other_float64, 65536, 1},
+};
+DESCRIBE(remainder_grad_of_other, NULL)
 
 /* derivatives.arithmetic.fmod: other=-grad * F.div_rounded(input, other, 'trunc') */
 static const Parameter parameters_of_fmod_grad_of_other[] = {
@@ -2169,6 +2430,30 @@ static const Variant variants_of_xlog1py_grad_of_other[] = {
 };
 DESCRIBE(xlog1py_grad_of_other, NULL)
 
+/* derivatives.special.igamma: other=grad * F.gamma_density(input, other) */
+static const Parameter parameters_of_igamma_grad_of_other[] = {
+    {"grad", ARRAY},
+    {"input", ARRAY},
+    {"other", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_igamma_grad_of_other[] = {
+    {loop_igamma_grad_of_other_float32, NULL, 16384, 0},
+};
+DESCRIBE(igamma_grad_of_other, NULL)
+
+/* derivatives.special.igammac: other=-grad * F.gamma_density(input, other) */
+static const Parameter parameters_of_igammac_grad_of_other[] = {
+    {"grad", ARRAY},
+    {"input", ARRAY},
+    {"other", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_igammac_grad_of_other[] = {
+    {loop_igammac_grad_of_other_float32, NULL, 16384, 0},
+};
+DESCRIBE(igammac_grad_of_other, NULL)
+
 /* derivatives.trigonometric.sin: input=grad * F.conj(F.cos(input)) */
 static const Parameter parameters_of_sin_grad_of_input[] = {
     {"grad", ARRAY},
@@ -2340,6 +2625,12 @@ const KernelEntry elementwise_kernels[] = {
     {"rsub_tensor", call_rsub_tensor},
     {"mul", call_mul},
     {"div", call_div},
+    {"div_rounded", call_div_rounded},
+    {"floor_divide", call_floor_divide},
+    {"remainder", call_remainder},
+    {"remainder_scalar", call_remainder_scalar},
+    {"fmod", call_fmod},
+    {"fmod_scalar", call_fmod_scalar},
     {"scaled_by", call_scaled_by},
     {"neg", call_neg},
     {"reciprocal", call_reciprocal},
@@ -2360,6 +2651,7 @@ const KernelEntry elementwise_kernels[] = {
     {"clamp_max_tensor", call_clamp_max_tensor},
     {"lerp", call_lerp},
     {"lerp_scalar", call_lerp_scalar},
+    {"nan_to_num", call_nan_to_num},
     {"abs", call_abs},
     {"sgn", call_sgn},
     {"pow_scalar", call_pow_scalar},
@@ -2369,6 +2661,8 @@ const KernelEntry elementwise_kernels[] = {
     {"expm1", call_expm1},
     {"log", call_log},
     {"log1p", call_log1p},
+    {"logaddexp", call_logaddexp},
+    {"masked_fill", call_masked_fill},
     {"floor", call_floor},
     {"ceil", call_ceil},
     {"trunc", call_trunc},
@@ -2378,9 +2672,18 @@ const KernelEntry elementwise_kernels[] = {
     {"copysign", call_copysign},
     {"copysign_scalar", call_copysign_scalar},
     {"erf", call_erf},
+    {"erfc", call_erfc},
+    {"erfinv", call_erfinv},
+    {"sinc", call_sinc},
+    {"xlogy", call_xlogy},
+    {"xlog1py", call_xlog1py},
+    {"entr", call_entr},
+    {"expit", call_expit},
+    {"lgamma", call_lgamma},
     {"sin", call_sin},
     {"cos", call_cos},
     {"tanh", call_tanh},
+    {"hypot", call_hypot},
     {"deg2rad", call_deg2rad},
     {"rad2deg", call_rad2deg},
     {"sigmoid_grad_of_input", call_sigmoid_grad_of_input},
@@ -2409,6 +2712,7 @@ const KernelEntry elementwise_kernels[] = {
     {"mul_grad_of_other", call_mul_grad_of_other},
     {"div_grad_of_input", call_div_grad_of_input},
     {"div_grad_of_other", call_div_grad_of_other},
+    {"remainder_grad_of_other", call_remainder_grad_of_other},
     {"fmod_grad_of_other", call_fmod_grad_of_other},
     {"neg_grad_of_input", call_neg_grad_of_input},
     {"reciprocal_grad_of_input", call_reciprocal_grad_of_input},
@@ -2471,6 +2775,8 @@ const KernelEntry elementwise_kernels[] = {
     {"xlogy_grad_of_other", call_xlogy_grad_of_other},
     {"xlog1py_grad_of_input", call_xlog1py_grad_of_input},
     {"xlog1py_grad_of_other", call_xlog1py_grad_of_other},
+    {"igamma_grad_of_other", call_igamma_grad_of_other},
+    {"igammac_grad_of_other", call_igammac_grad_of_other},
     {"sin_grad_of_input", call_sin_grad_of_input},
     {"cos_grad_of_input", call_cos_grad_of_input},
     {"tan_grad_of_input", call_tan_grad_of_input},

@@ -694,7 +694,7 @@ PyObject *run_elementwise(const Elementwise *kernel, PyObject *const *arguments,
     if (!take_arguments(&call, arguments, positional, keywords))
         return DECLINE;
     int chosen = kernel->choose ? kernel->choose(&call.given) : 0;
-    if (chosen < 0)
+    if (chosen < 0 || (call.type == NPY_DOUBLE && !kernel->variants[chosen].of_double))
         return DECLINE;
     for (int k = 0; k < call.count; k++)
         if (!call.operands[k])

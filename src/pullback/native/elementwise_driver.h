@@ -70,7 +70,7 @@ typedef struct {
 } Parameter;
 
 typedef struct {
-    ElementwiseLoop of_float, of_double;
+    ElementwiseLoop of_float, of_double; /* no `of_double` where the reference serves float64 */
     ptrdiff_t share; /* how many elements are worth a thread */
     int twice;       /* whether the loop may go over the operands a second time, which none overwrites then */
 } Variant;

@@ -1,6 +1,6 @@
 /* The loops of the elementwise kernels for float64. */
 #include "elementwise_driver.h"
-#include "functions.h"
+#include "special_functions.h"
 
 #define REAL double
 #define NAME(loop) loop##_float64

@@ -379,6 +379,93 @@ MULTIVERSIONED void NAME(loop_div)(void *out, void *const *operands, const doubl
     }
 }
 
+MULTIVERSIONED void NAME(loop_div_rounded)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    const REAL *restrict other_at = operands[1];
+    int beyond = 0;
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const REAL other = other_at[i];
+        const REAL rest = fmod_of(input, other);
+        beyond |= abs_of(input / other) > LARGEST_QUOTIENT(input);
+        out_at[i] = floor_quotient_of(input, other, rest);
+    }
+    if (beyond)
+        INDEPENDENT
+        for (size_t i = 0; i < count; i++) {
+            const REAL input = input_at[i];
+            const REAL other = other_at[i];
+            const REAL rest = libm_fmod_of(input, other);
+            out_at[i] = floor_quotient_of(input, other, rest);
+        }
+}
+
+MULTIVERSIONED void NAME(loop_div_rounded_1)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    const REAL *restrict other_at = operands[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const REAL other = other_at[i];
+        out_at[i] = trunc_of((input / other));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_remainder)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    const REAL *restrict other_at = operands[1];
+    int beyond = 0;
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const REAL other = other_at[i];
+        const REAL rest = fmod_of(input, other);
+        beyond |= abs_of(input / other) > LARGEST_QUOTIENT(input);
+        out_at[i] = remainder_from_of(rest, other);
+    }
+    if (beyond)
+        INDEPENDENT
+        for (size_t i = 0; i < count; i++) {
+            const REAL input = input_at[i];
+            const REAL other = other_at[i];
+            const REAL rest = libm_fmod_of(input, other);
+            out_at[i] = remainder_from_of(rest, other);
+        }
+}
+
+MULTIVERSIONED void NAME(loop_fmod)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    const REAL *restrict other_at = operands[1];
+    int beyond = 0;
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const REAL other = other_at[i];
+        beyond |= abs_of(input / other) > LARGEST_QUOTIENT(input);
+        out_at[i] = fmod_of(input, other);
+    }
+    if (beyond)
+        INDEPENDENT
+        for (size_t i = 0; i < count; i++) {
+            const REAL input = input_at[i];
+            const REAL other = other_at[i];
+            out_at[i] = libm_fmod_of(input, other);
+        }
+}
+
 MULTIVERSIONED void NAME(loop_scaled_by)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -433,6 +520,24 @@ MULTIVERSIONED void NAME(loop_addcmul)(void *out, void *const *operands, const d
     }
 }
 
+MULTIVERSIONED void NAME(loop_addcmul_1)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    const REAL *restrict tensor1_at = operands[1];
+    const REAL *restrict tensor2_at = operands[2];
+    const double value = numbers[3];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const REAL tensor1 = tensor1_at[i];
+        const REAL tensor2 = tensor2_at[i];
+        const REAL product = (tensor1 * tensor2);
+        out_at[i] = (input + (product * (REAL)value));
+    }
+}
+
 MULTIVERSIONED void NAME(loop_addcdiv)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -446,6 +551,24 @@ MULTIVERSIONED void NAME(loop_addcdiv)(void *out, void *const *operands, const d
         const REAL tensor1 = tensor1_at[i];
         const REAL tensor2 = tensor2_at[i];
         const REAL quotient = (tensor1 / tensor2);
+        out_at[i] = (input + quotient);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_addcdiv_1)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    const REAL *restrict tensor1_at = operands[1];
+    const REAL *restrict tensor2_at = operands[2];
+    const double value = numbers[3];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const REAL tensor1 = tensor1_at[i];
+        const REAL tensor2 = tensor2_at[i];
+        const REAL quotient = ((tensor1 * (REAL)value) / tensor2);
         out_at[i] = (input + quotient);
     }
 }
@@ -715,6 +838,130 @@ MULTIVERSIONED void NAME(loop_lerp_scalar_1)(void *out, void *const *operands, c
     }
 }
 
+MULTIVERSIONED void NAME(loop_nan_to_num)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const REAL replaced = ((input != input) ? (REAL)0 : input);
+        const REAL replaced_2 = ((input == (REAL)INFINITY) ? (largest_like(input)) : replaced);
+        out_at[i] = ((input == (REAL)(-INFINITY)) ? (-largest_like(input)) : replaced_2);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_nan_to_num_1)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    const double neginf = numbers[3];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const REAL replaced = ((input != input) ? (REAL)0 : input);
+        const REAL replaced_2 = ((input == (REAL)INFINITY) ? (largest_like(input)) : replaced);
+        out_at[i] = ((input == (REAL)(-INFINITY)) ? (REAL)neginf : replaced_2);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_nan_to_num_2)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    const double posinf = numbers[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const REAL replaced = ((input != input) ? (REAL)0 : input);
+        const REAL replaced_2 = ((input == (REAL)INFINITY) ? (REAL)posinf : replaced);
+        out_at[i] = ((input == (REAL)(-INFINITY)) ? (-largest_like(input)) : replaced_2);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_nan_to_num_3)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    const double posinf = numbers[2];
+    const double neginf = numbers[3];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const REAL replaced = ((input != input) ? (REAL)0 : input);
+        const REAL replaced_2 = ((input == (REAL)INFINITY) ? (REAL)posinf : replaced);
+        out_at[i] = ((input == (REAL)(-INFINITY)) ? (REAL)neginf : replaced_2);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_nan_to_num_4)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    const double nan = numbers[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const REAL replaced = ((input != input) ? (REAL)nan : input);
+        const REAL replaced_2 = ((input == (REAL)INFINITY) ? (largest_like(input)) : replaced);
+        out_at[i] = ((input == (REAL)(-INFINITY)) ? (-largest_like(input)) : replaced_2);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_nan_to_num_5)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    const double nan = numbers[1];
+    const double neginf = numbers[3];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const REAL replaced = ((input != input) ? (REAL)nan : input);
+        const REAL replaced_2 = ((input == (REAL)INFINITY) ? (largest_like(input)) : replaced);
+        out_at[i] = ((input == (REAL)(-INFINITY)) ? (REAL)neginf : replaced_2);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_nan_to_num_6)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    const double nan = numbers[1];
+    const double posinf = numbers[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const REAL replaced = ((input != input) ? (REAL)nan : input);
+        const REAL replaced_2 = ((input == (REAL)INFINITY) ? (REAL)posinf : replaced);
+        out_at[i] = ((input == (REAL)(-INFINITY)) ? (-largest_like(input)) : replaced_2);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_nan_to_num_7)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    const double nan = numbers[1];
+    const double posinf = numbers[2];
+    const double neginf = numbers[3];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const REAL replaced = ((input != input) ? (REAL)nan : input);
+        const REAL replaced_2 = ((input == (REAL)INFINITY) ? (REAL)posinf : replaced);
+        out_at[i] = ((input == (REAL)(-INFINITY)) ? (REAL)neginf : replaced_2);
+    }
+}
+
 MULTIVERSIONED void NAME(loop_abs)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -847,6 +1094,35 @@ MULTIVERSIONED void NAME(loop_log1p)(void *out, void *const *operands, const dou
     }
 }
 
+MULTIVERSIONED void NAME(loop_logaddexp)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    const REAL *restrict other_at = operands[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const REAL other = other_at[i];
+        out_at[i] = logaddexp_of(input, other);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_masked_fill)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    const npy_bool *restrict mask_at = operands[1];
+    const double value = numbers[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const int mask = mask_at[i];
+        out_at[i] = (mask ? (REAL)value : input);
+    }
+}
+
 MULTIVERSIONED void NAME(loop_floor)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -933,6 +1209,116 @@ MULTIVERSIONED void NAME(loop_erf)(void *out, void *const *operands, const doubl
     }
 }
 
+#ifdef FOR_FLOAT32
+MULTIVERSIONED void NAME(loop_erfc)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        out_at[i] = erfc_of(input);
+    }
+}
+#endif
+
+#ifdef FOR_FLOAT32
+MULTIVERSIONED void NAME(loop_erfinv)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        out_at[i] = erfinv_of(input);
+    }
+}
+#endif
+
+MULTIVERSIONED void NAME(loop_sinc)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        out_at[i] = sinc_of(input);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_xlogy)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    const REAL *restrict other_at = operands[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const REAL other = other_at[i];
+        out_at[i] = (((input == (REAL)0.0) & (!(other != other))) ? (REAL)0.0 : (input * log_of(other)));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_xlog1py)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    const REAL *restrict other_at = operands[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const REAL other = other_at[i];
+        out_at[i] = (((input == (REAL)0.0) & (!(other != other))) ? (REAL)0.0 : (input * log1p_of(other)));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_entr)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        out_at[i] = ((input > (REAL)0.0) ? ((-input) * log_of(input)) : ((input == (REAL)0.0) ? (REAL)0.0 : (input * (REAL)INFINITY)));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_expit)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const REAL result = exp_of(minimum_of(input, (REAL)0.0));
+        const REAL decay = exp_of((-abs_of(input)));
+        const REAL decay_2 = (decay + (REAL)1.0);
+        const REAL result_2 = (result / decay_2);
+        out_at[i] = result_2;
+    }
+}
+
+#ifdef FOR_FLOAT32
+MULTIVERSIONED void NAME(loop_lgamma)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        out_at[i] = lgamma_of(input);
+    }
+}
+#endif
+
 MULTIVERSIONED void NAME(loop_sin)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -982,6 +1368,20 @@ MULTIVERSIONED void NAME(loop_tanh)(void *out, void *const *operands, const doub
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = tanh_of(input);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_hypot)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    const REAL *restrict other_at = operands[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const REAL other = other_at[i];
+        out_at[i] = hypot_of(input, other);
     }
 }
 
@@ -1356,6 +1756,34 @@ MULTIVERSIONED void NAME(loop_div_grad_of_other)(void *out, void *const *operand
         const REAL other = other_at[i];
         out_at[i] = ((-grad) * ((input / other) / other));
     }
+}
+
+MULTIVERSIONED void NAME(loop_remainder_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    const REAL *restrict other_at = operands[2];
+    int beyond = 0;
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL input = input_at[i];
+        const REAL other = other_at[i];
+        const REAL rest = fmod_of(input, other);
+        beyond |= abs_of(input / other) > LARGEST_QUOTIENT(input);
+        out_at[i] = ((-grad) * floor_quotient_of(input, other, rest));
+    }
+    if (beyond)
+        INDEPENDENT
+        for (size_t i = 0; i < count; i++) {
+            const REAL grad = grad_at[i];
+            const REAL input = input_at[i];
+            const REAL other = other_at[i];
+            const REAL rest = libm_fmod_of(input, other);
+            out_at[i] = ((-grad) * floor_quotient_of(input, other, rest));
+        }
 }
 
 MULTIVERSIONED void NAME(loop_fmod_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
@@ -2329,6 +2757,44 @@ MULTIVERSIONED void NAME(loop_xlog1py_grad_of_other)(void *out, void *const *ope
         out_at[i] = ((grad * input) / (other + (REAL)1));
     }
 }
+
+#ifdef FOR_FLOAT32
+MULTIVERSIONED void NAME(loop_igamma_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    const REAL *restrict other_at = operands[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL input = input_at[i];
+        const REAL other = other_at[i];
+        const REAL input_2 = ((((input - (REAL)1) * log_of(other)) - other) - lgamma_of(input));
+        out_at[i] = (grad * exp_of(input_2));
+    }
+}
+#endif
+
+#ifdef FOR_FLOAT32
+MULTIVERSIONED void NAME(loop_igammac_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    const REAL *restrict other_at = operands[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL input = input_at[i];
+        const REAL other = other_at[i];
+        const REAL input_2 = ((((input - (REAL)1) * log_of(other)) - other) - lgamma_of(input));
+        out_at[i] = ((-grad) * exp_of(input_2));
+    }
+}
+#endif
 
 MULTIVERSIONED void NAME(loop_sin_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
