@@ -86,3 +86,13 @@ def test_rrelu_draws_slopes_only_for_training() -> None:
 def test_integers_are_refused() -> None:
     with pytest.raises(NotImplementedError, match="not implemented for 'Long'"):
         N.silu(F.tensor([1]))
+
+
+@pytest.mark.parametrize("name", ["elu", "selu", "celu"])
+def test_the_second_derivative_of_elu_at_its_kink_is_zero(name: str) -> None:
+    x = pullback.tensor([0.0, -1.0, 1.0], requires_grad=True)
+    (slope,) = pullback.autograd.grad(getattr(pullback.nn.functional, name)(x).sum(), x, create_graph=True)
+    (curvature,) = pullback.autograd.grad(slope.sum(), x)
+    assert curvature[0] == 0
+    assert curvature[1] > 0
+    assert curvature[2] == 0

@@ -142,3 +142,13 @@ def test_the_second_derivative_of_ctc_loss_does_not_exist() -> None:
     (grad,) = torch.autograd.grad(loss, x, create_graph=True)
     with pytest.raises(NotImplementedError, match="_ctc_loss_backward"):
         grad.sum().backward()
+
+
+@pytest.mark.parametrize("name", ["huber_loss", "smooth_l1_loss"])
+def test_the_second_derivative_where_a_loss_becomes_linear_is_zero(name: str) -> None:
+    x = pullback.tensor([1.0, -1.0, 0.5, 2.0], requires_grad=True)
+    loss = getattr(pullback.nn.functional, name)(x, pullback.zeros(4), reduction="sum")
+    (slope,) = pullback.autograd.grad(loss, x, create_graph=True)
+    (curvature,) = pullback.autograd.grad(slope.sum(), x)
+    assert slope.tolist() == [1.0, -1.0, 0.5, 1.0]
+    assert curvature.tolist() == [0.0, 0.0, 1.0, 0.0]

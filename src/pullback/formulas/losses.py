@@ -24,7 +24,7 @@ def mse_loss_grad(grad: Any, input: Any, target: Any, reduction: int) -> Any:
 
 def clamped_distance_grad(grad: Any, input: Any, target: Any, reduction: int, factor: float, limit: float) -> Any:
     """The gradient of smooth_l1_loss and huber_loss: the distance, scaled and clamped."""
-    distance = F.clamp((input - target) * factor, -limit, limit)
+    distance = F.hardtanh((input - target) * factor, -limit, limit)  # whose derivative at the limits is zero
     return F.to_dtype(F.loss_weight(grad, _count_of(input), reduction) * distance, input.dtype)
 
 

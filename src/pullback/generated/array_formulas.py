@@ -44,8 +44,8 @@ def gelu_tanh_slope(input: Any) -> Any:
 
 
 def elu_grad(grad: Any, input: Any, alpha: Scalar, scale: Scalar, input_scale: Scalar) -> Any:
-    """The gradient of elu; at zero it is that of the exponential branch."""
-    below = grad * F.exp(input * input_scale) * (alpha * scale * input_scale)
+    """The gradient of elu; at zero it is that of the exponential branch, and the second derivative is zero."""
+    below = grad * F.exp(F.keep_where(input < 0, input) * input_scale) * (alpha * scale * input_scale)
     return F.where(input > 0, grad * scale, below)
 
 

@@ -1597,7 +1597,7 @@ MULTIVERSIONED void NAME(loop_elu_grad_of_input)(void *out, void *const *operand
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        const REAL input_2 = (input * (REAL)input_scale);
+        const REAL input_2 = (((input < (REAL)0) ? input : (REAL)0) * (REAL)input_scale);
         const REAL below = ((grad * exp_of(input_2)) * (REAL)((alpha * scale) * input_scale));
         out_at[i] = ((input > (REAL)0) ? (grad * (REAL)scale) : below);
     }
@@ -1614,7 +1614,7 @@ MULTIVERSIONED void NAME(loop_celu_grad_of_input)(void *out, void *const *operan
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        const REAL input_2 = (input * (REAL)(1.0 / alpha));
+        const REAL input_2 = (((input < (REAL)0) ? input : (REAL)0) * (REAL)(1.0 / alpha));
         const REAL below = ((grad * exp_of(input_2)) * (REAL)((alpha * 1.0) * (1.0 / alpha)));
         out_at[i] = ((input > (REAL)0) ? (grad * (REAL)1) : below);
     }
