@@ -225,11 +225,11 @@ class Constant:
 
 
 def _rows(random: Any, size: Any, dtype: str) -> list[Any]:
-    return [random.normal(size=size).astype(dtype), random.integers(0, size[0], size[0])]
+    return [random.normal(size=size).astype(dtype), random.integers(0, min(size), size[0])]
 
 
 def _cells(random: Any, size: Any, dtype: str) -> list[Any]:
-    return [random.normal(size=size).astype(dtype), random.integers(0, size[1], size)]
+    return [random.normal(size=size).astype(dtype), random.integers(0, min(size), size)]
 
 
 def _rows_and_source(random: Any, size: Any, dtype: str) -> list[Any]:
@@ -243,16 +243,16 @@ def _cells_and_source(random: Any, size: Any, dtype: str) -> list[Any]:
 def _indexing() -> list[Operation]:
     return [
         Operation("index_select 0", lambda t, x, i: t.index_select(x, 0, i), _rows),
-        Operation("index_select 1", lambda t, x, i: t.index_select(x, 1, i % x.shape[1]), _rows),
+        Operation("index_select 1", lambda t, x, i: t.index_select(x, 1, i), _rows),
         Operation("x[i]", lambda t, x, i: x[i], _rows),
-        Operation("x[:, i]", lambda t, x, i: x[:, i % x.shape[1]], _rows),
-        Operation("x[i, i]", lambda t, x, i: x[i, i % x.shape[1]], _rows),
+        Operation("x[:, i]", lambda t, x, i: x[:, i], _rows),
+        Operation("x[i, i]", lambda t, x, i: x[i, i], _rows),
         Operation("x[mask]", lambda t, x, i: x[x > 0], _rows),
         Operation("masked_select", lambda t, x, i: t.masked_select(x, x > 0), _rows),
         Operation("gather 1", lambda t, x, i: t.gather(x, 1, i), _cells),
-        Operation("gather 0", lambda t, x, i: t.gather(x, 0, i % x.shape[0]), _cells),
+        Operation("gather 0", lambda t, x, i: t.gather(x, 0, i), _cells),
         Operation("scatter_add 1", lambda t, x, i, y: t.scatter_add(x, 1, i, y), _cells_and_source),
-        Operation("scatter_add 0", lambda t, x, i, y: t.scatter_add(x, 0, i % x.shape[0], y), _cells_and_source),
+        Operation("scatter_add 0", lambda t, x, i, y: t.scatter_add(x, 0, i, y), _cells_and_source),
         Operation("scatter 1", lambda t, x, i, y: t.scatter(x, 1, i, y), _cells_and_source),
         Operation("index_add 0", lambda t, x, i, y: t.index_add(x, 0, i, y), _rows_and_source),
         Operation("index_copy 0", lambda t, x, i, y: t.index_copy(x, 0, i, y), _rows_and_source, False),

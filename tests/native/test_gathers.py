@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from pullback import native
-from pullback.kernels import embeddings, indexing, scattering
+from pullback.kernels import along_dim, embeddings, indexing, scattering
 
 pytestmark = pytest.mark.skipif(native.extension is None, reason="the compiled kernels are not built")
 
-kernels: dict[str, Any] = {**vars(embeddings), **vars(indexing), **vars(scattering)}
+kernels: dict[str, Any] = {**vars(along_dim), **vars(embeddings), **vars(indexing), **vars(scattering)}
 DTYPES = ["float32", "float64"]
 
 
@@ -127,3 +127,74 @@ def test_threads_do_not_change_a_bit() -> None:
         native.set_num_threads(native.usable_threads())
     for other in results[1:]:
         np.testing.assert_array_equal(other, results[0])
+
+
+INDEXED = [
+    ((6,), (0,)), ((6, 5), (0,)), ((6, 5), (1,)), ((6, 5), (0, 1)), ((4, 6, 5), (0, 1)), ((4, 6, 5), (1, 2)),
+    ((4, 6, 5), (0, 1, 2)), ((2, 3, 4, 5), (1, 2)), ((4, 6, 5), (0, 2)), ((300, 200), (0, 1)), ((3, 300), (1,)),
+]  # fmt: skip
+
+
+def indices_for(shape: tuple[int, ...], dims: tuple[int, ...], *size: int) -> list[Any]:
+    return [np.random.default_rng(dim).integers(-shape[dim], shape[dim], size) for dim in dims]
+
+
+def taken_shape(shape: tuple[int, ...], dims: tuple[int, ...], indices: list[Any]) -> tuple[int, ...]:
+    taken: tuple[int, ...] = indexing.index.__wrapped__(np.zeros(shape), indices, dims).shape
+    return taken
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "int64", "bool", "int8"])
+@pytest.mark.parametrize(("shape", "dims"), INDEXED)
+@pytest.mark.parametrize("size", [(1,), (7,), (3, 4), (2000,)])
+def test_index(dtype: str, shape: tuple[int, ...], dims: tuple[int, ...], size: tuple[int, ...]) -> None:
+    assert_same("index", (random_array(0, *shape) * 9).astype(dtype), indices_for(shape, dims, *size), dims)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("shape", "dims"), INDEXED)
+@pytest.mark.parametrize("size", [(1,), (7,), (3, 4), (2000,)])
+def test_index_back(dtype: str, shape: tuple[int, ...], dims: tuple[int, ...], size: tuple[int, ...]) -> None:
+    indices = indices_for(shape, dims, *size)
+    grad = random_array(1, *taken_shape(shape, dims, indices), dtype=dtype)
+    assert_same("index_back", grad, shape, indices, dims)
+    assert_same("index_back", np.broadcast_to(grad[:1], grad.shape), shape, indices, dims)
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "int64"])
+@pytest.mark.parametrize(("shape", "dims"), INDEXED)
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_index_put(dtype: str, shape: tuple[int, ...], dims: tuple[int, ...], accumulate: bool) -> None:
+    indices = indices_for(shape, dims, 40)
+    whole = taken_shape(shape, dims, indices)
+    for wanted in (whole, (1,) * len(whole), (), whole[1:], (1, *whole[1:])):
+        values = (random_array(1, *wanted) * 9).astype(dtype)
+        actual, expected = ((random_array(2, *shape) * 9).astype(dtype) for _ in range(2))
+        kernels["index_put_into"](actual, indices, dims, values, accumulate)
+        kernels["index_put_into"].__wrapped__(expected, indices, dims, values, accumulate)
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_an_index_out_of_range_is_named_as_by_the_reference() -> None:
+    x = random_array(0, 4, 5)
+    for indices in ([np.array([4]), np.array([0])], [np.array([0]), np.array([-6])]):
+        assert_same_error("index", x, indices, (0, 1))
+        assert_same_error("index_back", x[:1, :1], x.shape, indices, (0, 1))
+        assert_same_error("index_put_into", x, indices, (0, 1), np.ones(1, np.float32), False)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(5,), (4, 6), (3, 4, 5), (200, 300)])
+def test_elements_along_a_dimension(dtype: str, shape: tuple[int, ...]) -> None:
+    for dim in range(len(shape)):
+        x = random_array(0, *shape, dtype=dtype)
+        order = np.argsort(x, dim)
+        repeated = order // 2
+        assert_same("take_along", x, repeated, dim)
+        assert_same("put_along", x, order, shape, dim)
+        assert_same("add_along", x, repeated, shape, dim)
+        assert_same("add_along", x.copy(order="F"), repeated, shape, dim)
+        assert_same("scatter", x, dim, order, x + 1)
+        first = np.take(order, [0], dim)
+        assert_same("put_reduced", np.take(x, [0], dim), first, shape, dim, True)
+        assert_same("put_reduced", np.squeeze(np.take(x, [0], dim), dim), np.squeeze(first, dim), shape, dim, False)

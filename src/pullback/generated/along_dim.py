@@ -34,6 +34,7 @@ class TakeAlongBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("indices", "dim")
+    fresh = (True,)
     saved_indices: Any = None
     saved_indices_version: int = -1
     saved_dim: Any = None
@@ -345,6 +346,7 @@ class TakeReducedBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("indices", "dim", "keepdim")
+    fresh = (True,)
     saved_indices: Any = None
     saved_indices_version: int = -1
     saved_dim: Any = None

@@ -989,19 +989,6 @@ def exp2_of(exponent: Any, like: Any) -> Any:
     return F.exp2(F.to_dtype(exponent, like.dtype))
 
 
-def cumprod_grad(grad: Any, input: Any, dim: int) -> Any:
-    """The gradient of a running product, right with any number of zeros.
-
-    With p the product of what stands before an element x[k], the gradient is p times s[k], the sum over i >= k of
-    grad[i] x[k+1] ... x[i], which obeys s[k] = grad[k] + x[k+1] s[k+1].
-    """
-    if input.ndim == 0:
-        return grad
-    input = F.conj(input)
-    before = F.cumprod(F.shift(input, dim, 1, 1), dim)
-    return before * _solve_backwards(grad, F.shift(input, dim, -1, 0), dim)
-
-
 def _solve_backwards(start: Any, factor: Any, dim: int) -> Any:
     """The s with s[k] = start[k] + factor[k] s[k+1], for all k at once: each step doubles the reach."""
     total = start

@@ -264,6 +264,7 @@ class EmbeddingTakeBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("indices", "padding_idx", "scale_grad_by_freq")
+    fresh = (True,)
     saved_indices: Any = None
     saved_indices_version: int = -1
     saved_padding_idx: Any = None

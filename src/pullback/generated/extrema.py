@@ -243,6 +243,7 @@ class MaxDimNode(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("indices", "dim", "keepdim")
+    fresh = (True,)
     output_count = 2
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -358,6 +359,7 @@ class MinDimNode(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("indices", "dim", "keepdim")
+    fresh = (True,)
     output_count = 2
     saved_indices: Any = None
     saved_indices_version: int = -1

@@ -46,6 +46,7 @@ class SelectBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("dim", "index")
+    fresh = (True,)
     saved_dim: Any = None
     saved_index: Any = None
     saved_input_shape: Any = None
@@ -136,6 +137,7 @@ class SliceViewNode(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("dim", "start", "end", "step")
+    fresh = (True,)
     saved_dim: Any = None
     saved_start: Any = None
     saved_end: Any = None
@@ -427,6 +429,7 @@ class IndexBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("indices", "dims")
+    fresh = (True,)
     saved_indices: Any = None
     saved_indices_version: int = -1
     saved_dims: Any = None
@@ -526,6 +529,7 @@ class IndexSelectBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("index", "dim")
+    fresh = (True,)
     saved_index: Any = None
     saved_index_version: int = -1
     saved_dim: Any = None
@@ -636,6 +640,7 @@ class GatherBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("index", "dim")
+    fresh = (True,)
     saved_index: Any = None
     saved_index_version: int = -1
     saved_dim: Any = None
@@ -749,6 +754,7 @@ class TakeBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("index",)
+    fresh = (True,)
     saved_index: Any = None
     saved_index_version: int = -1
     saved_input_shape: Any = None
@@ -851,6 +857,7 @@ class MaskedSelectBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("mask",)
+    fresh = (True,)
     saved_mask: Any = None
     saved_mask_version: int = -1
     saved_input_shape: Any = None

@@ -206,6 +206,7 @@ class SplitBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("split_size", "dim")
+    fresh = (True,)
     output_count: int = 1
     saved_split_size: Any = None
     saved_dim: Any = None
@@ -297,6 +298,7 @@ class SplitWithSizesBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("split_sizes", "dim")
+    fresh = (True,)
     output_count: int = 1
     saved_split_sizes: Any = None
     saved_dim: Any = None
@@ -389,6 +391,7 @@ class UnbindBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("dim",)
+    fresh = (True,)
     output_count: int = 1
     saved_dim: Any = None
     saved_input_dtype: Any = None

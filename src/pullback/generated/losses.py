@@ -57,6 +57,7 @@ class MseLossBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "target", "reduction")
     public_names = {"input": "self"}
+    fresh = (True, True)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_target: Any = None
@@ -209,6 +210,7 @@ class SmoothL1LossBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "target", "reduction", "beta")
     public_names = {"input": "self"}
+    fresh = (True, True)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_target: Any = None
@@ -366,6 +368,7 @@ class HuberLossBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "target", "reduction", "delta")
     public_names = {"input": "self"}
+    fresh = (True, True)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_target: Any = None
@@ -1724,6 +1727,7 @@ class NllLossBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "target", "weight", "reduction", "ignore_index")
     public_names = {"input": "self"}
+    fresh = (True,)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_target: Any = None
@@ -1877,6 +1881,7 @@ class NllLoss2dNode(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "target", "weight", "reduction", "ignore_index")
     public_names = {"input": "self"}
+    fresh = (True,)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_target: Any = None

@@ -36,6 +36,7 @@ class FlipBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("dims",)
+    fresh = (True,)
     saved_dims: Any = None
 
     def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
@@ -115,6 +116,7 @@ class RollBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("shifts", "dims")
+    fresh = (True,)
     saved_shifts: Any = None
     saved_dims: Any = None
 
@@ -200,6 +202,7 @@ class Rot90Backward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("k", "dims")
+    fresh = (True,)
     saved_k: Any = None
     saved_dims: Any = None
 
@@ -284,6 +287,7 @@ class RepeatBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("repeats",)
+    fresh = (True,)
     saved_repeats: Any = None
     saved_input_shape: Any = None
 
@@ -367,6 +371,7 @@ class TrilBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("diagonal",)
+    fresh = (True,)
     saved_diagonal: Any = None
 
     def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
@@ -452,6 +457,7 @@ class TriuBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("diagonal",)
+    fresh = (True,)
     saved_diagonal: Any = None
 
     def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:

@@ -9,7 +9,6 @@ import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed
-from pullback.generated.array_formulas import cumprod_grad as cumprod_grad_kernel
 from pullback.generated.array_formulas import logcumsumexp_grad as logcumsumexp_grad_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
@@ -21,6 +20,7 @@ from pullback.kernels.along_dim import add_along as add_along_kernel
 from pullback.kernels.scans import cummax as cummax_kernel
 from pullback.kernels.scans import cummin as cummin_kernel
 from pullback.kernels.scans import cumprod as cumprod_kernel
+from pullback.kernels.scans import cumprod_grad as cumprod_grad_kernel
 from pullback.kernels.scans import cumsum as cumsum_kernel
 from pullback.kernels.scans import logcumsumexp as logcumsumexp_kernel
 from pullback.kernels.scans import reversed_cumsum as reversed_cumsum_kernel
@@ -39,6 +39,7 @@ class CumsumBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("dim",)
+    fresh = (True,)
     saved_dim: Any = None
     saved_input_dtype: Any = None
 
@@ -215,6 +216,7 @@ class CumprodBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "dim")
     public_names = {"input": "self"}
+    fresh = (True,)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_dim: Any = None
@@ -324,6 +326,7 @@ class CummaxBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("indices", "dim")
+    fresh = (True,)
     output_count = 2
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -427,6 +430,7 @@ class CumminBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("indices", "dim")
+    fresh = (True,)
     output_count = 2
     saved_indices: Any = None
     saved_indices_version: int = -1

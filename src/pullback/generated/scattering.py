@@ -215,6 +215,7 @@ class ScatterBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("index", "dim")
+    fresh = (True, False)
     saved_index: Any = None
     saved_index_version: int = -1
     saved_dim: Any = None
@@ -363,6 +364,7 @@ class ScatterValueNode(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("index", "dim")
+    fresh = (True,)
     saved_index: Any = None
     saved_index_version: int = -1
     saved_dim: Any = None

@@ -35,6 +35,7 @@ class SoftmaxBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("result", "dim")
+    fresh = (True,)
     saved_result: Any = None
     saved_result_version: int = -1
     saved_dim: Any = None
@@ -144,6 +145,7 @@ class LogSoftmaxBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("result", "dim")
+    fresh = (True,)
     saved_result: Any = None
     saved_result_version: int = -1
     saved_dim: Any = None

@@ -41,6 +41,7 @@ class SortBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("indices", "dim")
+    fresh = (True,)
     output_count = 2
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -145,6 +146,7 @@ class SortStableNode(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("indices", "dim")
+    fresh = (True,)
     output_count = 2
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -282,6 +284,7 @@ class TopkBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("indices", "dim")
+    fresh = (True,)
     output_count = 2
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -397,6 +400,7 @@ class KthvalueBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("indices", "dim", "keepdim")
+    fresh = (True,)
     output_count = 2
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -717,6 +721,7 @@ class MedianDimNode(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("indices", "dim", "keepdim")
+    fresh = (True,)
     output_count = 2
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -832,6 +837,7 @@ class NanmedianDimNode(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("indices", "dim", "keepdim")
+    fresh = (True,)
     output_count = 2
     saved_indices: Any = None
     saved_indices_version: int = -1
@@ -947,6 +953,7 @@ class ModeBackward0(Node):
 
     __slots__ = ("__dict__",)
     saved_names = ("indices", "dim", "keepdim")
+    fresh = (True,)
     output_count = 2
     saved_indices: Any = None
     saved_indices_version: int = -1

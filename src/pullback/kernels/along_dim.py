@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from pullback.native import native
 from pullback.typing import Array, Scalar, Shape
 
 
+@native
 def take_along(input: Array, indices: Array, dim: int) -> Array:
     """The elements that `indices` names along `dim`."""
     if input.ndim == 0:
@@ -14,19 +16,21 @@ def take_along(input: Array, indices: Array, dim: int) -> Array:
     return np.take_along_axis(input, indices, dim) if indices.ndim else input[indices]
 
 
+@native
 def put_along(input: Array, indices: Array, shape: Shape, dim: int) -> Array:
     """The adjoint of take_along for indices that name no element twice."""
     if shape == ():
-        return np.reshape(input, ())
+        return np.array(input).reshape(())
     result = np.zeros(shape, input.dtype)
     np.put_along_axis(result, indices, input, dim)
     return result
 
 
+@native
 def add_along(input: Array, indices: Array, shape: Shape, dim: int) -> Array:
     """The adjoint of take_along: gradients of an element that was taken several times add up."""
     if shape == ():
-        return np.reshape(input, ())
+        return np.array(input).reshape(())
     result = np.zeros(shape, input.dtype)
     places = list(np.ogrid[tuple(slice(n) for n in indices.shape)])
     places[dim] = indices
@@ -43,10 +47,11 @@ def take_reduced(input: Array, indices: Array, dim: int, keepdim: bool) -> Array
     return np.squeeze(np.take_along_axis(input, np.expand_dims(indices, dim), dim), dim)
 
 
+@native
 def put_reduced(input: Array, indices: Array, shape: Shape, dim: int, keepdim: bool) -> Array:
     """The adjoint of take_reduced: the gradient of a reduction that selects one element along `dim`."""
     if shape == ():
-        return input
+        return np.array(input)
     if not keepdim:
         input, indices = np.expand_dims(input, dim), np.expand_dims(indices, dim)
     result = np.zeros(shape, input.dtype)

@@ -87,6 +87,7 @@ def check_broadcast(indices: Arrays) -> None:
         ) from None
 
 
+@native
 def index_back(grad: Array, shape: Shape, indices: Arrays, dims: Shape) -> Array:
     """The gradient of `index`: each position gets the sum over its occurrences."""
     result: Array = np.zeros(shape, grad.dtype)

@@ -9,14 +9,17 @@ import numpy as np
 from pullback.backend.array_module import cast_array
 from pullback.backend.dtype import is_float_or_complex
 from pullback.kernels.accumulation import contiguous, refuse_complex, require_floating, widened
+from pullback.native import native
 from pullback.typing import Array, Dim, DType
 
 
+@native
 def cumsum(input: Array, dim: Dim, *, dtype: DType | None = None) -> Array:
     """The sums of all elements up to each along `dim`."""
     return _accumulate(np.add.accumulate, input, dim, dtype)
 
 
+@native
 def cumprod(input: Array, dim: Dim, *, dtype: DType | None = None) -> Array:
     """The products of all elements up to each along `dim`."""
     return _accumulate(np.multiply.accumulate, input, dim, dtype)
@@ -33,6 +36,7 @@ def _accumulate(function: Any, input: Array, dim: int, dtype: DType | None) -> A
     return cast_array(contiguous(function(values, axis=dim, dtype=wide)), dtype)
 
 
+@native
 def reversed_cumsum(input: Array, dim: Dim) -> Array:
     """The sums of all elements from each on along `dim`: the adjoint of cumsum."""
     if input.ndim == 0:
@@ -41,12 +45,28 @@ def reversed_cumsum(input: Array, dim: Dim) -> Array:
     return cumsum(input[reverse], dim)[reverse]
 
 
+@native
+def cumprod_grad(grad: Array, input: Array, dim: Dim) -> Array:
+    """The gradient of a running product, right with any number of zeros; see the formula of this name."""
+    if input.ndim == 0:
+        return np.array(grad)
+    values = np.moveaxis(input.conj(), dim, 0)
+    sums = np.moveaxis(grad.astype(widened(input).dtype), dim, 0).copy()
+    for place in range(len(sums) - 2, -1, -1):
+        sums[place] += values[place + 1] * sums[place + 1]
+    before = np.ones_like(sums)
+    before[1:] = np.multiply.accumulate(values[:-1], axis=0, dtype=sums.dtype)
+    return cast_array(contiguous(np.moveaxis(before * sums, 0, dim)), input.dtype)
+
+
+@native
 def cummax(input: Array, dim: Dim) -> tuple[Array, Array]:
     """The largest element up to each along `dim`, and the index of its last occurrence."""
     refuse_complex("cummax_cpu", input)
     return _running(np.maximum, np.greater_equal, input, dim)
 
 
+@native
 def cummin(input: Array, dim: Dim) -> tuple[Array, Array]:
     """The smallest element up to each along `dim`, and the index of its last occurrence."""
     refuse_complex("cummin_cpu", input)
@@ -82,6 +102,7 @@ def _complex_logcumsumexp(values: Array, dim: int) -> Array:
     return np.moveaxis(results, 0, dim)
 
 
+@native
 def logcumsumexp(input: Array, dim: Dim) -> Array:
     """The logarithms of the running sums of exponentials along `dim`."""
     require_floating("logcumsumexp_out_cpu", input)

@@ -26,6 +26,7 @@ def index_put(input: Array, indices: Arrays, dims: Shape, values: Array, accumul
     return result
 
 
+@native
 def index_put_into(target: Array, indices: Arrays, dims: Shape, values: Array, accumulate: bool) -> None:
     """Write or add `values` at positions of `target`, in place."""
     if target.dtype != values.dtype:
@@ -86,6 +87,7 @@ def _check_same_dtype(name: str, input: Array, src: Array) -> None:
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
 
 
+@native
 def scatter(input: Array, dim: Dim, index: Array, src: Array) -> Array:
     """A copy of `input` with result[index[i][j]][j] = src[i][j], with the index at `dim`."""
     places = _flat("scatter", input, dim, index, src)

@@ -2,33 +2,9 @@
  * kernels/scattering.py, for row-major arrays and positions of int64. Positions are looked at first: where one is out of
  * range the reference is asked, which says so.
  */
-#include "rows.h"
-#include "views.h"
+#include "gathers.h"
 
-#define SHAPE(array) PyArray_DIMS((PyArrayObject *)(array))
-#define NDIM(array) PyArray_NDIM((PyArrayObject *)(array))
-#define ITEM(array) PyArray_ITEMSIZE((PyArrayObject *)(array))
-
-/* Positions along the middle of [outer][extent][bytes]. */
-typedef struct {
-    const int64_t *positions;
-    ptrdiff_t count, outer, extent, bytes;
-    const char *from;
-    char *to;
-} Take;
-
-static int are_positions(PyObject *array)
-{
-    return array && PyArray_CheckExact(array) && type_of(array) == NPY_INT64 && PyArray_ISCARRAY_RO((PyArrayObject *)array);
-}
-
-static int is_plain_memory(PyObject *array)
-{
-    return array && PyArray_CheckExact(array) && PyArray_ISCARRAY_RO((PyArrayObject *)array) &&
-           !PyDataType_REFCHK(PyArray_DESCR((PyArrayObject *)array));
-}
-
-MULTIVERSIONED static int all_within(const int64_t *positions, ptrdiff_t count, int64_t least, int64_t extent)
+MULTIVERSIONED int all_within(const int64_t *positions, ptrdiff_t count, int64_t least, int64_t extent)
 {
     uint64_t wrong = 0;
     for (ptrdiff_t i = 0; i < count; i++)
@@ -36,21 +12,38 @@ MULTIVERSIONED static int all_within(const int64_t *positions, ptrdiff_t count, 
     return !(wrong >> 63); /* a sign bit where a position is below `least` or not below `extent` */
 }
 
-static void take_rows(void *context, ptrdiff_t begin, ptrdiff_t end)
+/* Numbers of one size that follow one another; `wraps` where a position may count from the end. */
+#define TAKE(type, from, to, positions, count, extent)                                                                 \
+    for (ptrdiff_t k = 0; k < (count); k++) {                                                                          \
+        int64_t position = (positions)[k];                                                                             \
+        ((type *)(to))[k] = ((const type *)(from))[position + (position < 0 ? (extent) : 0)];                          \
+    }
+
+/* Rows are counted through all outer positions; those of one outer position follow one another. */
+MULTIVERSIONED static void take_rows(void *context, ptrdiff_t begin, ptrdiff_t end)
 {
     const Take *take = context;
-    for (ptrdiff_t i = begin; i < end; i++) {
-        int64_t position = take->positions[i % take->count];
-        position += position < 0 ? take->extent : 0;
-        const char *from = take->from + (i / take->count * take->extent + position) * take->bytes;
-        if (take->bytes == 4)
-            ((uint32_t *)take->to)[i] = *(const uint32_t *)from;
-        else if (take->bytes == 8)
-            ((uint64_t *)take->to)[i] = *(const uint64_t *)from;
-        else
-            memcpy(take->to + i * take->bytes, from, take->bytes);
+    ptrdiff_t outer = begin / take->count, first = begin % take->count;
+    for (ptrdiff_t i = begin; i < end; outer++, first = 0) {
+        ptrdiff_t count = take->count - first < end - i ? take->count - first : end - i;
+        const int64_t *positions = take->positions + first;
+        const char *from = take->from + outer * take->extent * take->bytes;
+        char *to = take->to + i * take->bytes;
+        if (take->bytes == 4) {
+            TAKE(uint32_t, from, to, positions, count, take->extent)
+        } else if (take->bytes == 8) {
+            TAKE(uint64_t, from, to, positions, count, take->extent)
+        } else {
+            for (ptrdiff_t k = 0; k < count; k++) {
+                int64_t position = positions[k] + (positions[k] < 0 ? take->extent : 0);
+                memcpy(to + k * take->bytes, from + position * take->bytes, take->bytes);
+            }
+        }
+        i += count;
     }
 }
+
+void take_positions(Take *take) { run_items(take->outer * take->count, take->bytes / 4 + 1, take_rows, take); }
 
 /* `input` with the dimension `dim` replaced by those of `index`, which may count from the end with `wraps`. */
 static PyObject *take_along(PyObject *input, int dim, PyObject *index, int wraps)
@@ -72,7 +65,7 @@ static PyObject *take_along(PyObject *input, int dim, PyObject *index, int wraps
         return NULL;
     Take take = {data_of(index), size_of(index), layout.outer, layout.count, layout.inner * ITEM(input), data_of(input),
                  data_of(result)};
-    run_items(take.outer * take.count, take.bytes / 4 + 1, take_rows, &take);
+    take_positions(&take);
     return result;
 }
 
@@ -93,35 +86,17 @@ static PyObject *index_select(PyObject *const *arguments, Py_ssize_t positional,
     return take_along(arguments[0], dim, arguments[2], 0);
 }
 
-/* index(input, indices, dims) with one array of positions. */
-static PyObject *index_by_one(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    npy_intp dims[NPY_MAXDIMS];
-    if (positional != 3 || keywords || !is_plain_memory(arguments[0]) || read_shape(arguments[2], dims) != 1 ||
-        dims[0] < 0 || dims[0] >= NDIM(arguments[0]) ||
-        !(PyList_CheckExact(arguments[1]) || PyTuple_CheckExact(arguments[1])) ||
-        PySequence_Fast_GET_SIZE(arguments[1]) != 1)
-        return DECLINE;
-    PyObject *index = PySequence_Fast_GET_ITEM(arguments[1], 0);
-    return are_positions(index) ? take_along(arguments[0], (int)dims[0], index, 1) : DECLINE;
-}
-
-/* Rows of `from`, [outer][count][inner], added to those of `to`, [outer][extent][inner]. */
-typedef struct {
-    const int64_t *positions;
-    ptrdiff_t count, outer, extent, inner;
-    const void *from;
-    void *to;
-    int64_t skipped; /* a position that is left out; -1 for none */
-} Addition;
-
 #define LOOPS "gather_loops.h"
 #include "for_each_real.h"
 
-/* Threads share the columns, so that every sum is in the order of the positions. */
-static void add_at(int type, Addition *addition)
+/* Threads share the columns where there are many, or what is outside, so that every sum is in the order of the
+ * positions. */
+void add_at(int type, Addition *addition)
 {
-    run_items(addition->inner, addition->outer * addition->count, FOR_TYPE(type, add_columns), addition);
+    if (addition->inner < 16 && addition->outer > 1)
+        run_items(addition->outer, addition->inner * addition->count, FOR_TYPE(type, add_outer), addition);
+    else
+        run_items(addition->inner, addition->outer * addition->count, FOR_TYPE(type, add_columns), addition);
 }
 
 /* embedding_back(input, indices, rows, padding_idx, scale_grad_by_freq) */
@@ -207,24 +182,80 @@ static int differ_only_in(PyObject *first, PyObject *second, int dim)
     return 1;
 }
 
-static PyObject *gather(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+/* The elements of `input` along `dim` that `index` names. */
+static PyObject *gather_from(PyObject *input, PyObject *place, PyObject *index)
 {
-    PLACE(slots, "input", "dim", "index", "sparse_grad");
     int dim;
-    if (!slots[0] || !slots[1] || !is_plain(slots[0]) || !NDIM(slots[0]) || !read_dim(slots[1], NDIM(slots[0]), &dim) ||
-        !are_positions(slots[2]) || !differ_only_in(slots[0], slots[2], dim) || !size_of(slots[2]) ||
-        !all_within(data_of(slots[2]), size_of(slots[2]), 0, SHAPE(slots[0])[dim]))
+    if (!input || !place || !is_plain(input) || !NDIM(input) || !read_dim(place, NDIM(input), &dim) ||
+        !are_positions(index) || !differ_only_in(input, index, dim) || !size_of(index) ||
+        !all_within(data_of(index), size_of(index), 0, SHAPE(input)[dim]))
         return DECLINE;
-    PyObject *result = new_array(NDIM(slots[2]), SHAPE(slots[2]), type_of(slots[0]));
+    PyObject *result = new_array(NDIM(index), SHAPE(index), type_of(input));
     if (!result)
         return NULL;
-    Layout from = layout_along(slots[0], dim), to = layout_along(slots[2], dim);
-    Addition places = {data_of(slots[2]), to.count, from.outer, from.count, from.inner, data_of(slots[0]), data_of(result), -1};
-    run_items(from.outer, to.count * to.inner, FOR_TYPE(type_of(slots[0]), gather_outer), &places);
+    Layout from = layout_along(input, dim), to = layout_along(index, dim);
+    Addition places = {data_of(index), to.count, from.outer, from.count, from.inner, data_of(input), data_of(result), -1};
+    run_items(from.outer, to.count * to.inner, FOR_TYPE(type_of(input), gather_outer), &places);
     return result;
 }
 
-static PyObject *scatter_add(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *gather(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    PLACE(slots, "input", "dim", "index", "sparse_grad");
+    return gather_from(slots[0], slots[1], slots[2]);
+}
+
+/* take_along(input, indices, dim) */
+static PyObject *take_along_dim(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    return positional == 3 && !keywords ? gather_from(arguments[0], arguments[2], arguments[1]) : DECLINE;
+}
+
+/* A gradient put, or added, at its indices into zeros: (input, indices, shape, dim). */
+static PyObject *spread_along(PyObject *const *arguments, Py_ssize_t count, int adds)
+{
+    npy_intp shape[NPY_MAXDIMS];
+    int ndim, dim, keepdim = 1;
+    if (!is_real_array(arguments[0]) || !are_positions(arguments[1]) || !same_shape(arguments[0], arguments[1]) ||
+        (ndim = read_shape(arguments[2], shape)) < 1 || !read_dim(arguments[3], ndim, &dim) ||
+        (count == 5 && !read_flag(arguments[4], 0, &keepdim)) || NDIM(arguments[0]) != ndim - !keepdim ||
+        !size_of(arguments[0]) || !all_within(data_of(arguments[1]), size_of(arguments[1]), 0, shape[dim]))
+        return DECLINE;
+    for (int i = 0; i < NDIM(arguments[0]); i++) {
+        int at = i + (!keepdim && i >= dim);
+        if (at != dim && SHAPE(arguments[0])[i] != shape[at])
+            return DECLINE;
+    }
+    PyObject *grad = row_major(arguments[0]), *result = grad ? PyArray_ZEROS(ndim, shape, type_of(grad), 0) : NULL;
+    if (result) {
+        Layout to = layout_along(result, dim);
+        ptrdiff_t taken = keepdim ? SHAPE(grad)[dim] : 1;
+        Addition places = {data_of(arguments[1]), taken, to.outer, to.count, to.inner, data_of(grad), data_of(result), -1};
+        int type = type_of(grad);
+        run_items(to.outer, taken * to.inner, adds ? FOR_TYPE(type, scatter_outer) : FOR_TYPE(type, put_outer), &places);
+    }
+    Py_XDECREF(grad);
+    return result;
+}
+
+static PyObject *put_along(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    return positional == 4 && !keywords ? spread_along(arguments, 4, 0) : DECLINE;
+}
+
+static PyObject *add_along(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    return positional == 4 && !keywords ? spread_along(arguments, 4, 1) : DECLINE;
+}
+
+/* put_reduced(input, indices, shape, dim, keepdim) */
+static PyObject *put_reduced(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    return positional == 5 && !keywords ? spread_along(arguments, 5, 0) : DECLINE;
+}
+
+/* A copy of the input with elements of a source put, or added, at positions: (input, dim, index, src). */
+static PyObject *scatter_into(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords, int adds)
 {
     int dim;
     if (positional != 4 || keywords || !is_plain(arguments[0]) || !NDIM(arguments[0]) ||
@@ -238,8 +269,19 @@ static PyObject *scatter_add(PyObject *const *arguments, Py_ssize_t positional, 
         return NULL;
     Layout to = layout_along(result, dim), from = layout_along(arguments[2], dim);
     Addition places = {data_of(arguments[2]), from.count, to.outer, to.count, to.inner, data_of(arguments[3]), data_of(result), -1};
-    run_items(to.outer, from.count * from.inner, FOR_TYPE(type_of(result), scatter_outer), &places);
+    int type = type_of(result);
+    run_items(to.outer, from.count * from.inner, adds ? FOR_TYPE(type, scatter_outer) : FOR_TYPE(type, put_outer), &places);
     return result;
+}
+
+static PyObject *scatter(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    return scatter_into(arguments, positional, keywords, 0);
+}
+
+static PyObject *scatter_add(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    return scatter_into(arguments, positional, keywords, 1);
 }
 
 /* one_hot_rows(input, num_classes) */
@@ -263,14 +305,18 @@ static PyObject *one_hot_rows(PyObject *const *arguments, Py_ssize_t positional,
 }
 
 const KernelEntry gather_kernels[] = {
+    {"add_along", add_along},
     {"embedding", embedding},
     {"embedding_back", embedding_back},
     {"gather", gather},
-    {"index", index_by_one},
     {"index_add", index_add},
     {"index_select", index_select},
     {"index_select_back", index_select_back},
     {"one_hot_rows", one_hot_rows},
+    {"put_along", put_along},
+    {"put_reduced", put_reduced},
+    {"scatter", scatter},
     {"scatter_add", scatter_add},
+    {"take_along", take_along_dim},
     {NULL},
 };

@@ -18,6 +18,7 @@ extern const KernelEntry normalization_kernels[];
 extern const KernelEntry attention_kernels[];
 extern const KernelEntry copy_kernels[];
 extern const KernelEntry gather_kernels[];
+extern const KernelEntry indexing_kernels[];
 extern const KernelEntry joining_kernels[];
 extern const KernelEntry matrix_product_kernels[];
 extern const KernelEntry nll_kernels[];
@@ -25,6 +26,7 @@ extern const KernelEntry optimizer_step_kernels[];
 extern const KernelEntry random_kernels[];
 extern const KernelEntry recurrent_kernels[];
 extern const KernelEntry rejection_kernels[];
+extern const KernelEntry scan_kernels[];
 extern const KernelEntry view_kernels[];
 
 static const KernelEntry *const tables[] = {
@@ -40,6 +42,7 @@ static const KernelEntry *const tables[] = {
     attention_kernels,
     copy_kernels,
     gather_kernels,
+    indexing_kernels,
     joining_kernels,
     matrix_product_kernels,
     nll_kernels,
@@ -47,6 +50,7 @@ static const KernelEntry *const tables[] = {
     random_kernels,
     recurrent_kernels,
     rejection_kernels,
+    scan_kernels,
     view_kernels,
     NULL,
 };

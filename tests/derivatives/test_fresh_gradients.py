@@ -1,0 +1,39 @@
+"""Lines that the generator calls fresh return arrays that share no memory with what came in. See Note [Owned gradients]."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback
+from tests.derivatives.sampling import Sample
+from tests.derivatives.test_derivatives import SAMPLES
+
+
+def nodes_below(root: Any) -> list[Any]:
+    found, waiting = [], [root]
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in found:
+            continue
+        found.append(node)
+        waiting += [following for following, _ in node.next_functions]
+    return found
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
+def test_a_fresh_gradient_shares_no_memory_with_the_one_before(sample: Sample) -> None:
+    inputs = [pullback.tensor(array, requires_grad=True) for array in sample.arrays()]
+    results = sample.call(*inputs)
+    for result in results if isinstance(results, (tuple, list)) else [results]:
+        node = getattr(result, "grad_fn", None)
+        if node is None or len(nodes_below(node)) > 3 or node.output_count != 1 or not any(node.fresh):
+            continue
+        start = np.ones(result.shape, result.detach().numpy().dtype)
+        made = node.apply([start])
+        held = [start, *[tensor.detach().numpy() for tensor in inputs], result.detach().numpy()]
+        for array, is_fresh in zip(made, node.fresh, strict=True):
+            if is_fresh and isinstance(array, np.ndarray):
+                assert not any(np.shares_memory(array, other) for other in held)
