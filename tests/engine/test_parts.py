@@ -92,6 +92,19 @@ def test_only_what_leads_to_a_capture_is_needed() -> None:
     assert right.grad_fn not in task.exec_info
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_gradient_that_nobody_asks_for_is_not_computed(create_graph: bool) -> None:
+    order = pullback.tensor([1.5, 2.0], requires_grad=True)  # whose derivative does not exist
+    x = pullback.tensor([0.5, 1.0], requires_grad=True)
+    result = pullback.special.gammainc(order * 1, x * 1).sum()
+    edges = result.grad_fn.next_functions
+    (grad,) = pullback.autograd.grad(result, x, create_graph=create_graph, retain_graph=True)
+    assert grad.tolist() == pytest.approx([0.4839414, 0.3678794])
+    assert result.grad_fn.next_functions == edges
+    with pytest.raises(RuntimeError, match="not implemented"):
+        pullback.autograd.grad(result, order)
+
+
 def test_topological_number_is_the_longest_path() -> None:
     x = pullback.ones(1, requires_grad=True)
     y: Any = (x * 2).exp() + x

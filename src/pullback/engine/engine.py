@@ -131,7 +131,7 @@ class Engine:
         self._send(task, root, root.grads, ())
         queue = task.ready_queue
         heap = queue.heap
-        plain = not task.create_graph and task.exec_info is None and not process.log_nodes
+        plain = not process.log_nodes
         leaves = queue.leaves
         while heap or leaves:
             if leaves:
@@ -144,11 +144,13 @@ class Engine:
                 self._run_node(task, node, grads, owned)
 
     def _run_chain(self, task: GraphTask, node: Node, grads: list[Any], owned: list[bool]) -> None:
-        """The common case: a node without hooks in a first-order pass, and the nodes that only wait for it.
+        """The common case: a node without hooks, and the nodes that only wait for it.
 
         The loop goes on with the one node that became ready, unless an earlier one in the queue comes first: a chain of
         operations costs no queue at all.
         """
+        info: dict[Node, ExecInfo] | None = task.exec_info
+        recorded = task.create_graph
         dependencies: dict[Node, int] = task.dependencies
         not_ready: dict[Node, InputBuffer] = task.not_ready
         heap: list[Any] = task.ready_queue.heap
@@ -156,14 +158,21 @@ class Engine:
         keep_graph = task.keep_graph
         following: Node
         while True:
+            if info is not None and (node not in info or info[node].captures):
+                self._run_node(task, node, grads, owned)
+                return
             if type(node) is AccumulateGrad:
-                if node.variable._extra is not None:
+                if recorded or node.variable._extra is not None:
                     self._run_node(task, node, grads, owned)
                 elif grads[0] is not None:
                     node.accumulate_array(grads[0], owned[0])
                 return
             if grads[0] is None and all(g is None for g in grads):
                 results: Sequence[Any] = (None,) * len(node.next_edges)
+            elif info is not None:
+                results = task.apply_needed(node, grads, owned[0])
+            elif recorded:
+                results = node.apply_differentiable(grads)
             else:
                 results = node.apply(grads, owned[0])
             if not keep_graph:
@@ -178,6 +187,8 @@ class Engine:
                 if edge is None:
                     continue
                 following, input_nr = edge
+                if info is not None and following not in info:
+                    continue
                 left = dependencies[following] - 1
                 grad = results[index]
                 new = bool(fresh) and fresh[index]
@@ -189,7 +200,9 @@ class Engine:
                     buffer = not_ready.get(following)
                     if buffer is None:
                         buffer = not_ready[following] = InputBuffer(following.output_count)
-                    if grad is not None:
+                    if grad is not None and recorded:
+                        buffer.add_tensor(input_nr, grad)
+                    elif grad is not None:
                         buffer.add(input_nr, grad, new)
                     if left:
                         dependencies[following] = left
@@ -344,11 +357,13 @@ class Engine:
             if not node.needs_tensors and all(g is None for g in grads):
                 return (None,) * len(node.next_edges)
             if task.create_graph:
-                return _in_mode(task, node, node.apply_differentiable, grads)
+                if node.needs_tensors or task.exec_info is None:
+                    return _in_mode(task, node, node.apply_differentiable, grads)
+                return _in_mode(task, node, task.apply_needed, node, grads, False)
             if node.needs_tensors:
                 results = _in_mode(task, node, node.apply_differentiable, _as_tensors(task, grads))
                 return _as_values(task, fit_gradients(node, results))
-            return node.apply(grads)
+            return node.apply(grads) if task.exec_info is None else task.apply_needed(node, grads, False)
         except Exception as error:
             if node.extra is not None:
                 note_source_line(error, node)
@@ -367,6 +382,8 @@ class Engine:
             if edge is None:
                 continue
             following, input_nr = edge
+            if task.exec_info is not None and following not in task.exec_info and following is not task.sole_root:
+                continue
             buffer = not_ready.get(following)
             if buffer is None:
                 buffer = not_ready[following] = InputBuffer(following.output_count)

@@ -8,6 +8,7 @@ from typing import Any
 
 from pullback.engine.input_buffer import InputBuffer
 from pullback.engine.ready_queue import ReadyQueue
+from pullback.graph.edge import Edge
 from pullback.graph.node import Node
 
 _next_id = itertools.count().__next__
@@ -81,6 +82,18 @@ class GraphTask:
         assert info is not None
         pairs = zip(results, node.next_edges, strict=False)
         return [None if edge is None or edge[0] not in info else result for result, edge in pairs]
+
+    def apply_needed(self, node: Node, grads: Sequence[Any], owned: bool) -> Sequence[Any]:
+        """Compute a node's gradients in a pass that wants only some: those that no needed node receives are left out."""
+        info = self.exec_info
+        edges: tuple[Edge | None, ...] = node.next_edges
+        assert info is not None
+        needed = [edge if edge is not None and edge[0] in info else None for edge in edges]
+        node.next_edges = tuple(needed)  # which is where a node reads what is asked of it
+        try:
+            return node.apply_differentiable(grads) if self.create_graph else node.apply(grads, owned)
+        finally:
+            node.next_edges = edges
 
     def mark_needed(self, root: Node, captures: list[tuple[Node, int]], wanted: Sequence[Node]) -> None:
         """Mark the nodes on a path to a captured edge or to one of `wanted`: only these will run."""
