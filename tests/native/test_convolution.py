@@ -53,6 +53,15 @@ CASES = {
     "narrow squares at odd edges": (7, 70, 18, 1, (7, 9), (3, 3), (1, 1), (2, 1), (1, 1)),
     "squares of groups": (2, 48, 64, 2, (10, 14), (3, 3), (1, 1), (1, 1), (1, 1)),
     "many squares": (3, 16, 16, 1, (90, 80), (3, 3), (1, 1), (1, 1), (1, 1)),
+    "one filter each": (3, 9, 9, 9, (14, 14), (3, 3), (1, 1), (1, 1), (1, 1)),
+    "one filter each on small planes": (2, 10, 10, 10, (7, 7), (3, 3), (1, 1), (1, 1), (1, 1)),
+    "one filter each with steps": (2, 6, 6, 6, (15, 50), (3, 3), (2, 2), (1, 1), (1, 1)),
+    "one filter each of five with steps": (2, 6, 6, 6, (28, 27), (5, 5), (2, 2), (2, 2), (1, 1)),
+    "one filter each of seven": (2, 3, 3, 3, (9, 40), (7, 7), (1, 1), (3, 3), (1, 1)),
+    "one dilated filter each": (2, 5, 5, 5, (19, 23), (3, 5), (1, 2), (2, 3), (2, 2)),
+    "one filter each without padding": (2, 5, 5, 5, (19, 24), (3, 3), (2, 2), (0, 0), (1, 1)),
+    "one long filter each": (2, 4, 4, 4, (100,), (31,), (1,), (15,), (1,)),
+    "one long filter each with steps": (2, 4, 4, 4, (101,), (5,), (2,), (1,), (1,)),
 }
 cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 
@@ -150,6 +159,21 @@ def test_squares_do_not_spread_what_is_not_finite(sizes: tuple[int, int], value:
     assert_as_reference(convolution_grad_weight, x, grad / 64, weight.shape, *steps, 1, tolerance=256)
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("sizes", [(8, 40), (7, 7), (6, 17)])
+def test_one_filter_each_does_not_spread_what_is_not_finite(sizes: tuple[int, int], stride: int, value: float) -> None:
+    x, weight = normal((2, 3, *sizes), np.float32), normal((3, 1, 3, 3), np.float32, seed=1)
+    steps = ((stride, stride), (0, 0), (1, 1))
+    for place in [(0, 0), (2, sizes[1] - 1), (sizes[0] - 1, 0), (sizes[0] - 1, sizes[1] - 1)]:
+        changed = x.copy()
+        changed[(1, 1, *place)] = value
+        result = assert_as_reference(convolution, changed, weight, None, *steps, False, (0, 0), 3, tolerance=64)
+        grad = normal(result.shape, np.float32, seed=2)
+        assert_as_reference(convolution, changed, weight, None, *steps, True, (0, 0), 3, tolerance=64)
+        assert_as_reference(convolution_grad_weight, changed, grad, weight.shape, *steps, 3, tolerance=64)
+
+
 @pytest.mark.parametrize("channels", [16, 64, 256])
 def test_squares_round_no_worse_than_direct_sums(channels: int) -> None:
     x, weight = normal((4, channels, 8, 8), np.float32), normal((32, channels, 3, 3), np.float32, seed=1)
@@ -177,6 +201,7 @@ def test_squares_round_no_worse_than_direct_sums(channels: int) -> None:
         "many squares",
         "narrow squares",
         "squares of groups",
+        "one filter each",
     ],
 )
 def test_threads_change_nothing(name: str) -> None:

@@ -789,23 +789,6 @@ def as_channels(values: Any, ndim: int) -> Any:
     return F.reshape(values, (-1,) + (1,) * (ndim - 2))
 
 
-def batch_norm_evaluation_back(grad: Any, weight: Any, running_var: Any, eps: float) -> Any:
-    """The gradient of a batch norm by given statistics with respect to its input."""
-    factor = F.rsqrt(F.add(running_var, eps))
-    if weight is not None:
-        factor = F.mul(factor, weight)
-    return F.mul(grad, F.to_dtype(F.as_channels(factor, grad.ndim), grad.dtype))
-
-
-def batch_norm_evaluation_weight_back(
-    grad: Any, input: Any, dtype: Any, running_mean: Any, running_var: Any, eps: float
-) -> Any:
-    """The gradient of a batch norm by given statistics with respect to its weight."""
-    factor = F.as_channels(F.rsqrt(F.add(running_var, eps)), grad.ndim)
-    normalized = F.mul(F.sub(input, F.as_channels(running_mean, grad.ndim)), factor)
-    return F.to_dtype(F.sum_over_channels(F.mul(grad, normalized)), dtype)
-
-
 def epsilon_of(input: Any) -> float:
     """The spacing of numbers in the dtype that norms are computed in."""
     return 2.0 ** (-52) if input.dtype.itemsize == 8 else 2.0 ** (-23)

@@ -9,10 +9,6 @@ import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed
-from pullback.generated.array_formulas import batch_norm_evaluation_back as batch_norm_evaluation_back_kernel
-from pullback.generated.array_formulas import (
-    batch_norm_evaluation_weight_back as batch_norm_evaluation_weight_back_kernel,
-)
 from pullback.generated.array_formulas import sum_over_channels as sum_over_channels_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
@@ -20,6 +16,8 @@ from pullback.graph.recording import metadata_of, note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow
 from pullback.kernels.normalization import batch_norm_evaluation as batch_norm_evaluation_kernel
+from pullback.kernels.normalization import batch_norm_evaluation_back as batch_norm_evaluation_back_kernel
+from pullback.kernels.normalization import batch_norm_evaluation_weight_back as batch_norm_evaluation_weight_back_kernel
 from pullback.kernels.normalization import batch_norm_training as batch_norm_training_kernel
 from pullback.kernels.normalization import batch_norm_training_back as batch_norm_training_back_kernel
 from pullback.kernels.normalization import group_norm_back as group_norm_back_kernel

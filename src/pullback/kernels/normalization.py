@@ -155,6 +155,7 @@ def batch_norm_training_back(
     return normalized.astype(input.dtype, copy=False), kept, total.astype(grad.dtype, copy=False)
 
 
+@native
 def batch_norm_evaluation(
     input: Array, weight: Array | None, bias: Array | None, running_mean: Array, running_var: Array, eps: float
 ) -> Array:
@@ -168,6 +169,25 @@ def batch_norm_evaluation(
     result = x * _as_channels(factor.astype(x.dtype, copy=False), input)
     result += _as_channels(shift, input)
     return result.astype(input.dtype, copy=False)
+
+
+@native
+def batch_norm_evaluation_back(grad: Array, weight: Array | None, running_var: Array, eps: float) -> Array:
+    """The gradient of a batch norm by given statistics with respect to its input."""
+    factor = 1 / np.sqrt(widened(running_var) + eps)
+    if weight is not None:
+        factor = factor * weight
+    return grad * _as_channels(factor, grad).astype(grad.dtype, copy=False)
+
+
+@native
+def batch_norm_evaluation_weight_back(
+    grad: Array, input: Array, dtype: DType, running_mean: Array, running_var: Array, eps: float
+) -> Array:
+    """The gradient of a batch norm by given statistics with respect to its weight."""
+    centered = widened(input) - _as_channels(running_mean, input)
+    total = _channel_products(widened(grad), centered) / np.sqrt(widened(running_var) + eps)
+    return total.astype(dtype, copy=False)
 
 
 @native

@@ -2,6 +2,7 @@
  *
  * See Note [Staged convolution] in convolution.h.
  */
+#include "depthwise.h"
 #include "windows.h"
 #include "winograd.h"
 
@@ -181,6 +182,29 @@ static PyObject *convolve_by_squares(const ConvolutionLoops *loops, const Geomet
     return result;
 }
 
+/* One filter per channel. */
+static PyObject *convolve_depthwise(const ConvolutionLoops *loops, const Geometry *g, PyObject *const *arrays)
+{
+    if (!suits_depthwise(g))
+        return NULL;
+    PyObject *result = new_result(g, PyArray_NDIM((PyArrayObject *)arrays[0]) - 2, type_of(arrays[0]));
+    if (!result)
+        return NULL;
+    Depthwise plan;
+    plan_depthwise(&plan, g, loops->lanes);
+    DepthwiseCall call = {
+        .plan = &plan,
+        .input = data_of(arrays[0]),
+        .weight = data_of(arrays[1]),
+        .bias = arrays[2] ? data_of(arrays[2]) : NULL,
+        .result = data_of(result),
+    };
+    share_out(g->batch * g->groups, 4 * products(g), loops->convolve_depthwise, &call);
+    if (call.failed)
+        Py_CLEAR(result);
+    return result || !call.failed ? result : PyErr_NoMemory();
+}
+
 static PyObject *convolution(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
 {
     PLACE(slots, "input", "weight", "bias", "stride", "padding", "dilation", "transposed", "output_padding", "groups");
@@ -191,7 +215,9 @@ static PyObject *convolution(PyObject *const *arguments, Py_ssize_t positional, 
     PyObject *result = NULL;
     if (arrays[0] && arrays[1] && (arrays[2] || slots[2] == Py_None)) {
         const ConvolutionLoops *loops = loops_for(type_of(slots[0]));
-        result = convolve_by_squares(loops, &geometry, arrays);
+        result = convolve_depthwise(loops, &geometry, arrays);
+        if (!result && !PyErr_Occurred())
+            result = convolve_by_squares(loops, &geometry, arrays);
         if (!result && !PyErr_Occurred())
             result = convolve_directly(loops, &geometry, arrays);
     }
@@ -321,6 +347,27 @@ static PyObject *weigh_by_squares(const ConvolutionLoops *loops, const Geometry 
     return result;
 }
 
+static PyObject *weigh_depthwise(const ConvolutionLoops *loops, const Geometry *g, PyObject *const *arrays, PyObject *shape)
+{
+    ptrdiff_t width = g->kernel[2];
+    if (!suits_depthwise(g) || (width != 3 && width != 5 && width != 7) || g->kernel[1] * width > MOST_TAPS)
+        return NULL;
+    for (int d = 1; d < DIMS; d++) /* all of what windows read is staged */
+        if ((g->result[d] - 1) * g->stride[d] + (g->kernel[d] - 1) * g->dilation[d] + 1 > g->input[d] + 2 * g->padding[d])
+            return NULL;
+    PyObject *result = new_weight(shape, type_of(arrays[0]));
+    if (!result)
+        return NULL;
+    Depthwise plan;
+    plan_depthwise(&plan, g, loops->lanes);
+    DepthwiseCall call = {
+        .plan = &plan, .input = data_of(arrays[0]), .output_grad = data_of(arrays[1]), .result = data_of(result)};
+    share_out(g->groups, 4 * products(g), loops->weigh_depthwise, &call);
+    if (call.failed)
+        Py_CLEAR(result);
+    return result || !call.failed ? result : PyErr_NoMemory();
+}
+
 static PyObject *weigh_directly(const ConvolutionLoops *loops, const Geometry *g, PyObject *const *arrays, PyObject *shape)
 {
     Plan plan;
@@ -340,7 +387,9 @@ static PyObject *convolution_grad_weight(PyObject *const *arguments, Py_ssize_t 
     PyObject *arrays[2] = {row_major(slots[0]), row_major(slots[1])}, *result = NULL;
     if (arrays[0] && arrays[1]) {
         const ConvolutionLoops *loops = loops_for(type_of(slots[0]));
-        result = weigh_by_squares(loops, &geometry, arrays, slots[2]);
+        result = weigh_depthwise(loops, &geometry, arrays, slots[2]);
+        if (!result && !PyErr_Occurred())
+            result = weigh_by_squares(loops, &geometry, arrays, slots[2]);
         if (!result && !PyErr_Occurred())
             result = weigh_directly(loops, &geometry, arrays, slots[2]);
     }

@@ -107,6 +107,9 @@ typedef struct {
     void (*convolve_squares)(void *call, ptrdiff_t begin, ptrdiff_t end);
     void (*transform_block)(void *call, ptrdiff_t begin, ptrdiff_t end);
     void (*finish_weight)(void *call);
+    /* See depthwise.h. */
+    void (*convolve_depthwise)(void *call, ptrdiff_t begin, ptrdiff_t end);
+    void (*weigh_depthwise)(void *call, ptrdiff_t begin, ptrdiff_t end);
 } ConvolutionLoops;
 
 /* For float32 and for float64. */

@@ -387,6 +387,7 @@ static void NAME(convolve)(void *context, ptrdiff_t begin, ptrdiff_t end)
 
 #include "convolution_weight.h"
 #include "winograd_loops.h"
+#include "depthwise_loops.h"
 
 #undef LANES
 #undef Vector
@@ -394,3 +395,6 @@ static void NAME(convolve)(void *context, ptrdiff_t begin, ptrdiff_t end)
 #undef STORE
 #undef MASKED
 #undef EACH_SUM
+#undef EACH_TAP
+#undef NARROW
+#undef DEPTHWISE_ROWS

@@ -35,15 +35,9 @@ typedef struct {
 } NAME(Tile);
 
 /* For each sum of a tile; unrolled, or sums would go to memory and back. */
-#if defined(__GNUC__)
 #define EACH_SUM                                                        \
-    _Pragma("GCC unroll 8") for (int c = 0; c < channels; c++)          \
-        _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++)
-#else
-#define EACH_SUM                                                        \
-    for (int c = 0; c < channels; c++)                                  \
-        for (int v = 0; v < vectors; v++)
-#endif
+    UNROLLED for (int c = 0; c < channels; c++)                         \
+        UNROLLED for (int v = 0; v < vectors; v++)
 
 /* `vectors` vectors of `channels` output channels. Both are constants: all loops but the one of steps are unrolled. */
 INLINE void NAME(compute)(const int channels, const int vectors, const NAME(Tile) *tile)

@@ -3,12 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "depthwise.h"
 #include "winograd.h"
 
 #if defined(__GNUC__)
 #define INLINE static inline __attribute__((always_inline))
 #define PREFETCH_TO_WRITE(place) __builtin_prefetch(place, 1)
+#define UNROLLED _Pragma("GCC unroll 16")
 #else
+#define UNROLLED
 #define INLINE static inline
 #define PREFETCH_TO_WRITE(place) ((void)0)
 #endif
@@ -38,8 +41,8 @@
 const ConvolutionLoops NAMED(convolution)[2] = {
     {LANES_OF(float), NAMED(pack_float), NAMED(convolve_float), NAMED(weigh_float),
      NAMED(transform_weight_float), NAMED(convolve_squares_float), NAMED(transform_block_float),
-     NAMED(finish_weight_float)},
+     NAMED(finish_weight_float), NAMED(convolve_depthwise_float), NAMED(weigh_depthwise_float)},
     {LANES_OF(double), NAMED(pack_double), NAMED(convolve_double), NAMED(weigh_double),
      NAMED(transform_weight_double), NAMED(convolve_squares_double), NAMED(transform_block_double),
-     NAMED(finish_weight_double)},
+     NAMED(finish_weight_double), NAMED(convolve_depthwise_double), NAMED(weigh_depthwise_double)},
 };

@@ -6,6 +6,7 @@
 
 #include "blas.h"
 
+extern const KernelEntry channel_scaling_kernels[];
 extern const KernelEntry convolution_kernels[];
 extern const KernelEntry accumulation_kernels[];
 extern const KernelEntry elementwise_kernels[];
@@ -30,6 +31,7 @@ extern const KernelEntry scan_kernels[];
 extern const KernelEntry view_kernels[];
 
 static const KernelEntry *const tables[] = {
+    channel_scaling_kernels,
     convolution_kernels,
     accumulation_kernels,
     elementwise_kernels,
