@@ -108,6 +108,38 @@ def test_gradient_of_a_plain_operand_sums_over_the_mask() -> None:
     assert _filled(weight.grad) == [0.4, 0.9, -0.5]
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("sum", (1,), [4.0, 6.0]),
+        ("mean", (1,), [4 / 3, 2.0]),
+        ("prod", (1,), [3.0, 6.0]),
+        ("amax", (1,), [3.0, 6.0]),
+        ("argmin", (1,), [0.0, 2.0]),
+        ("norm", (1, 1), [4.0, 6.0]),
+        ("var", (1,), [13 / 9, 8.0]),
+        ("cumsum", (1,), [[1.0, 1.0, 4.0], [0.0, 0.0, 6.0]]),
+        ("median", (1,), [1.0, 6.0]),
+        ("normalize", (1, 1), [[0.25, 0.0, 0.75], [0.0, 0.0, 1.0]]),
+    ],
+)
+def test_masked_functions_fill_what_a_masked_tensor_leaves_out(
+    name: str, arguments: tuple[int, ...], expected: list[float]
+) -> None:
+    """Means divide by the number of all elements, as PyTorch's do for this type of input."""
+    data = pullback.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    mask = pullback.tensor([[True, False, True], [False, False, True]])
+    actual = getattr(pullback.masked, name)(masked_tensor(data, mask), *arguments)
+    assert type(actual) is pullback.Tensor
+    pullback.testing.assert_close(actual, pullback.tensor(expected))
+
+
+def test_casts_keep_the_mask() -> None:
+    whole = _masked().long()
+    assert whole.dtype is pullback.int64
+    assert whole.get_mask().tolist() == _masked().get_mask().tolist()
+
+
 def test_text() -> None:
     assert repr(_masked()) == (
         "MaskedTensor(\n  [\n    [  0.3000,       --,  -0.5000],\n    [  0.1000,   0.9000,       --]\n  ]\n)"

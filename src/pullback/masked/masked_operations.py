@@ -24,7 +24,7 @@ UNARY = frozenset(
     "clamp clip conj_physical cos cosh deg2rad digamma erf erfc erfinv exp exp2 expm1 fix floor frac lgamma log log10 "
     "log1p log2 logit i0 isnan nan_to_num neg negative positive pow rad2deg reciprocal round rsqrt sigmoid sign sgn "
     "signbit sin sinc sinh sqrt square tan tanh trunc isfinite isreal real conj resolve_conj resolve_neg clone to_dtype "
-    "ones_like invert".split()
+    "to_integer ones_like invert".split()
 )
 BINARY = frozenset(
     "add atan2 arctan2 bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift div divide "

@@ -9,7 +9,13 @@ from pullback.tensor.tensor import Tensor, wrap_dim
 
 
 def select(input: Tensor, mask: Tensor | None, neutral: float) -> Tensor:
-    """Give `input` with `neutral` wherever the mask, broadcast to it, is false."""
+    """Give `input` with `neutral` wherever the mask, broadcast to it, is false.
+
+    A MaskedTensor brings its own mask, which counts instead of one that is given, as in PyTorch.
+    """
+    own = getattr(input, "_masked_mask", None)
+    if own is not None and own is not mask:
+        input, mask = input.get_data(), own
     if mask is None:
         return input
     filling = pullback.full((), neutral, dtype=input.dtype)
