@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from importlib import import_module
 from typing import Any
 
 from pullback.backend.device import device
@@ -46,8 +47,36 @@ def _are_functorch_transforms_active() -> bool:
     return bool(switches.transforms) or bool(active_levels())
 
 
-class _nn:
+class _Functions(type):
+    """Classes whose attributes are functions of one of the public namespaces."""
+
+    def __getattr__(cls, name: str) -> Any:
+        module, prefix = cls.namespace, cls.prefix
+        return getattr(import_module(module), name.removeprefix(prefix))
+
+
+class _linalg(metaclass=_Functions):
+    """Linear algebra, as PyTorch's compiled module groups it."""
+
+    namespace, prefix = "pullback.linalg", "linalg_"
+
+
+class _fft(metaclass=_Functions):
+    """Fourier transforms, as PyTorch's compiled module groups them."""
+
+    namespace, prefix = "pullback.fft", "fft_"
+
+
+class _special(metaclass=_Functions):
+    """Special functions, as PyTorch's compiled module groups them."""
+
+    namespace, prefix = "pullback.special", "special_"
+
+
+class _nn(metaclass=_Functions):
     """Functions of networks, as PyTorch's compiled module groups them."""
+
+    namespace, prefix = "pullback.nn.functional", ""
 
     @staticmethod
     def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:

@@ -15,6 +15,8 @@ from pullback.functions import storages
 from pullback.functions.storages import TypedStorage, UntypedStorage
 from pullback.missing_names import MissingName
 from pullback.modes.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_mode
+from pullback.overrides import handle_torch_function
+from pullback.tensor.foreign_arguments import is_foreign
 from pullback.tensor.formatting import set_printoptions
 from pullback.tensor.tensor import Tensor
 
@@ -60,6 +62,14 @@ contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")
 channels_last_3d = memory_format("channels_last_3d")
+
+
+def _assert(condition: Any, message: str) -> Any:
+    """Assert, by a function that tracers can record."""
+    if type(condition) is not Tensor and is_foreign(condition):
+        return handle_torch_function(_assert, (condition,), condition, message)
+    assert condition, message
+    return None
 
 
 def is_tensor(obj: Any, /) -> bool:

@@ -30,6 +30,7 @@ IGNORED = frozenset(
     "ones promote_types rand randint randn randperm range scalar_tensor sparse_coo_tensor tensor tril_indices triu_indices "
     "typename zeros".split()
 )
+_PREFIXED = ("torch.linalg", "torch.fft", "torch.special")
 _NAMESPACES = ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special")
 
 
@@ -46,7 +47,32 @@ def is_built_in(name: str) -> bool:
     return name in _BUILT_IN
 
 
-@cache
+def in_functional_module(name: str) -> bool:
+    """Whether PyTorch has a function of torch in torch.functional."""
+    return name in f"{_IN_PYTHON} split".split()
+
+
+class TensorMethod:
+    """A method of Tensor as those see it who are asked for an operator: the function, known to be a method."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.__name__: str = function.__name__
+        self.__qualname__ = f"Tensor.{self.__name__}"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return other is self.function or (isinstance(other, TensorMethod) and other.function is self.function)
+
+    def __hash__(self) -> int:
+        return hash(self.function)
+
+    def __repr__(self) -> str:
+        return f"<method '{self.__name__}' of 'torch._C.TensorBase' objects>"
+
+
 def resolve_name(f: Any) -> str | None:
     """The public name of a function; None for one that cannot be overridden.
 
@@ -54,13 +80,19 @@ def resolve_name(f: Any) -> str | None:
     >>> resolve_name(pullback.add), resolve_name(pullback.nn.functional.relu), resolve_name(len)
     ('torch.add', 'torch.nn.functional.relu', None)
     """
+    return f"torch.Tensor.{f.__name__}" if isinstance(f, TensorMethod) else _resolved(f)
+
+
+@cache
+def _resolved(f: Any) -> str | None:
     name = getattr(f, "__name__", "")
     module = str(getattr(f, "__module__", "") or "")
     if not module.startswith("pullback"):
         return _name_of_getter(f)
     for namespace in _NAMESPACES:
-        if _public(namespace, name) is f:
-            return f"{namespace}.{name}"
+        short = name.removeprefix(f"{namespace.rpartition('.')[2]}_") if namespace in _PREFIXED else name
+        if _public(namespace, short) is f:
+            return f"{namespace}.{short}"
     return f"torch.Tensor.{name}" if getattr(Tensor, name, None) is f else _name_of_getter(f)
 
 
@@ -86,6 +118,8 @@ def _name_of_getter(f: Any) -> str | None:
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
     """Whether `func` is a method of Tensor, or reads or writes one of its properties."""
+    if isinstance(func, TensorMethod):
+        return True
     name = getattr(func, "__name__", "")
     if name in ("__get__", "__set__", "__delete__"):
         return True

@@ -10,10 +10,11 @@ from typing import Any
 
 from pullback import functions
 from pullback.functions import half_complex
-from pullback.modes.call_site import as_written
+from pullback.modes.call_site import as_written, is_operator
 from pullback.modes.interception import pop_interceptor, push_interceptor, set_override_handler
 from pullback.modes.switches import switches
 from pullback.overridable_functions import (
+    TensorMethod,
     get_ignored_functions,
     get_overridable_functions,
     get_testing_overrides,
@@ -67,6 +68,8 @@ def _ask(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def _ask_foreign(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Offer an operation, under the name and with the arguments that its caller wrote, to foreign arguments."""
     public = public_function(function)
+    if is_operator():
+        return _ask_exactly(TensorMethod(public), args, {})
     given = {k: v for k, v in kwargs.items() if v is not None}
     return _ask_exactly(public, *as_written(public, args, given))
 
@@ -75,7 +78,10 @@ def _ask_exactly(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     """Offer a function to the overriding types among its arguments, foreign ones included."""
     if switches.overrides_disabled:
         raise TypeError(f"{function.__name__}(): no argument may override operations here")
-    if resolve_name(function) in python_functions():
+    name = resolve_name(function)
+    if name == "torch.einsum" and len(args) == 2 and isinstance(args[1], (list, tuple)):
+        args = (args[0], *args[1])
+    elif name in python_functions():
         args, kwargs = _required_first(function, args, kwargs)
     types = _overriding_types((*args, *kwargs.values()))
     return _answer(function, types, args, kwargs)

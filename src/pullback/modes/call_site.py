@@ -18,6 +18,11 @@ from typing import Any
 _ROADS = ("pullback.functions", "pullback.generated", "pullback.modes", "pullback.tensor", "pullback.overrides")
 
 
+def is_operator() -> bool:
+    """Whether the innermost caller outside of the operations made no call, but wrote an operator."""
+    return _call_site() is None
+
+
 def as_written(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -31,7 +36,7 @@ def as_written(
         return args, kwargs
     parameters = signature.parameters.values()
     values = bound.arguments
-    names, written = _call_site()
+    names, written = _call_site() or ((), 0)
     given = [p.name for p in parameters if p.name in names or not _is_default(values.get(p.name, p.default), p.default)]
     by_position = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
     needed = max((i + 1 for i, p in enumerate(by_position) if p.name in given and p.name not in names), default=0)
@@ -51,8 +56,8 @@ def _is_default(value: Any, default: Any) -> bool:
     return type(value) is type(default) and type(value) in (bool, int, float, str) and bool(value == default)
 
 
-def _call_site() -> tuple[tuple[str, ...], int]:
-    """The keywords and the number of other arguments of the call that left the caller's frame; none if it was no call."""
+def _call_site() -> tuple[tuple[str, ...], int] | None:
+    """The keywords and the number of other arguments of the call that left the caller's frame; None for an operator."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_ROADS):
         frame = frame.f_back
@@ -60,7 +65,7 @@ def _call_site() -> tuple[tuple[str, ...], int]:
         return (), 0
     places, calls = _calls_in(frame.f_code)
     # The place may be that of the instruction or that of the end of the cache which follows it.
-    return calls.get(places[bisect_right(places, frame.f_lasti) - 1], ((), 0))
+    return calls.get(places[bisect_right(places, frame.f_lasti) - 1])
 
 
 @cache
@@ -78,5 +83,7 @@ def _calls_in(code: CodeType) -> tuple[list[int], dict[int, tuple[tuple[str, ...
             names = constant if instruction.opname == "CALL_KW" else names
             calls[instruction.offset] = names, (instruction.arg or 0) - len(names)
             names = ()
+        elif not instruction.opname.startswith(("BINARY", "COMPARE")):
+            calls[instruction.offset] = (), 0
         constant = instruction.argval if instruction.opname == "LOAD_CONST" else constant
     return places, calls

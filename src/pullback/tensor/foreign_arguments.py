@@ -70,7 +70,9 @@ def offering(function: Callable[..., Any], module: str, name: str) -> Any:
 
 def _text(parameters: list[inspect.Parameter], scope: dict[str, Any]) -> str:
     """The text of such a function. Arguments that must be tensors tell whether the others are looked at."""
-    heads, positional, named = [], [], []
+    heads: list[str] = []
+    positional: list[str] = []
+    named: list[str] = []
     for p in parameters:
         if p.kind is p.KEYWORD_ONLY:
             heads += ["*"] if not named else []
@@ -121,7 +123,8 @@ def offer_all(namespace: dict[str, Any]) -> None:
     """Let all functions of a module ask foreign arguments first."""
     for name, value in list(namespace.items()):
         if not name.startswith("_") and inspect.isroutine(value):
-            namespace[name] = _offering_any(value, namespace["__name__"], name)
+            made = namespace[name] = _offering_any(value, namespace["__name__"], name)
+            made.__name__ = f"{namespace['__name__'].rpartition('.')[2]}_{name}"  # as PyTorch's compiled functions
 
 
 def _ask_exactly(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
