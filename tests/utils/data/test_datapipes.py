@@ -76,6 +76,7 @@ def test_links_by_key() -> None:
         "2", [[1, 2], [3]], (3, 3), 6,
     ]  # fmt: skip
     assert sorted(start.shuffle()) == [1, 2, 3]
+    assert list(SequenceWrapper(list(range(10))).shuffle().set_seed(3)) == [1, 5, 6, 0, 9, 4, 7, 2, 8, 3]
 
 
 def test_a_registered_class_is_a_method() -> None:

@@ -132,7 +132,7 @@ class ShufflerIterDataPipe(IterDataPipe[Any]):
         else:
             if self._seed is None:
                 self._seed = int(creation.empty((), dtype=int64).random_().item())
-            order = random.Random(self._seed).sample(self.indices, len(self.indices))
+            order = random.Random(self._seed).sample(self.indices, len(self.indices))[::-1]
             self._seed = None
         for index in order:
             yield self.datapipe[index]
