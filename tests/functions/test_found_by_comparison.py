@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import pullback
@@ -84,3 +86,16 @@ def test_the_index_true_writes_to_the_whole_tensor() -> None:
     x[False] = 9.0
 
     assert x.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: pullback.diff(x, dim=7),
+        lambda x: pullback.trapezoid(x, dim=7),
+        lambda x: pullback.tensordot(x, x, dims=([7], [0])),
+    ],
+)
+def test_a_dimension_out_of_range_is_refused(call: Any) -> None:
+    with pytest.raises(IndexError, match=r"Dimension out of range \(expected to be in range of \[-2, 1\], but got 7\)"):
+        call(pullback.ones(2, 2))

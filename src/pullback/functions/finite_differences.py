@@ -13,8 +13,8 @@ def diff(
     input: Tensor,
     n: int = 1,
     dim: int = -1,
-    prepend: Any = None,
-    append: Any = None,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
     *,
     out: Any = None,
     axis: Any = None,
@@ -29,7 +29,7 @@ def diff(
         return G.clone(input, out=out)
     parts = [part for part in (prepend, input, append) if part is not None]
     result: Any = P.cat(parts, dim) if len(parts) > 1 else input
-    dim = dim % input.ndim
+    dim = wrap_dim(dim, input.ndim)
     is_bool = not result.is_complex() and result._array.dtype == bool
     for _ in range(min(n, result.shape[dim])):
         size = result.shape[dim] - 1
@@ -43,7 +43,7 @@ def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1, axis: 
     dim = dim if axis is None else axis
     _require_dim(y)
     given: Any = y
-    size = given.shape[dim]
+    size = given.shape[wrap_dim(dim, given.ndim)]
     if x is not None:
         if size == 0:
             return P.sum(given.detach(), dim, dtype=given.dtype)

@@ -12,7 +12,7 @@ from pullback.graph.history import bump_version, check_in_place
 from pullback.graph.in_place import adopt_result, alias_of, in_place, write_out
 from pullback.kernels.matrix_checks import _require_floating
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.tensor import Tensor
+from pullback.tensor.tensor import Tensor, wrap_dim
 
 
 def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
@@ -128,7 +128,7 @@ def _contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
     left, right = dims
     if len(left) != len(right):
         raise RuntimeError("both dimension lists should have same length")
-    return [i % a._array.ndim for i in left], [j % b._array.ndim for j in right]
+    return [wrap_dim(i, a._array.ndim) for i in left], [wrap_dim(j, b._array.ndim) for j in right]
 
 
 def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:

@@ -11,7 +11,7 @@ from pullback.graph.in_place import write_out
 from pullback.kernels.solvers import check_solution
 from pullback.modes.interception import interceptable
 from pullback.tensor.return_types import named_results
-from pullback.tensor.tensor import Tensor
+from pullback.tensor.tensor import Tensor, wrap_dim
 
 
 @interceptable
@@ -95,7 +95,7 @@ def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = Non
     ndim = A._array.ndim
     moved = A
     if dims is not None:
-        wrapped = [dim % ndim for dim in dims]
+        wrapped = [wrap_dim(dim, ndim) for dim in dims]
         moved = G.permute(A, (*[d for d in range(ndim) if d not in wrapped], *wrapped))
     shape, split = moved._array.shape, B._array.ndim
     unknown, known = math.prod(shape[split:]), math.prod(shape[:split])

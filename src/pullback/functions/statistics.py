@@ -87,7 +87,7 @@ def _warn_of_freedom(name: str, input: Tensor, dim: Any, correction: float) -> N
 
 
 @interceptable
-def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Any:
     """The covariances of the rows of `input`, whose columns are observations with frequencies and weights."""
     given: Any = input
     if given.ndim > 2:

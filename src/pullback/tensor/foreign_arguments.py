@@ -16,6 +16,7 @@ from typing import Any
 
 from pullback.backend.dtype import dtype
 from pullback.modes.interception import overrides
+from pullback.tensor.refusals import refusal
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, TensorBase
 
@@ -63,12 +64,13 @@ def offering(function: Callable[..., Any], module: str, name: str) -> Any:
         "any_foreign": any_foreign,
         "ask": ask_foreign,
         "call": function,
+        "refusal": refusal,
     }
-    exec(compile(_text(parameters, scope), __file__, "exec"), scope)
+    exec(compile(_text(name, parameters, scope), __file__, "exec"), scope)
     return _named(scope["itself"], function, module, name)
 
 
-def _text(parameters: list[inspect.Parameter], scope: dict[str, Any]) -> str:
+def _text(name: str, parameters: list[inspect.Parameter], scope: dict[str, Any]) -> str:
     """The text of such a function. Arguments that must be tensors tell whether the others are looked at."""
     heads: list[str] = []
     positional: list[str] = []
@@ -86,12 +88,19 @@ def _text(parameters: list[inspect.Parameter], scope: dict[str, Any]) -> str:
     test = " or ".join(tests or [f"type({positional[0]}) not in PLAIN"])
     values = ", ".join([*positional, *named])
     keywords = ", ".join(f"{n!r}: {n}" for n in named)
+    given = f"({''.join(n + ', ' for n in positional)}), {{{keywords}}}"
     passed = ", ".join([*positional, *[f"{n}={n}" for n in named]])
     return (
         f"def itself({', '.join(heads)}):\n"
         f"    if ({test}) and any_foreign(({values},)):\n"
-        f"        return ask(itself, ({', '.join(positional)},), {{{keywords}}})\n"
-        f"    return call({passed})\n"
+        f"        return ask(itself, {given})\n"
+        f"    try:\n"
+        f"        return call({passed})\n"
+        f"    except Exception as error:\n"  # see Note [Refusals]
+        f"        explained = refusal(call, {name!r}, {given}, error)\n"
+        f"        if explained is None:\n"
+        f"            raise\n"
+        f"    raise explained\n"
     )
 
 
@@ -107,7 +116,13 @@ def _offering_any(function: Callable[..., Any], module: str, name: str) -> Any:
         else:
             if kwargs and any_foreign(kwargs.values()):
                 return _ask_exactly(called, args, kwargs)
-        return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:  # see Note [Refusals]
+            explained = refusal(function, name, args, kwargs, error)
+            if explained is None:
+                raise
+        raise explained
 
     return _named(called, function, module, name)
 
