@@ -197,6 +197,11 @@ def as_subclass(input: Tensor, cls: type) -> Any:
     return made
 
 
+def make_subclass(cls: type, data: Tensor, require_grad: bool = False, **options: Any) -> Any:
+    """A leaf of class `cls` that shares memory with `data`."""
+    return as_subclass(data.detach(), cls).requires_grad_(require_grad)
+
+
 def get_default_nowrap_functions() -> set[Any]:
     """Functions whose results are never converted to a subclass."""
     return set()
@@ -282,3 +287,4 @@ def is_tensor_like(inp: Any) -> bool:
 
 set_override_handler(_ask, _ask_foreign, _ask_exactly)
 attach_methods({"__torch_function__": classmethod(_default_torch_function), "as_subclass": as_subclass})
+attach_methods({"_make_subclass": staticmethod(make_subclass)})

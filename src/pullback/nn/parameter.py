@@ -63,8 +63,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         alias._is_param = True
         return alias
 
-    def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
-        pass
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing is left to do; arguments are those of `__new__`, which a subclass may have more of."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) not in memo:
