@@ -24,6 +24,7 @@ _NAMES = {
     "pullback.graph.history": ["adopt_switches", "gradient_edge", "set_history"],
     "pullback.graph.in_place": ["in_place", "write_out"],
     "pullback.graph.node": ["Node", "next_sequence_nr"],
+    "pullback.graph.partial_gradient": ["PartialGradient"],
     "pullback.graph.recording": [
         "metadata_of", "note_inference", "note_view_inference", "version_of", "zero_grad_array", "zero_grad_tensor",
     ],

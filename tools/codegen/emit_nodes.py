@@ -14,6 +14,9 @@ _EXACT = set(
     "conj conj_number scaled_by zeros_of tied_to where keep_where drop_where relu_grad abs logical_and logical_or "
     "logical_not isnan isfinite sum_to to_dtype".split()
 )
+# Functions that put the gradient at its place among zeros, and how many arguments they leave out (a position has no end
+# and no step).
+_PLACING = {"F.select_back": 2, "F.slice_back": 0}
 # PyTorch's inspection attributes keep the name `self` for the first argument.
 _PUBLIC_NAMES = {"input": "self"}
 
@@ -212,6 +215,10 @@ def _line_block(
     if on_arrays and line_function_name(operation, line) in library.native_lines:
         arguments = [*(line_parameters(operation, line) or []), _owns_gradient(operation, line)]
         out.append(f"{target} = {line_function_name(operation, line)}({', '.join(arguments)})")
+    elif on_arrays and (places := _places_part(line)) is not None:
+        text, used = render(places, operation, library, on_arrays=True)
+        imports |= used
+        out.append(f"{target} = {text}")
     else:
         out += _line_steps(operation, line, library, imports, on_arrays=on_arrays, shared=shared)
         text, used = render(line.expression, operation, library, on_arrays=on_arrays)
@@ -225,6 +232,15 @@ def _line_block(
         test = "elif half:" if needs_broadcast(operation) else "if half:"
         out += [test, f"    {target} = {target}.astype(grads[0].dtype)"]
     return out
+
+
+def _places_part(line: Line) -> ast.expr | None:
+    """A line that puts the gradient among zeros, as the gradient of a part. See Note [Partial gradients]."""
+    call = line.expression
+    if not isinstance(call, ast.Call) or ast.unparse(call.func) not in _PLACING:
+        return None
+    missing = [ast.Constant(0) for _ in range(_PLACING[ast.unparse(call.func)])]
+    return ast.Call(ast.Name("PartialGradient", ast.Load()), [*call.args, *missing], [])
 
 
 def _owns_gradient(operation: Operation, line: Line) -> str:

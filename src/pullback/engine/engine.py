@@ -25,6 +25,7 @@ from pullback.graph.basic_nodes import GraphRoot
 from pullback.graph.edge import Edge
 from pullback.graph.hooks import HookDict, call_node_hooks, call_tensor_hooks
 from pullback.graph.node import Node
+from pullback.graph.partial_gradient import PartialGradient
 from pullback.graph.source_lines import note_source_line
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.switches import SWITCH_DEFAULTS, process, reset_switches, set_switch, switches
@@ -195,7 +196,8 @@ class Engine:
                 if not new and owned[0] and grad is grads[0]:
                     new = _is_handed_on_once(results, grad)
                 if left == 0 and following.output_count == 1 and following not in not_ready:
-                    arrived, arrived_owned = [grad], [new]
+                    arrived = [grad.whole() if isinstance(grad, PartialGradient) else grad]
+                    arrived_owned = [new]
                 else:
                     buffer = not_ready.get(following)
                     if buffer is None:
@@ -363,7 +365,8 @@ class Engine:
             if node.needs_tensors:
                 results = _in_mode(task, node, node.apply_differentiable, _as_tensors(task, grads))
                 return _as_values(task, fit_gradients(node, results))
-            return node.apply(grads) if task.exec_info is None else task.apply_needed(node, grads, False)
+            results = node.apply(grads) if task.exec_info is None else task.apply_needed(node, grads, False)
+            return [result.whole() if isinstance(result, PartialGradient) else result for result in results]
         except Exception as error:
             if node.extra is not None:
                 note_source_line(error, node)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback.graph.partial_gradient import PartialGradient
 from pullback.kernels.accumulation import add_in_place
 from pullback.kernels.arithmetic import add
 
@@ -18,15 +19,24 @@ from pullback.kernels.arithmetic import add
 class InputBuffer:
     """One slot per input of a node."""
 
-    __slots__ = ("grads", "owned")
+    __slots__ = ("grads", "owned", "with_parts")
 
     def __init__(self, size: int) -> None:
         self.grads: list[Any] = [None] * size
         self.owned: list[bool] = [False] * size
+        self.with_parts: int = -1
+        """The slot to which a part was added last: zeros need not be added to its other elements again."""
 
     def add(self, index: int, grad: Any, owned: bool) -> None:
         """Add one arrival to its slot: in place if the slot owns its array. See Note [Owned gradients]."""
         current = self.grads[index]
+        if isinstance(grad, PartialGradient):
+            if current is not None and self.owned[index] and _fits(grad, current):
+                first = self.with_parts != index
+                self.with_parts = index
+                self.grads[index] = grad.add_to(current, first)
+                return
+            grad = grad.whole()
         if current is None:
             self.grads[index] = grad
             self.owned[index] = owned
@@ -43,3 +53,7 @@ class InputBuffer:
         """Add a recorded gradient, out of place."""
         current = self.grads[index]
         self.grads[index] = grad if current is None else current + grad
+
+
+def _fits(grad: PartialGradient, current: Any) -> bool:
+    return current.shape == grad.shape and current.dtype == grad.part.dtype

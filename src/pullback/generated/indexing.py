@@ -11,6 +11,7 @@ from pullback.errors import graph_freed
 from pullback.graph.history import adopt_switches, gradient_edge, set_history
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.partial_gradient import PartialGradient
 from pullback.graph.recording import note_inference, note_view_inference
 from pullback.graph.saved_tensor import SavedList, raise_stale, unpack_list
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
@@ -59,7 +60,7 @@ class SelectBackward0(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = select_back_kernel(grad, input_shape, dim, index)
+        grad_of_input = PartialGradient(grad, input_shape, dim, index, 0, 0)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -154,7 +155,7 @@ class SliceViewNode(Node):
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
-        grad_of_input = slice_back_kernel(grad, input_shape, dim, start, end, step)
+        grad_of_input = PartialGradient(grad, input_shape, dim, start, end, step)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:

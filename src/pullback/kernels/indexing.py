@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -31,9 +32,7 @@ def _bad_select(input: Array, dim: int, index: int) -> IndexError:
 
 def select_back(input: Array, shape: Shape, dim: int, index: int) -> Array:
     """The gradient of `select`: zeros but at the position."""
-    result: Array = np.zeros(shape, input.dtype)
-    result[(*[slice(None)] * dim, index, ...)] = input
-    return result
+    return place_part(input, shape, dim, index, 0, 0)
 
 
 @native
@@ -50,9 +49,31 @@ def slice_view(input: Array, dim: Dim, start: int, end: int, step: int) -> Array
 
 def slice_back(input: Array, shape: Shape, dim: int, start: int, end: int, step: int) -> Array:
     """The gradient of a slice: zeros around it."""
-    result: Array = np.zeros(shape, input.dtype)
-    result[(*[slice(None)] * dim, slice(start, end, step))] = input
+    return place_part(input, shape, dim, start, end, step)
+
+
+@native
+def place_part(part: Array, shape: Shape, dim: int, start: int, end: int, step: int) -> Array:
+    """Zeros, with `part` at the positions of a slice of dimension `dim`, or at `start` alone where the step is 0."""
+    result: Array = np.zeros(shape, part.dtype)
+    result[_place(dim, start, end, step)] = part
     return result
+
+
+@native
+def add_part(whole: Array, part: Array, dim: int, start: int, end: int, step: int, first: bool) -> Array:
+    """Add `part` to the elements of `whole` at such positions, in place.
+
+    The first time, zeros are added to all others, which takes the sign from negative ones.
+    """
+    if first:
+        whole += 0
+    whole[_place(dim, start, end, step)] += part
+    return whole
+
+
+def _place(dim: int, start: int, end: int, step: int) -> tuple[Any, ...]:
+    return (*[slice(None)] * dim, slice(start, end, step) if step else start, ...)
 
 
 @native

@@ -24,6 +24,7 @@ extern const KernelEntry joining_kernels[];
 extern const KernelEntry matrix_product_kernels[];
 extern const KernelEntry nll_kernels[];
 extern const KernelEntry optimizer_step_kernels[];
+extern const KernelEntry part_kernels[];
 extern const KernelEntry random_kernels[];
 extern const KernelEntry recurrent_kernels[];
 extern const KernelEntry rejection_kernels[];
@@ -49,6 +50,7 @@ static const KernelEntry *const tables[] = {
     matrix_product_kernels,
     nll_kernels,
     optimizer_step_kernels,
+    part_kernels,
     random_kernels,
     recurrent_kernels,
     rejection_kernels,
