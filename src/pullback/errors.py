@@ -9,6 +9,8 @@ RuntimeError
     NoGradientError            backward from a tensor without history, or an unused input
     AnomalyError               a NaN that anomaly mode found
   LinAlgError                  a matrix that a factorization or a solver cannot take
+TypeError
+  ArgumentTypeError            an argument lacks what a tensor has; an AttributeError too
 TypeError, ValueError, IndexError, NotImplementedError: as in Python
 """
 
@@ -43,6 +45,10 @@ class NoGradientError(AutogradError):
 
 class LinAlgError(RuntimeError):
     """A factorization or a solver failed: the matrix is singular, not positive-definite, or not finite."""
+
+
+class ArgumentTypeError(TypeError, AttributeError):
+    """An argument of a wrong type. PyTorch's functions raise either, by the language that they are written in."""
 
 
 class AnomalyError(AutogradError):

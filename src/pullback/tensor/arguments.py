@@ -177,7 +177,11 @@ def _cast_all(operands: Sequence[Any], common: DType) -> tuple[list[Any], bool]:
 
 def shapes_differ(error: ValueError, *operands: Any) -> Exception:
     """PyTorch's words for operands that do not broadcast; another error stays what it is."""
-    shapes = [o.shape for o in operands if is_array(o)]
+    return do_not_broadcast([o.shape for o in operands if is_array(o)]) or error
+
+
+def do_not_broadcast(shapes: Sequence[Shape]) -> RuntimeError | None:
+    """PyTorch's words for the first two neighbours among the shapes that do not broadcast; None if all do."""
     for first, second in pairwise(shapes):
         ndim = max(len(first), len(second))
         for back in range(1, min(len(first), len(second)) + 1):
@@ -187,4 +191,4 @@ def shapes_differ(error: ValueError, *operands: Any) -> Exception:
                     f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension "
                     f"{ndim - back}: shapes {list(first)} and {list(second)} do not broadcast."
                 )
-    return error
+    return None

@@ -9,9 +9,12 @@ annotations, and a TypeError in PyTorch's words takes the error's place.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
+from pullback.errors import ArgumentTypeError
+from pullback.tensor.arguments import do_not_broadcast
 from pullback.tensor.tensor import TensorBase
 
 _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
@@ -34,7 +37,7 @@ _INSIDE = (
 
 def refusal(
     function: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception
-) -> TypeError | None:
+) -> Exception | None:
     """The error that explains `error`, or None where that explains itself. See Note [Refusals]."""
     if not _speaks_of_the_inside(error):
         return None
@@ -46,8 +49,22 @@ def refusal(
         expected = _mismatch(bound.signature.parameters[parameter].annotation, value)
         if expected is not None:
             place = f" (position {position})" if position <= len(args) else ""
-            return TypeError(f"{name}(): argument '{parameter}'{place} must be {expected}, not {type(value).__name__}")
-    return _unspecific(name, args, kwargs, error)
+            return _wrong_type(
+                error, f"{name}(): argument '{parameter}'{place} must be {expected}, not {type(value).__name__}"
+            )
+    if isinstance(error, ValueError) and "broadcast together" in str(error):
+        shapes = re.findall(r"\(([\d,]*)\)", str(error))
+        return do_not_broadcast([tuple(int(size) for size in shape.split(",") if size) for shape in shapes])
+    if _is_to_blame(bound, error):
+        given = [type(value).__name__ for value in args]
+        given += [f"{key}={type(value).__name__}" for key, value in kwargs.items()]
+        text = f"{name}() received an invalid combination of arguments - got ({', '.join(given)})"
+        return _wrong_type(error, text)
+    return None
+
+
+def _wrong_type(error: Exception, text: str) -> TypeError:
+    return ArgumentTypeError(text) if isinstance(error, AttributeError) else TypeError(text)
 
 
 def _speaks_of_the_inside(error: Exception) -> bool:
@@ -70,13 +87,16 @@ def _mismatch(annotation: Any, value: Any) -> str | None:
     return kinds[0][1]
 
 
-def _unspecific(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> TypeError | None:
-    """For what annotations do not tell: the types that were given, if one of them is what the error complains about."""
-    values = [*args, *kwargs.values()]
-    complained = str(error).split("'")[1:2] if isinstance(error, AttributeError) else ["Tensor", "str", "tuple", "list"]
-    if isinstance(error, TypeError) or not any(type(value).__name__ in complained for value in values):
-        return None
-    given = [type(value).__name__ for value in args] + [
-        f"{key}={type(value).__name__}" for key, value in kwargs.items()
-    ]
-    return TypeError(f"{name}() received an invalid combination of arguments - got ({', '.join(given)})")
+def _is_to_blame(bound: inspect.BoundArguments, error: Exception) -> bool:
+    """Whether the error complains about the type of an argument of which the annotation says nothing."""
+    text = str(error)
+    values = [*bound.args, *bound.kwargs.values()]
+    if isinstance(error, AttributeError):
+        return any(f"'{type(value).__name__}' object" in text for value in values)
+    if "could not convert string" in text:
+        return any(isinstance(value, str) for value in values)
+    if "of Tensor" in text or "to Scalar" in text:
+        parameters = bound.signature.parameters
+        free = [value for name, value in bound.arguments.items() if "Tensor" not in str(parameters[name].annotation)]
+        return any(isinstance(value, TensorBase) for value in free)
+    return False
