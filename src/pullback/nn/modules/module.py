@@ -13,6 +13,15 @@ from pullback.nn.modules.module_conversion import ModuleConversion
 from pullback.nn.modules.module_hooks import (
     GlobalHooks,
     ModuleHooks,
+    _global_backward_hooks,
+    _global_backward_pre_hooks,
+    _global_buffer_registration_hooks,
+    _global_forward_hooks,
+    _global_forward_hooks_always_called,
+    _global_forward_hooks_with_kwargs,
+    _global_forward_pre_hooks,
+    _global_module_registration_hooks,
+    _global_parameter_registration_hooks,
     register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -30,7 +39,10 @@ from pullback.nn.parameter import Parameter
 from pullback.tensor.tensor import Tensor
 
 __all__ = [
-    "_EXTRA_STATE_KEY_SUFFIX", "Module", "_IncompatibleKeys", "register_module_backward_hook",
+    "_EXTRA_STATE_KEY_SUFFIX", "Module", "_IncompatibleKeys", "_global_backward_hooks", "_global_backward_pre_hooks",
+    "_global_buffer_registration_hooks", "_global_forward_hooks", "_global_forward_hooks_always_called",
+    "_global_forward_hooks_with_kwargs", "_global_forward_pre_hooks", "_global_module_registration_hooks",
+    "_global_parameter_registration_hooks", "register_module_backward_hook",
     "register_module_buffer_registration_hook", "register_module_forward_hook", "register_module_forward_pre_hook",
     "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
     "register_module_module_registration_hook", "register_module_parameter_registration_hook",

@@ -33,6 +33,11 @@ class GlobalHooks:
 # PyTorch's names, which every call reads.
 _global_forward_pre_hooks, _global_forward_hooks = GlobalHooks.forward_pre, GlobalHooks.forward
 _global_backward_pre_hooks, _global_backward_hooks = GlobalHooks.backward_pre, GlobalHooks.backward
+_global_forward_hooks_always_called = GlobalHooks.forward_always_called
+_global_forward_hooks_with_kwargs = GlobalHooks.forward_with_kwargs
+_global_buffer_registration_hooks = GlobalHooks.buffer_registration
+_global_module_registration_hooks = GlobalHooks.module_registration
+_global_parameter_registration_hooks = GlobalHooks.parameter_registration
 
 
 def add_hook(hooks: Any, hook: Any, *extra: Any, prepend: bool = False) -> RemovableHandle:
