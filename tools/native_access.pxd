@@ -78,17 +78,19 @@ cdef extern from *:
     static inline PyObject *pullback_flag_of(PyObject *array, int flag, const char *name)
     {
         if (pullback_is_array(array))
-            return PyBool_FromLong(PyArray_FLAGS((PyArrayObject *)array) & flag);
+            return PyBool_FromLong((PyArray_FLAGS((PyArrayObject *)array) & flag) == flag);
         PyObject *flags = PyObject_GetAttrString(array, "flags");
         PyObject *value = flags ? PyObject_GetAttrString(flags, name) : NULL;
         Py_XDECREF(flags);
         return value;
     }
     #define pullback_c_contiguous_of(array) pullback_flag_of(array, NPY_ARRAY_C_CONTIGUOUS, "c_contiguous")
+    #define pullback_carray_of(array) pullback_flag_of(array, NPY_ARRAY_CARRAY, "carray")
     #define pullback_writeable_of(array) pullback_flag_of(array, NPY_ARRAY_WRITEABLE, "writeable")
     #endif
     """
     object c_contiguous_of "pullback_c_contiguous_of"(object array)
+    object carray_of "pullback_carray_of"(object array)
     object writeable_of "pullback_writeable_of"(object array)
     object dtype_of "pullback_dtype_of"(object array)
     object shape_of "pullback_shape_of"(object array)

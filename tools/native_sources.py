@@ -29,16 +29,20 @@ SHARED = {
 """The extension types that several modules know, and the module of each."""
 
 GENERATED = (
-    "activation", "arithmetic", "embeddings", "exponential", "indexing", "joining", "matrix_products", "normalization",
-    "reductions", "shape", "softmaxes", "trigonometric",
+    "activation", "arithmetic", "clamping", "embeddings", "exponential", "indexing", "joining", "matrix_products",
+    "normalization", "reductions", "shape", "softmaxes", "trigonometric",
 )  # fmt: skip
-FUNCTIONS = ("indexing", "joining", "matrix_products", "operators", "reductions", "shape")
+FUNCTIONS = (
+    "arithmetic", "clamping", "indexing", "joining", "many_tensors", "matrix_products", "older_forms", "operators",
+    "reductions", "scattering", "shape",
+)  # fmt: skip
 MODULES = (
     "pullback.modes.switches",
     "pullback.tensor.version_counter", "pullback.tensor.autograd_extra", "pullback.tensor.tensor_base",
     "pullback.tensor.tensor", "pullback.tensor.arguments",
     "pullback.graph.node", "pullback.graph.accumulate_grad", "pullback.graph.basic_nodes", "pullback.graph.saved_tensor",
     "pullback.graph.partial_gradient", "pullback.graph.recording", "pullback.graph.views", "pullback.graph.history",
+    "pullback.graph.overwriting",
     "pullback.engine.input_buffer", "pullback.engine.ready_queue", "pullback.engine.graph_task",
     "pullback.engine.engine", "pullback.autograd.differentiation",
     *[f"pullback.functions.{family}" for family in FUNCTIONS],
@@ -51,7 +55,8 @@ TYPED = ("pullback.engine.graph_task", "pullback.engine.engine")
 
 ACCESSING = (
     "pullback.tensor.tensor", "pullback.graph.accumulate_grad", "pullback.graph.saved_tensor", "pullback.graph.history",
-    "pullback.graph.views", "pullback.engine.input_buffer", "pullback.autograd.differentiation",
+    "pullback.graph.views", "pullback.graph.overwriting", "pullback.engine.input_buffer",
+    "pullback.autograd.differentiation",
 )  # fmt: skip
 """Modules written by hand that read tensors and arrays as structs too."""
 
@@ -84,10 +89,10 @@ _OPERATION_ACCESS = (
 )
 _PLAIN_ACCESS = (
     (re.compile(r"(?<![\w.])([a-z]\w*)\._array\b(?! [+]?= |\.\w+ = )"), r"array_of(\1)"),
-    (re.compile(r"(?<![\w.])([a-z]\w*)\.flags\.(c_contiguous|writeable)\b"), r"\2_of(\1)"),
+    (re.compile(r"(?<![\w.])([a-z]\w*)\.flags\.(c_contiguous|carray|writeable)\b"), r"\2_of(\1)"),
 )
-_ACCESS_IMPORT = "; from pullback.native_access cimport " + ", ".join(
-    ("array_of", "c_contiguous_of", "counter_of", "dtype_of", "shape_of", "shapes_differ_between", "writeable_of")
+_ACCESS_IMPORT = "; from pullback.native_access cimport " + (
+    "array_of, c_contiguous_of, carray_of, counter_of, dtype_of, shape_of, shapes_differ_between, writeable_of"
 )
 
 

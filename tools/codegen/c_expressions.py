@@ -536,6 +536,10 @@ class Reader:
         if name == "_as_mask":
             return values[1]
         if name == "checked_number":
+            if _kind(values[0]) == NUMBER:
+                size = f"fabs({values[0].text})"
+                if self.way.decide(f"{size} > FLT_MAX && {size} <= DBL_MAX"):
+                    raise Unrenderable("a number that float32 cannot hold")
             return values[0]
         if name == "is_complex_value":
             return False

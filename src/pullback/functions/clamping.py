@@ -8,7 +8,13 @@ import pullback.generated as G
 from pullback.backend.dtype import from_numpy_dtype, result_dtype
 from pullback.functions.conversion import convert
 from pullback.graph.in_place import in_place
+from pullback.graph.overwriting import overwrite
+from pullback.kernels import clamping as kernels
+from pullback.kernels.overwriting import overwriting
 from pullback.tensor.tensor import Tensor, TensorBase
+
+_clamp, _raise, _lower = overwriting(kernels.clamp), overwriting(kernels.clamp_min), overwriting(kernels.clamp_max)
+_lerp = overwriting(kernels.lerp_scalar)
 
 
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
@@ -27,6 +33,14 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
 
 def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Any:
     """In-place version of clamp."""
+    if max is None:
+        done = overwrite(_raise, input, min)
+    elif min is None:
+        done = overwrite(_lower, input, max)
+    else:
+        done = overwrite(_clamp, input, min, max)
+    if done:
+        return input
     return in_place(clamp, input, min, max)
 
 
@@ -39,6 +53,8 @@ def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Any:
 
 def clamp_min_(input: Tensor, min: Any) -> Any:
     """In-place version of clamp_min."""
+    if overwrite(_raise, input, min):
+        return input
     return in_place(clamp_min, input, min)
 
 
@@ -51,6 +67,8 @@ def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Any:
 
 def clamp_max_(input: Tensor, max: Any) -> Any:
     """In-place version of clamp_max."""
+    if overwrite(_lower, input, max):
+        return input
     return in_place(clamp_max, input, max)
 
 
@@ -83,6 +101,8 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Any:
 
 def lerp_(input: Tensor, end: Tensor, weight: Any) -> Any:
     """In-place version of lerp."""
+    if type(weight) is float and overwrite(_lerp, input, end, weight):
+        return input
     return in_place(lerp, input, end, weight)
 
 

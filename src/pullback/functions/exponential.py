@@ -8,8 +8,13 @@ import pullback.generated as G
 from pullback.backend.dtype import complex128, float64, result_dtype, scalar_type_name
 from pullback.functions.conversion import convert
 from pullback.graph.in_place import in_place, write_out
+from pullback.graph.overwriting import overwrite
+from pullback.kernels import exponential as kernels
+from pullback.kernels.overwriting import overwriting
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
+
+_pow = overwriting(kernels.pow_scalar)
 
 
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
@@ -32,6 +37,8 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
 
 def pow_(input: Tensor, exponent: Any) -> Any:
     """In-place version of pow."""
+    if (type(exponent) is float or type(exponent) is int) and overwrite(_pow, input, exponent):
+        return input
     return in_place(pow, input, exponent)
 
 
@@ -47,6 +54,8 @@ def square(input: Tensor, *, out: Any = None) -> Any:
 
 def square_(input: Tensor) -> Any:
     """In-place version of square."""
+    if overwrite(_pow, input, 2):
+        return input
     return in_place(square, input)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import repeat
 from typing import Any
 
 import pullback.functions as F
@@ -24,13 +25,24 @@ def foreach_function(name: str) -> Callable[..., Any] | None:
     if operation.rstrip("_") not in _NAMES:
         return None
 
-    def over_lists(*args: Any, **kwargs: Any) -> Any:
-        count = next(len(a) for a in args if _is_list(a))
-        results = []
-        for index in range(count):
-            own = [a[index] if _is_list(a) else a for a in args]
-            own_kwargs = {k: v[index] if _is_list(v) else v for k, v in kwargs.items()}
-            results.append(_apply(operation, own, own_kwargs))
+    def over_lists(*given: Any, **kwargs: Any) -> Any:
+        args = list(given)
+        counts = [len(a) for a in args if _is_list(a)]
+        count = counts[0]
+        if counts != [count] * len(counts):
+            other = next(c for c in counts if c != count)
+            raise RuntimeError(f"Tensor lists must have the same number of tensors, got {count} and {other}")
+        function = _function(operation, args)
+        if len(args) == 4:
+            kwargs = {**kwargs, "value": args.pop()}  # addcmul and addcdiv take it by its name
+        rows = zip(*[a if _is_list(a) else repeat(a, count) for a in args], strict=True)
+        if any(_is_list(value) for value in kwargs.values()):
+            options = [{k: v[i] if _is_list(v) else v for k, v in kwargs.items()} for i in range(count)]
+            results = [function(*row, **own) for row, own in zip(rows, options, strict=True)]
+        elif kwargs:
+            results = [function(*row, **kwargs) for row in rows]
+        else:
+            results = [function(*row) for row in rows]
         return None if in_place else tuple(results)
 
     over_lists.__name__ = name
@@ -41,18 +53,17 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and not isinstance(value, Tensor)
 
 
-def _apply(operation: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def _function(operation: str, args: Sequence[Any]) -> Callable[..., Any]:
+    """What to apply to each tensor and its operands."""
     base = operation.rstrip("_")
-    if base in ("addcmul", "addcdiv") and len(args) == 4:
-        kwargs = {**kwargs, "value": args.pop()}
     if base == "copy":
-        return args[0].copy_(args[1])
+        return F.copy_
     if base == "zero":
-        return args[0].zero_()
-    if base in ("maximum", "minimum") and not isinstance(args[1], Tensor):
-        base = "clamp_min" if base == "maximum" else "clamp_max"
-    if operation.endswith("_"):
-        if base in ("maximum", "minimum"):
-            return args[0].copy_(getattr(F, base)(*args))
-        return getattr(args[0], f"{base}_")(*args[1:], **kwargs)
-    return getattr(F, base)(*args, **kwargs)
+        return F.zero_
+    if base in ("maximum", "minimum"):
+        other = args[1][0] if _is_list(args[1]) and args[1] else args[1]
+        is_tensor = isinstance(other, Tensor)
+        if not is_tensor or operation.endswith("_"):
+            base = "clamp_min" if base == "maximum" else "clamp_max"
+    function: Callable[..., Any] = getattr(F, f"{base}_" if operation.endswith("_") else base)
+    return function

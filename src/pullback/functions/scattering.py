@@ -9,7 +9,9 @@ from pullback.functions.grids import broadcast_shapes
 from pullback.functions.plain_writes import fills_plainly
 from pullback.graph.history import bump_version
 from pullback.graph.in_place import in_place, write_out
+from pullback.graph.overwriting import overwrite
 from pullback.kernels.creation import checked_number
+from pullback.kernels.overwriting import write_value
 from pullback.tensor.tensor import Tensor, TensorBase
 
 
@@ -32,6 +34,8 @@ def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 def fill_(input: Tensor, value: Any) -> Tensor:
     """Overwrite every element with one value."""
+    if not isinstance(value, TensorBase) and overwrite(write_value, input, value):
+        return input
     if not isinstance(value, TensorBase) and fills_plainly(input):
         input._array[...] = checked_number(value, input._array.dtype)
         bump_version(input)
@@ -46,6 +50,8 @@ def fill(input: Tensor, value: Any) -> Tensor:
 
 def zero_(input: Tensor) -> Tensor:
     """Overwrite every element with zero."""
+    if overwrite(write_value, input, 0):
+        return input
     if fills_plainly(input):
         input._array[...] = 0
         bump_version(input)

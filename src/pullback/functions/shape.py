@@ -12,7 +12,9 @@ from pullback.errors import dim_out_of_range
 from pullback.functions.plain_writes import writes_plainly
 from pullback.graph.history import bump_version, check_in_place
 from pullback.graph.in_place import check_overlap, in_place
+from pullback.graph.overwriting import overwrite
 from pullback.kernels.broadcasting import is_expandable_to
+from pullback.kernels.overwriting import write_value
 from pullback.kernels.shape import infer_shape, view_dtype
 from pullback.modes.interception import interceptable
 from pullback.modes.switches import process, switches
@@ -320,6 +322,8 @@ def is_contiguous(input: Tensor, memory_format: Any = None) -> bool:
 
 def copy_(input: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Overwrite the tensor with the values of `src`, which is broadcast and converted."""
+    if overwrite(write_value, input, src):
+        return input
     if not isinstance(src, Tensor):
         if isinstance(src, (bool, int, float, complex)):
             return G.refill_(input, src)

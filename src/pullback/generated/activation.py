@@ -20,6 +20,7 @@ from pullback.generated.array_formulas import silu_slope as silu_slope_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.overwriting import overwrite
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow
@@ -51,6 +52,7 @@ from pullback.kernels.clamping import keep_where as keep_where_kernel
 from pullback.kernels.clamping import tied_to as tied_to_kernel
 from pullback.kernels.clamping import where as where_kernel
 from pullback.kernels.complex_numbers import abs as abs_kernel
+from pullback.kernels.overwriting import overwriting
 from pullback.kernels.special import logit as logit_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
@@ -140,8 +142,13 @@ def relu(input: Tensor) -> Tensor:
     return result
 
 
+relu_overwriting = overwriting(relu_kernel)
+
+
 def relu_(input: Tensor) -> Tensor:
     """In-place version of relu."""
+    if overwrite(relu_overwriting, input):
+        return input
     return in_place(
         relu,
         input,
@@ -250,8 +257,13 @@ def sigmoid(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+sigmoid_overwriting = overwriting(sigmoid_kernel)
+
+
 def sigmoid_(input: Tensor) -> Tensor:
     """In-place version of sigmoid."""
+    if overwrite(sigmoid_overwriting, input):
+        return input
     return in_place(
         sigmoid,
         input,
@@ -463,8 +475,13 @@ def silu(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+silu_overwriting = overwriting(silu_kernel)
+
+
 def silu_(input: Tensor) -> Tensor:
     """In-place version of silu."""
+    if overwrite(silu_overwriting, input):
+        return input
     return in_place(
         silu,
         input,
@@ -572,8 +589,13 @@ def mish(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+mish_overwriting = overwriting(mish_kernel)
+
+
 def mish_(input: Tensor) -> Tensor:
     """In-place version of mish."""
+    if overwrite(mish_overwriting, input):
+        return input
     return in_place(
         mish,
         input,
@@ -1139,8 +1161,13 @@ def hardtanh(input: Tensor, min_val: Scalar = -1.0, max_val: Scalar = 1.0, *, ou
     return result
 
 
+hardtanh_overwriting = overwriting(hardtanh_kernel)
+
+
 def hardtanh_(input: Tensor, min_val: Any = -1.0, max_val: Any = 1.0) -> Tensor:
     """In-place version of hardtanh."""
+    if overwrite(hardtanh_overwriting, input, min_val, max_val):
+        return input
     return in_place(hardtanh, input, min_val, max_val)
 
 
@@ -1238,8 +1265,13 @@ def hardsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+hardsigmoid_overwriting = overwriting(hardsigmoid_kernel)
+
+
 def hardsigmoid_(input: Tensor) -> Tensor:
     """In-place version of hardsigmoid."""
+    if overwrite(hardsigmoid_overwriting, input):
+        return input
     return in_place(
         hardsigmoid,
         input,
@@ -1347,8 +1379,13 @@ def hardswish(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+hardswish_overwriting = overwriting(hardswish_kernel)
+
+
 def hardswish_(input: Tensor) -> Tensor:
     """In-place version of hardswish."""
+    if overwrite(hardswish_overwriting, input):
+        return input
     return in_place(
         hardswish,
         input,
@@ -1478,8 +1515,13 @@ def elu(input: Tensor, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scal
     return result
 
 
+elu_overwriting = overwriting(elu_kernel)
+
+
 def elu_(input: Tensor, alpha: Any = 1.0, scale: Any = 1, input_scale: Any = 1) -> Tensor:
     """In-place version of elu."""
+    if overwrite(elu_overwriting, input, alpha, scale, input_scale):
+        return input
     return in_place(elu, input, alpha, scale, input_scale)
 
 
@@ -1596,8 +1638,13 @@ def celu(input: Tensor, alpha: Scalar = 1.0, *, out: Any = None) -> Tensor:
     return result
 
 
+celu_overwriting = overwriting(celu_kernel)
+
+
 def celu_(input: Tensor, alpha: Any = 1.0) -> Tensor:
     """In-place version of celu."""
+    if overwrite(celu_overwriting, input, alpha):
+        return input
     return in_place(celu, input, alpha)
 
 
@@ -1707,8 +1754,13 @@ def leaky_relu(input: Tensor, negative_slope: Scalar = 0.01, *, out: Any = None)
     return result
 
 
+leaky_relu_overwriting = overwriting(leaky_relu_kernel)
+
+
 def leaky_relu_(input: Tensor, negative_slope: Any = 0.01) -> Tensor:
     """In-place version of leaky_relu."""
+    if overwrite(leaky_relu_overwriting, input, negative_slope):
+        return input
     return in_place(leaky_relu, input, negative_slope)
 
 
@@ -2022,8 +2074,13 @@ def rrelu_with_noise(input: Tensor, noise: Tensor, *, out: Any = None) -> Tensor
     return result
 
 
+rrelu_with_noise_overwriting = overwriting(rrelu_with_noise_kernel)
+
+
 def rrelu_with_noise_(input: Tensor, noise: Tensor) -> Tensor:
     """In-place version of rrelu_with_noise."""
+    if overwrite(rrelu_with_noise_overwriting, input, noise):
+        return input
     return in_place(rrelu_with_noise, input, noise)
 
 
@@ -2134,8 +2191,13 @@ def threshold(input: Tensor, threshold: Scalar, value: Scalar, *, out: Any = Non
     return result
 
 
+threshold_overwriting = overwriting(threshold_kernel)
+
+
 def threshold_(input: Tensor, threshold: Any, value: Any) -> Tensor:
     """In-place version of threshold."""
+    if overwrite(threshold_overwriting, input, threshold, value):
+        return input
     return in_place(F.threshold, input, threshold, value)
 
 

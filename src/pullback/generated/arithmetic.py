@@ -19,6 +19,7 @@ from pullback.errors import derivative_not_implemented, graph_freed
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.overwriting import overwrite
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import (
@@ -50,6 +51,7 @@ from pullback.kernels.arithmetic import rsub_tensor as rsub_tensor_kernel
 from pullback.kernels.arithmetic import scaled_by as scaled_by_kernel
 from pullback.kernels.arithmetic import sub as sub_kernel
 from pullback.kernels.broadcasting import sum_to_like
+from pullback.kernels.overwriting import overwriting
 from pullback.kernels.rounding import zeros_of as zeros_of_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
@@ -190,8 +192,13 @@ def add(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
     return result
 
 
+add_overwriting = overwriting(add_kernel)
+
+
 def add_(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """In-place version of add."""
+    if overwrite(add_overwriting, input, other, alpha):
+        return input
     return in_place(add, input, other, alpha=alpha)
 
 
@@ -340,8 +347,13 @@ def sub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
     return result
 
 
+sub_overwriting = overwriting(sub_kernel)
+
+
 def sub_(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """In-place version of sub."""
+    if overwrite(sub_overwriting, input, other, alpha):
+        return input
     return in_place(sub, input, other, alpha=alpha)
 
 
@@ -814,8 +826,13 @@ def mul(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     return result
 
 
+mul_overwriting = overwriting(mul_kernel)
+
+
 def mul_(input: Tensor, other: Any) -> Tensor:
     """In-place version of mul."""
+    if overwrite(mul_overwriting, input, other):
+        return input
     return in_place(mul, input, other)
 
 
@@ -1015,8 +1032,13 @@ def div(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     return result
 
 
+div_overwriting = overwriting(div_kernel)
+
+
 def div_(input: Tensor, other: Any) -> Tensor:
     """In-place version of div."""
+    if overwrite(div_overwriting, input, other):
+        return input
     return in_place(div, input, other)
 
 
@@ -1291,8 +1313,13 @@ def floor_divide(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     return result
 
 
+floor_divide_overwriting = overwriting(floor_divide_kernel)
+
+
 def floor_divide_(input: Tensor, other: Any) -> Tensor:
     """In-place version of floor_divide."""
+    if overwrite(floor_divide_overwriting, input, other):
+        return input
     return in_place(floor_divide, input, other)
 
 
@@ -1469,8 +1496,13 @@ def remainder(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+remainder_overwriting = overwriting(remainder_kernel)
+
+
 def remainder_(input: Tensor, other: Tensor) -> Tensor:
     """In-place version of remainder."""
+    if overwrite(remainder_overwriting, input, other):
+        return input
     return in_place(remainder, input, other)
 
 
@@ -1761,8 +1793,13 @@ def fmod(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+fmod_overwriting = overwriting(fmod_kernel)
+
+
 def fmod_(input: Tensor, other: Tensor) -> Tensor:
     """In-place version of fmod."""
+    if overwrite(fmod_overwriting, input, other):
+        return input
     return in_place(fmod, input, other)
 
 
@@ -1951,8 +1988,13 @@ def neg(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+neg_overwriting = overwriting(neg_kernel)
+
+
 def neg_(input: Tensor) -> Tensor:
     """In-place version of neg."""
+    if overwrite(neg_overwriting, input):
+        return input
     return in_place(
         neg,
         input,
@@ -2061,8 +2103,13 @@ def reciprocal(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+reciprocal_overwriting = overwriting(reciprocal_kernel)
+
+
 def reciprocal_(input: Tensor) -> Tensor:
     """In-place version of reciprocal."""
+    if overwrite(reciprocal_overwriting, input):
+        return input
     return in_place(
         reciprocal,
         input,
@@ -2290,8 +2337,13 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
     return result
 
 
+addcmul_overwriting = overwriting(addcmul_kernel)
+
+
 def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """In-place version of addcmul."""
+    if overwrite(addcmul_overwriting, input, tensor1, tensor2, value):
+        return input
     return in_place(addcmul, input, tensor1, tensor2, value=value)
 
 
@@ -2538,8 +2590,13 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
     return result
 
 
+addcdiv_overwriting = overwriting(addcdiv_kernel)
+
+
 def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """In-place version of addcdiv."""
+    if overwrite(addcdiv_overwriting, input, tensor1, tensor2, value):
+        return input
     return in_place(addcdiv, input, tensor1, tensor2, value=value)
 
 

@@ -17,6 +17,7 @@ from pullback.generated.array_formulas import share_of_tie as share_of_tie_kerne
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.overwriting import overwrite
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import raise_stale
 from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow
@@ -41,6 +42,7 @@ from pullback.kernels.clamping import tied_to as tied_to_kernel
 from pullback.kernels.clamping import where as where_kernel
 from pullback.kernels.comparison import isfinite as isfinite_kernel
 from pullback.kernels.comparison import isnan as isnan_kernel
+from pullback.kernels.overwriting import overwriting
 from pullback.kernels.rounding import zeros_of as zeros_of_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
@@ -1624,8 +1626,13 @@ def clamp_min(input: Tensor, min: Scalar, *, out: Any = None) -> Tensor:
     return result
 
 
+clamp_min_overwriting = overwriting(clamp_min_kernel)
+
+
 def clamp_min_(input: Tensor, min: Any) -> Tensor:
     """In-place version of clamp_min."""
+    if overwrite(clamp_min_overwriting, input, min):
+        return input
     return in_place(clamp_min, input, min)
 
 
@@ -1808,8 +1815,13 @@ def clamp_min_tensor(input: Tensor, min: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+clamp_min_tensor_overwriting = overwriting(clamp_min_tensor_kernel)
+
+
 def clamp_min_tensor_(input: Tensor, min: Tensor) -> Tensor:
     """In-place version of clamp_min_tensor."""
+    if overwrite(clamp_min_tensor_overwriting, input, min):
+        return input
     return in_place(clamp_min_tensor, input, min)
 
 
@@ -1922,8 +1934,13 @@ def clamp_max(input: Tensor, max: Scalar, *, out: Any = None) -> Tensor:
     return result
 
 
+clamp_max_overwriting = overwriting(clamp_max_kernel)
+
+
 def clamp_max_(input: Tensor, max: Any) -> Tensor:
     """In-place version of clamp_max."""
+    if overwrite(clamp_max_overwriting, input, max):
+        return input
     return in_place(clamp_max, input, max)
 
 
@@ -2106,8 +2123,13 @@ def clamp_max_tensor(input: Tensor, max: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+clamp_max_tensor_overwriting = overwriting(clamp_max_tensor_kernel)
+
+
 def clamp_max_tensor_(input: Tensor, max: Tensor) -> Tensor:
     """In-place version of clamp_max_tensor."""
+    if overwrite(clamp_max_tensor_overwriting, input, max):
+        return input
     return in_place(clamp_max_tensor, input, max)
 
 
@@ -2357,8 +2379,13 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor, *, out: Any = None) -> Tens
     return result
 
 
+lerp_overwriting = overwriting(lerp_kernel)
+
+
 def lerp_(input: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     """In-place version of lerp."""
+    if overwrite(lerp_overwriting, input, end, weight):
+        return input
     return in_place(lerp, input, end, weight)
 
 
@@ -2523,8 +2550,13 @@ def lerp_scalar(input: Tensor, end: Tensor, weight: Scalar, *, out: Any = None) 
     return result
 
 
+lerp_scalar_overwriting = overwriting(lerp_scalar_kernel)
+
+
 def lerp_scalar_(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     """In-place version of lerp_scalar."""
+    if overwrite(lerp_scalar_overwriting, input, end, weight):
+        return input
     return in_place(lerp_scalar, input, end, weight)
 
 

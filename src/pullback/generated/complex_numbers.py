@@ -15,6 +15,7 @@ from pullback.generated.array_formulas import sgn_of_angle as sgn_of_angle_kerne
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.overwriting import overwrite
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow, zeros_like_input
@@ -27,6 +28,7 @@ from pullback.kernels.complex_numbers import imaginary_part as imaginary_part_ke
 from pullback.kernels.complex_numbers import polar as polar_kernel
 from pullback.kernels.complex_numbers import real_part as real_part_kernel
 from pullback.kernels.complex_numbers import sgn as sgn_kernel
+from pullback.kernels.overwriting import overwriting
 from pullback.kernels.shape import to_dtype as to_dtype_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
@@ -130,8 +132,13 @@ def abs(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+abs_overwriting = overwriting(abs_kernel)
+
+
 def abs_(input: Tensor) -> Tensor:
     """In-place version of abs."""
+    if overwrite(abs_overwriting, input):
+        return input
     return in_place(
         abs,
         input,
@@ -342,8 +349,13 @@ def sgn(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+sgn_overwriting = overwriting(sgn_kernel)
+
+
 def sgn_(input: Tensor) -> Tensor:
     """In-place version of sgn."""
+    if overwrite(sgn_overwriting, input):
+        return input
     return in_place(
         sgn,
         input,
@@ -422,8 +434,13 @@ def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+conj_physical_overwriting = overwriting(conj_physical_kernel)
+
+
 def conj_physical_(input: Tensor) -> Tensor:
     """In-place version of conj_physical."""
+    if overwrite(conj_physical_overwriting, input):
+        return input
     return in_place(
         conj_physical,
         input,

@@ -15,6 +15,7 @@ from pullback.generated.array_formulas import pow_grad_input as pow_grad_input_k
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.overwriting import overwrite
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow
@@ -33,6 +34,7 @@ from pullback.kernels.exponential import pow_base as pow_base_kernel
 from pullback.kernels.exponential import pow_scalar as pow_scalar_kernel
 from pullback.kernels.exponential import rsqrt as rsqrt_kernel
 from pullback.kernels.exponential import sqrt as sqrt_kernel
+from pullback.kernels.overwriting import overwriting
 from pullback.kernels.special import exp2 as exp2_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
@@ -233,8 +235,13 @@ def pow(input: Tensor, exponent: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+pow_overwriting = overwriting(pow_kernel)
+
+
 def pow_(input: Tensor, exponent: Tensor) -> Tensor:
     """In-place version of pow."""
+    if overwrite(pow_overwriting, input, exponent):
+        return input
     return in_place(pow, input, exponent)
 
 
@@ -393,8 +400,13 @@ def pow_scalar(input: Tensor, exponent: Any, *, out: Any = None) -> Tensor:
     return result
 
 
+pow_scalar_overwriting = overwriting(pow_scalar_kernel)
+
+
 def pow_scalar_(input: Tensor, exponent: Any) -> Tensor:
     """In-place version of pow_scalar."""
+    if overwrite(pow_scalar_overwriting, input, exponent):
+        return input
     return in_place(pow_scalar, input, exponent)
 
 
@@ -664,8 +676,13 @@ def sqrt(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+sqrt_overwriting = overwriting(sqrt_kernel)
+
+
 def sqrt_(input: Tensor) -> Tensor:
     """In-place version of sqrt."""
+    if overwrite(sqrt_overwriting, input):
+        return input
     return in_place(
         sqrt,
         input,
@@ -774,8 +791,13 @@ def rsqrt(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+rsqrt_overwriting = overwriting(rsqrt_kernel)
+
+
 def rsqrt_(input: Tensor) -> Tensor:
     """In-place version of rsqrt."""
+    if overwrite(rsqrt_overwriting, input):
+        return input
     return in_place(
         rsqrt,
         input,
@@ -877,8 +899,13 @@ def exp(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+exp_overwriting = overwriting(exp_kernel)
+
+
 def exp_(input: Tensor) -> Tensor:
     """In-place version of exp."""
+    if overwrite(exp_overwriting, input):
+        return input
     return in_place(
         exp,
         input,
@@ -987,8 +1014,13 @@ def exp2(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+exp2_overwriting = overwriting(exp2_kernel)
+
+
 def exp2_(input: Tensor) -> Tensor:
     """In-place version of exp2."""
+    if overwrite(exp2_overwriting, input):
+        return input
     return in_place(
         exp2,
         input,
@@ -1097,8 +1129,13 @@ def expm1(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+expm1_overwriting = overwriting(expm1_kernel)
+
+
 def expm1_(input: Tensor) -> Tensor:
     """In-place version of expm1."""
+    if overwrite(expm1_overwriting, input):
+        return input
     return in_place(
         expm1,
         input,
@@ -1201,8 +1238,13 @@ def log(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+log_overwriting = overwriting(log_kernel)
+
+
 def log_(input: Tensor) -> Tensor:
     """In-place version of log."""
+    if overwrite(log_overwriting, input):
+        return input
     return in_place(
         log,
         input,
@@ -1312,8 +1354,13 @@ def log2(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+log2_overwriting = overwriting(log2_kernel)
+
+
 def log2_(input: Tensor) -> Tensor:
     """In-place version of log2."""
+    if overwrite(log2_overwriting, input):
+        return input
     return in_place(
         log2,
         input,
@@ -1423,8 +1470,13 @@ def log10(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+log10_overwriting = overwriting(log10_kernel)
+
+
 def log10_(input: Tensor) -> Tensor:
     """In-place version of log10."""
+    if overwrite(log10_overwriting, input):
+        return input
     return in_place(
         log10,
         input,
@@ -1537,8 +1589,13 @@ def log1p(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+log1p_overwriting = overwriting(log1p_kernel)
+
+
 def log1p_(input: Tensor) -> Tensor:
     """In-place version of log1p."""
+    if overwrite(log1p_overwriting, input):
+        return input
     return in_place(
         log1p,
         input,

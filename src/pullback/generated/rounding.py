@@ -14,6 +14,7 @@ from pullback.generated.array_formulas import exp2_of as exp2_of_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.overwriting import overwrite
 from pullback.graph.recording import metadata_of, note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import (
@@ -26,6 +27,7 @@ from pullback.graph.tangents import (
 )
 from pullback.kernels.broadcasting import sum_to_like
 from pullback.kernels.clamping import drop_where as drop_where_kernel
+from pullback.kernels.overwriting import overwriting
 from pullback.kernels.rounding import ceil as ceil_kernel
 from pullback.kernels.rounding import copysign as copysign_kernel
 from pullback.kernels.rounding import copysign_scalar as copysign_scalar_kernel
@@ -112,8 +114,13 @@ def floor(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+floor_overwriting = overwriting(floor_kernel)
+
+
 def floor_(input: Tensor) -> Tensor:
     """In-place version of floor."""
+    if overwrite(floor_overwriting, input):
+        return input
     return in_place(
         floor,
         input,
@@ -189,8 +196,13 @@ def ceil(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+ceil_overwriting = overwriting(ceil_kernel)
+
+
 def ceil_(input: Tensor) -> Tensor:
     """In-place version of ceil."""
+    if overwrite(ceil_overwriting, input):
+        return input
     return in_place(
         ceil,
         input,
@@ -266,8 +278,13 @@ def trunc(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+trunc_overwriting = overwriting(trunc_kernel)
+
+
 def trunc_(input: Tensor) -> Tensor:
     """In-place version of trunc."""
+    if overwrite(trunc_overwriting, input):
+        return input
     return in_place(
         trunc,
         input,
@@ -343,8 +360,13 @@ def round(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+round_overwriting = overwriting(round_kernel)
+
+
 def round_(input: Tensor) -> Tensor:
     """In-place version of round."""
+    if overwrite(round_overwriting, input):
+        return input
     return in_place(
         round,
         input,
@@ -505,8 +527,13 @@ def frac(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+frac_overwriting = overwriting(frac_kernel)
+
+
 def frac_(input: Tensor) -> Tensor:
     """In-place version of frac."""
+    if overwrite(frac_overwriting, input):
+        return input
     return in_place(
         frac,
         input,
@@ -582,8 +609,13 @@ def sign(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+sign_overwriting = overwriting(sign_kernel)
+
+
 def sign_(input: Tensor) -> Tensor:
     """In-place version of sign."""
+    if overwrite(sign_overwriting, input):
+        return input
     return in_place(
         sign,
         input,
@@ -786,8 +818,13 @@ def copysign(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+copysign_overwriting = overwriting(copysign_kernel)
+
+
 def copysign_(input: Tensor, other: Tensor) -> Tensor:
     """In-place version of copysign."""
+    if overwrite(copysign_overwriting, input, other):
+        return input
     return in_place(copysign, input, other)
 
 
@@ -1107,8 +1144,13 @@ def nextafter(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+nextafter_overwriting = overwriting(nextafter_kernel)
+
+
 def nextafter_(input: Tensor, other: Tensor) -> Tensor:
     """In-place version of nextafter."""
+    if overwrite(nextafter_overwriting, input, other):
+        return input
     return in_place(nextafter, input, other)
 
 
@@ -1379,8 +1421,13 @@ def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+ldexp_overwriting = overwriting(ldexp_kernel)
+
+
 def ldexp_(input: Tensor, other: Tensor) -> Tensor:
     """In-place version of ldexp."""
+    if overwrite(ldexp_overwriting, input, other):
+        return input
     return in_place(ldexp, input, other)
 
 
@@ -1505,8 +1552,13 @@ def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+heaviside_overwriting = overwriting(heaviside_kernel)
+
+
 def heaviside_(input: Tensor, values: Tensor) -> Tensor:
     """In-place version of heaviside."""
+    if overwrite(heaviside_overwriting, input, values):
+        return input
     return in_place(heaviside, input, values)
 
 

@@ -16,6 +16,7 @@ from pullback.generated.array_formulas import mvlgamma_slope as mvlgamma_slope_k
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.overwriting import overwrite
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, conjugate, forward_not_implemented, sum_of_terms, tangents_flow
@@ -26,6 +27,7 @@ from pullback.kernels.complex_numbers import sgn as sgn_kernel
 from pullback.kernels.exponential import exp as exp_kernel
 from pullback.kernels.exponential import log as log_kernel
 from pullback.kernels.exponential import log1p as log1p_kernel
+from pullback.kernels.overwriting import overwriting
 from pullback.kernels.special import entr as entr_kernel
 from pullback.kernels.special import erf as erf_kernel
 from pullback.kernels.special import erfc as erfc_kernel
@@ -175,8 +177,13 @@ def erf(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+erf_overwriting = overwriting(erf_kernel)
+
+
 def erf_(input: Tensor) -> Tensor:
     """In-place version of erf."""
+    if overwrite(erf_overwriting, input):
+        return input
     return in_place(
         erf,
         input,
@@ -286,8 +293,13 @@ def erfc(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+erfc_overwriting = overwriting(erfc_kernel)
+
+
 def erfc_(input: Tensor) -> Tensor:
     """In-place version of erfc."""
+    if overwrite(erfc_overwriting, input):
+        return input
     return in_place(
         erfc,
         input,
@@ -514,8 +526,13 @@ def erfinv(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+erfinv_overwriting = overwriting(erfinv_kernel)
+
+
 def erfinv_(input: Tensor) -> Tensor:
     """In-place version of erfinv."""
+    if overwrite(erfinv_overwriting, input):
+        return input
     return in_place(
         erfinv,
         input,
@@ -1128,8 +1145,13 @@ def xlogy(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+xlogy_overwriting = overwriting(xlogy_kernel)
+
+
 def xlogy_(input: Tensor, other: Tensor) -> Tensor:
     """In-place version of xlogy."""
+    if overwrite(xlogy_overwriting, input, other):
+        return input
     return in_place(xlogy, input, other)
 
 
@@ -1431,8 +1453,13 @@ def lgamma(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+lgamma_overwriting = overwriting(lgamma_kernel)
+
+
 def lgamma_(input: Tensor) -> Tensor:
     """In-place version of lgamma."""
+    if overwrite(lgamma_overwriting, input):
+        return input
     return in_place(
         lgamma,
         input,
@@ -1537,8 +1564,13 @@ def digamma(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+digamma_overwriting = overwriting(digamma_kernel)
+
+
 def digamma_(input: Tensor) -> Tensor:
     """In-place version of digamma."""
+    if overwrite(digamma_overwriting, input):
+        return input
     return in_place(
         digamma,
         input,
@@ -2100,8 +2132,13 @@ def igamma(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+igamma_overwriting = overwriting(igamma_kernel)
+
+
 def igamma_(input: Tensor, other: Tensor) -> Tensor:
     """In-place version of igamma."""
+    if overwrite(igamma_overwriting, input, other):
+        return input
     return in_place(igamma, input, other)
 
 
@@ -2269,8 +2306,13 @@ def igammac(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+igammac_overwriting = overwriting(igammac_kernel)
+
+
 def igammac_(input: Tensor, other: Tensor) -> Tensor:
     """In-place version of igammac."""
+    if overwrite(igammac_overwriting, input, other):
+        return input
     return in_place(igammac, input, other)
 
 
@@ -2368,8 +2410,13 @@ def i0(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+i0_overwriting = overwriting(i0_kernel)
+
+
 def i0_(input: Tensor) -> Tensor:
     """In-place version of i0."""
+    if overwrite(i0_overwriting, input):
+        return input
     return in_place(
         i0,
         input,

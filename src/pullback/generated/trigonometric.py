@@ -15,11 +15,13 @@ from pullback.generated.array_formulas import sinc_grad as sinc_grad_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.overwriting import overwrite
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow
 from pullback.kernels.broadcasting import sum_to_like
 from pullback.kernels.exponential import rsqrt as rsqrt_kernel
+from pullback.kernels.overwriting import overwriting
 from pullback.kernels.special import sinc as sinc_kernel
 from pullback.kernels.trigonometric import acos as acos_kernel
 from pullback.kernels.trigonometric import acosh as acosh_kernel
@@ -141,8 +143,13 @@ def sin(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+sin_overwriting = overwriting(sin_kernel)
+
+
 def sin_(input: Tensor) -> Tensor:
     """In-place version of sin."""
+    if overwrite(sin_overwriting, input):
+        return input
     return in_place(
         sin,
         input,
@@ -252,8 +259,13 @@ def cos(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+cos_overwriting = overwriting(cos_kernel)
+
+
 def cos_(input: Tensor) -> Tensor:
     """In-place version of cos."""
+    if overwrite(cos_overwriting, input):
+        return input
     return in_place(
         cos,
         input,
@@ -362,8 +374,13 @@ def tan(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+tan_overwriting = overwriting(tan_kernel)
+
+
 def tan_(input: Tensor) -> Tensor:
     """In-place version of tan."""
+    if overwrite(tan_overwriting, input):
+        return input
     return in_place(
         tan,
         input,
@@ -473,8 +490,13 @@ def asin(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+asin_overwriting = overwriting(asin_kernel)
+
+
 def asin_(input: Tensor) -> Tensor:
     """In-place version of asin."""
+    if overwrite(asin_overwriting, input):
+        return input
     return in_place(
         asin,
         input,
@@ -584,8 +606,13 @@ def acos(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+acos_overwriting = overwriting(acos_kernel)
+
+
 def acos_(input: Tensor) -> Tensor:
     """In-place version of acos."""
+    if overwrite(acos_overwriting, input):
+        return input
     return in_place(
         acos,
         input,
@@ -695,8 +722,13 @@ def atan(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+atan_overwriting = overwriting(atan_kernel)
+
+
 def atan_(input: Tensor) -> Tensor:
     """In-place version of atan."""
+    if overwrite(atan_overwriting, input):
+        return input
     return in_place(
         atan,
         input,
@@ -801,8 +833,13 @@ def sinh(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+sinh_overwriting = overwriting(sinh_kernel)
+
+
 def sinh_(input: Tensor) -> Tensor:
     """In-place version of sinh."""
+    if overwrite(sinh_overwriting, input):
+        return input
     return in_place(
         sinh,
         input,
@@ -907,8 +944,13 @@ def cosh(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+cosh_overwriting = overwriting(cosh_kernel)
+
+
 def cosh_(input: Tensor) -> Tensor:
     """In-place version of cosh."""
+    if overwrite(cosh_overwriting, input):
+        return input
     return in_place(
         cosh,
         input,
@@ -1017,8 +1059,13 @@ def tanh(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+tanh_overwriting = overwriting(tanh_kernel)
+
+
 def tanh_(input: Tensor) -> Tensor:
     """In-place version of tanh."""
+    if overwrite(tanh_overwriting, input):
+        return input
     return in_place(
         tanh,
         input,
@@ -1128,8 +1175,13 @@ def asinh(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+asinh_overwriting = overwriting(asinh_kernel)
+
+
 def asinh_(input: Tensor) -> Tensor:
     """In-place version of asinh."""
+    if overwrite(asinh_overwriting, input):
+        return input
     return in_place(
         asinh,
         input,
@@ -1239,8 +1291,13 @@ def acosh(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+acosh_overwriting = overwriting(acosh_kernel)
+
+
 def acosh_(input: Tensor) -> Tensor:
     """In-place version of acosh."""
+    if overwrite(acosh_overwriting, input):
+        return input
     return in_place(
         acosh,
         input,
@@ -1350,8 +1407,13 @@ def atanh(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+atanh_overwriting = overwriting(atanh_kernel)
+
+
 def atanh_(input: Tensor) -> Tensor:
     """In-place version of atanh."""
+    if overwrite(atanh_overwriting, input):
+        return input
     return in_place(
         atanh,
         input,
@@ -1527,8 +1589,13 @@ def atan2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+atan2_overwriting = overwriting(atan2_kernel)
+
+
 def atan2_(input: Tensor, other: Tensor) -> Tensor:
     """In-place version of atan2."""
+    if overwrite(atan2_overwriting, input, other):
+        return input
     return in_place(atan2, input, other)
 
 
@@ -1735,8 +1802,13 @@ def hypot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+hypot_overwriting = overwriting(hypot_kernel)
+
+
 def hypot_(input: Tensor, other: Tensor) -> Tensor:
     """In-place version of hypot."""
+    if overwrite(hypot_overwriting, input, other):
+        return input
     return in_place(hypot, input, other)
 
 
@@ -1822,8 +1894,13 @@ def deg2rad(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+deg2rad_overwriting = overwriting(deg2rad_kernel)
+
+
 def deg2rad_(input: Tensor) -> Tensor:
     """In-place version of deg2rad."""
+    if overwrite(deg2rad_overwriting, input):
+        return input
     return in_place(
         deg2rad,
         input,
@@ -1909,8 +1986,13 @@ def rad2deg(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+rad2deg_overwriting = overwriting(rad2deg_kernel)
+
+
 def rad2deg_(input: Tensor) -> Tensor:
     """In-place version of rad2deg."""
+    if overwrite(rad2deg_overwriting, input):
+        return input
     return in_place(
         rad2deg,
         input,
@@ -2019,8 +2101,13 @@ def sinc(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
+sinc_overwriting = overwriting(sinc_kernel)
+
+
 def sinc_(input: Tensor) -> Tensor:
     """In-place version of sinc."""
+    if overwrite(sinc_overwriting, input):
+        return input
     return in_place(
         sinc,
         input,

@@ -681,30 +681,134 @@ static PyObject *run_small(Call *call, const Variant *variant, npy_intp total)
     return result;
 }
 
+/* Read the arguments and choose a variant; NULL for none. */
+static const Variant *begin_call(Call *call, const Elementwise *kernel, PyObject *const *arguments,
+                                 Py_ssize_t positional, PyObject *keywords)
+{
+    call->kernel = kernel;
+    call->given.absent = 0;
+    call->count = 0;
+    call->type = -1;
+    call->lead = NULL;
+    call->owned = 0;
+    if (!take_arguments(call, arguments, positional, keywords))
+        return NULL;
+    int chosen = kernel->choose ? kernel->choose(&call->given) : 0;
+    if (chosen < 0 || (call->type == NPY_DOUBLE && !kernel->variants[chosen].of_double))
+        return NULL;
+    for (int k = 0; k < call->count; k++)
+        if (!call->operands[k])
+            store((char *)&call->constants[k], call->constants[k], call->type);
+    return &kernel->variants[chosen];
+}
+
 PyObject *run_elementwise(const Elementwise *kernel, PyObject *const *arguments, Py_ssize_t positional,
                           PyObject *keywords)
 {
     Call call;
-    call.kernel = kernel;
-    call.given.absent = 0;
-    call.count = 0;
-    call.type = -1;
-    call.lead = NULL;
-    call.owned = 0;
-    if (!take_arguments(&call, arguments, positional, keywords))
+    const Variant *variant = begin_call(&call, kernel, arguments, positional, keywords);
+    if (!variant)
         return DECLINE;
-    int chosen = kernel->choose ? kernel->choose(&call.given) : 0;
-    if (chosen < 0 || (call.type == NPY_DOUBLE && !kernel->variants[chosen].of_double))
-        return DECLINE;
-    for (int k = 0; k < call.count; k++)
-        if (!call.operands[k])
-            store((char *)&call.constants[k], call.constants[k], call.type);
     npy_intp total = call.lead ? PyArray_SIZE(call.lead) : 1; /* NumPy's scalars alone make a 0-dim array */
     if (total <= SMALL) {
-        PyObject *result = run_small(&call, &kernel->variants[chosen], total);
+        PyObject *result = run_small(&call, variant, total);
         if (result || PyErr_Occurred())
             return result;
     }
-    call.owned &= !kernel->variants[chosen].twice;
-    return run_broadcast(&call, &kernel->variants[chosen]);
+    call.owned &= !variant->twice;
+    return run_broadcast(&call, variant);
+}
+
+/* Whether an operand can be read while its neighbours' results are written: it is the target, or lies apart from it. */
+static int is_readable_beside(PyArrayObject *array, PyArrayObject *target)
+{
+    const char *data = PyArray_BYTES(array), *written = PyArray_BYTES(target);
+    return (data == written && PyArray_NBYTES(array) == PyArray_NBYTES(target)) ||
+           data + PyArray_NBYTES(array) <= written || written + PyArray_NBYTES(target) <= data;
+}
+
+/* Describe the operands of a result in the memory of `target`; 0 unless each is contiguous there or one element. */
+static int find_flat_sources(const Call *call, PyArrayObject *target, Walk *walk)
+{
+    int size = call->type == NPY_FLOAT ? 4 : 8;
+    for (int k = 0; k < call->count; k++) {
+        PyArrayObject *array = (PyArrayObject *)call->operands[k];
+        Source *source = &walk->sources[k];
+        source->size = array ? (int)PyArray_ITEMSIZE(array) : size;
+        source->data = array ? PyArray_BYTES(array) : (const char *)&call->constants[k];
+        source->strides[0] = walk->total == 1 ? source->size : 0;
+        if (!array || array == target) {
+            source->strides[0] = array ? source->size : source->strides[0];
+            continue;
+        }
+        if (!is_readable_beside(array, target))
+            return 0;
+        if (same_shape((PyObject *)array, (PyObject *)target) && PyArray_IS_C_CONTIGUOUS(array))
+            source->strides[0] = source->size;
+        else if (PyArray_SIZE(array) != 1 || PyArray_NDIM(array) > PyArray_NDIM(target))
+            return 0;
+    }
+    return 1;
+}
+
+/* Whether a loop must not write over its operands: it goes over them twice, or a further one is the target too. */
+static int needs_room(const Walk *walk, const Variant *variant)
+{
+    int needs = variant->twice;
+    for (int k = 1; k < walk->count; k++)
+        needs |= walk->sources[k].data == walk->result;
+    return needs;
+}
+
+/* With `piece` set, pieces are computed beside the target and then copied. */
+static void overwrite_pieces(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const Walk *walk = context;
+    Buffer result, repeated[MOST_PARAMETERS];
+    void *operands[MOST_PARAMETERS];
+    npy_intp most = walk->total < PIECE ? walk->total : PIECE;
+    for (int k = 0; k < walk->count; k++)
+        if (!walk->sources[k].strides[0])
+            repeat(repeated[k].bytes, walk->sources[k].data, walk->sources[k].size, most);
+    for (ptrdiff_t piece = begin; piece < end; piece++) {
+        npy_intp start = piece * PIECE, count = walk->total - start < PIECE ? walk->total - start : PIECE;
+        for (int k = 0; k < walk->count; k++)
+            operands[k] = walk->sources[k].strides[0] ? (char *)walk->sources[k].data + start * walk->sources[k].size
+                                                      : repeated[k].bytes;
+        char *target = walk->result + start * walk->result_size;
+        run_loop(walk, walk->piece ? result.bytes : target, operands, count);
+        if (walk->piece)
+            memcpy(target, result.bytes, (size_t)(count * walk->result_size));
+    }
+}
+
+PyObject *overwrite_elementwise(const Elementwise *kernel, PyObject *const *arguments, Py_ssize_t positional,
+                                PyObject *keywords)
+{
+    if (positional < 1 || !PyArray_CheckExact(arguments[0]))
+        return DECLINE;
+    PyArrayObject *target = (PyArrayObject *)arguments[0];
+    Call call;
+    if (!PyArray_ISCARRAY(target))
+        Py_RETURN_FALSE;
+    const Variant *variant = begin_call(&call, kernel, arguments, positional, keywords);
+    if (!variant)
+        return DECLINE;
+    Walk walk = {.numbers = call.given.numbers, .count = call.count, .ndim = 1};
+    walk.total = walk.shape[0] = PyArray_SIZE(target);
+    if (call.type != type_of(arguments[0]) || !find_flat_sources(&call, target, &walk))
+        Py_RETURN_FALSE;
+    walk.loop = call.type == NPY_FLOAT ? variant->of_float : variant->of_double;
+    walk.result_size = call.type == NPY_FLOAT ? 4 : 8;
+    walk.result = PyArray_BYTES(target);
+    walk.piece = needs_room(&walk, variant);
+    ptrdiff_t pieces = (walk.total + PIECE - 1) / PIECE;
+    if (walk.total < UNLOCK_ABOVE) {
+        overwrite_pieces(&walk, 0, pieces);
+    } else {
+        Py_BEGIN_ALLOW_THREADS
+        run_blocks(pieces, variant->share / PIECE, overwrite_pieces, &walk);
+        Py_END_ALLOW_THREADS
+    }
+    Py_RETURN_TRUE;
 }

@@ -86,7 +86,11 @@ typedef struct {
 PyObject *run_elementwise(const Elementwise *kernel, PyObject *const *arguments, Py_ssize_t positional,
                           PyObject *keywords);
 
-/* The description and the entry of the kernel whose parameters and variants stand above. */
+/* The same, written into the first argument; False where that cannot hold the result as it is, and nothing is done. */
+PyObject *overwrite_elementwise(const Elementwise *kernel, PyObject *const *arguments, Py_ssize_t positional,
+                                PyObject *keywords);
+
+/* The description and the entries of the kernel whose parameters and variants stand above. */
 #define DESCRIBE(kernel, choice)                                                                                      \
     static PyObject *names_of_##kernel[MOST_PARAMETERS];                                                              \
     static const Elementwise description_of_##kernel = {                                                              \
@@ -97,6 +101,10 @@ PyObject *run_elementwise(const Elementwise *kernel, PyObject *const *arguments,
     static PyObject *call_##kernel(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)             \
     {                                                                                                                 \
         return run_elementwise(&description_of_##kernel, arguments, positional, keywords);                            \
+    }                                                                                                                 \
+    static PyObject *overwrite_##kernel(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)        \
+    {                                                                                                                 \
+        return overwrite_elementwise(&description_of_##kernel, arguments, positional, keywords);                      \
     }
 
 #endif

@@ -25,6 +25,7 @@ typedef PyObject *(*KernelFunction)(PyObject *const *arguments, Py_ssize_t posit
 typedef struct {
     const char *name;
     KernelFunction function;
+    KernelFunction overwrite; /* the form that writes into its first argument and says whether it did; or NULL */
 } KernelEntry;
 
 /* Each file of kernels exports one table, closed by an entry without a name; module.c lists the tables. */

@@ -59,12 +59,12 @@ static const KernelEntry *const tables[] = {
     NULL,
 };
 
-static KernelFunction find_kernel(const char *name)
+static const KernelEntry *find_kernel(const char *name)
 {
     for (const KernelEntry *const *table = tables; *table; table++)
         for (const KernelEntry *entry = *table; entry->name; entry++)
             if (!strcmp(entry->name, name))
-                return entry->function;
+                return entry;
     return NULL;
 }
 
@@ -170,26 +170,43 @@ static PyTypeObject KernelType = {
     .tp_free = PyObject_GC_Del,
 };
 
-static PyObject *bind(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+static PyObject *join(KernelFunction function, PyObject *reference)
 {
-    if (count != 2 || !PyUnicode_Check(arguments[0])) {
-        PyErr_SetString(PyExc_TypeError, "bind(name, reference)");
-        return NULL;
-    }
-    const char *name = PyUnicode_AsUTF8(arguments[0]);
-    if (!name)
-        return NULL;
-    KernelFunction function = find_kernel(name);
     if (!function)
-        return Py_NewRef(arguments[1]);
+        return Py_NewRef(reference);
     Kernel *kernel = PyObject_GC_New(Kernel, &KernelType);
     if (!kernel)
         return NULL;
     kernel->vectorcall = kernel_call;
     kernel->function = function;
-    kernel->reference = Py_NewRef(arguments[1]);
+    kernel->reference = Py_NewRef(reference);
     PyObject_GC_Track(kernel);
     return (PyObject *)kernel;
+}
+
+/* The entry of the kernel named by the first of two arguments, in `*entry`, NULL if there is none; 0 with an exception. */
+static int find_entry(PyObject *const *arguments, Py_ssize_t count, const KernelEntry **entry)
+{
+    const char *name = count == 2 && PyUnicode_Check(arguments[0]) ? PyUnicode_AsUTF8(arguments[0]) : NULL;
+    if (!name) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "a name and a reference are needed");
+        return 0;
+    }
+    *entry = find_kernel(name);
+    return 1;
+}
+
+static PyObject *bind(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    const KernelEntry *entry;
+    return find_entry(arguments, count, &entry) ? join(entry ? entry->function : NULL, arguments[1]) : NULL;
+}
+
+static PyObject *bind_overwriting(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    const KernelEntry *entry;
+    return find_entry(arguments, count, &entry) ? join(entry ? entry->overwrite : NULL, arguments[1]) : NULL;
 }
 
 static PyObject *names(PyObject *module, PyObject *none)
@@ -217,6 +234,8 @@ static PyObject *set_num_threads(PyObject *module, PyObject *count)
 static PyMethodDef methods[] = {
     {"bind", (PyCFunction)(void (*)(void))bind, METH_FASTCALL,
      "bind(name, reference): the compiled kernel of that name; the reference itself where there is none."},
+    {"bind_overwriting", (PyCFunction)(void (*)(void))bind_overwriting, METH_FASTCALL,
+     "bind_overwriting(name, reference): as bind, the form that writes into its first argument."},
     {"names", names, METH_NOARGS, "The names of all compiled kernels."},
     {"set_num_threads", set_num_threads, METH_O, "Set how many threads a loop may use."},
     {NULL},

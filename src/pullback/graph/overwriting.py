@@ -1,0 +1,58 @@
+"""The short road of in-place operations: where nothing is recorded and nobody listens, a kernel writes into its input.
+
+What optimizers do, mostly: small tensors, many calls. Whatever is not plain takes the road of Note [In-place], which
+decides all semantics and all errors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.backend.array_module import ndarray
+from pullback.backend.dtype import float32, float64
+from pullback.graph.history import bump_version
+from pullback.modes.interception import overrides
+from pullback.modes.switches import process, switches
+from pullback.tensor.tensor import TensorBase
+
+_FLOAT32, _FLOAT64 = float32.numpy_dtype, float64.numpy_dtype
+
+
+def overwrite(kernel: Any, input: Any, *operands: Any) -> bool:
+    """Write what `kernel` makes of `input` and operands (tensors or numbers) into `input`; False where that is not plain.
+
+    `kernel` is a form of kernels/overwriting.py.
+    """
+    records = True
+    asked: Any = ()
+    if process.changed:
+        if not switches.plain:
+            return False
+        records = switches.records
+        asked = overrides.types
+    if not isinstance(input, TensorBase) or (records and input._requires_grad) or (asked and type(input) in asked):
+        return False
+    extra = input._extra
+    if extra is not None and (extra.inference or extra.tangents):
+        return False
+    array = input._array
+    dtype = array.dtype
+    if (dtype is not _FLOAT32 and dtype is not _FLOAT64) or type(array) is not ndarray or not array.flags.carray:
+        return False
+    given = [array]
+    for operand in operands:
+        if type(operand) is float or type(operand) is int:
+            given.append(operand)
+            continue
+        if not isinstance(operand, TensorBase) or (records and operand._requires_grad):
+            return False
+        if asked and type(operand) in asked:
+            return False
+        other = operand._array
+        if other.dtype is not dtype or (other.ndim and other.shape != array.shape):
+            return False
+        given.append(other)
+    if not kernel(*given):
+        return False
+    bump_version(input)  # type: ignore[arg-type]  # every TensorBase is a Tensor
+    return True
