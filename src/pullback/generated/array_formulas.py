@@ -514,43 +514,6 @@ def fft_c2r_back(grad: Any, dim: Shape, scale: str, shape: Shape) -> Any:
     return F.doubled_inside(half, last, grad.shape[last] - shape[last])
 
 
-def grid_sample_back_input(
-    grad: Any, input_shape: Shape, grid: Any, mode: int, padding_mode: int, align_corners: bool
-) -> Any:
-    """The gradient with respect to the image."""
-    sizes = tuple(input_shape[2:])
-    points = F.grid_points(grid, sizes, mode, padding_mode, align_corners)
-    parts = F.parts_of_points(points, mode)
-    total = None
-    for corner in product(F.polynomials_of(mode), repeat=len(sizes)):
-        offsets = tuple([offset for offset, _ in corner])
-        positions = F.point_positions(points, sizes, offsets, mode, padding_mode, align_corners)
-        weighted = F.times_weights(grad, parts, [coefficients for _, coefficients in corner])
-        share = F.put_points(weighted, positions, sizes)
-        total = share if total is None else F.add(total, share)
-    return F.to_dtype(total, grad.dtype)
-
-
-def grid_sample_back_grid(grad: Any, input: Any, grid: Any, mode: int, padding_mode: int, align_corners: bool) -> Any:
-    """The gradient with respect to the grid."""
-    sizes = tuple(input.shape[2:])
-    if mode == 1:
-        return F.zeros_in_shape_of(grid)
-    points = F.grid_points(grid, sizes, mode, padding_mode, align_corners)
-    parts = F.parts_of_points(points, mode)
-    slopes: list[Any] = [None] * len(sizes)
-    for corner in product(F.polynomials_of(mode), repeat=len(sizes)):
-        offsets = tuple([offset for offset, _ in corner])
-        positions = F.point_positions(points, sizes, offsets, mode, padding_mode, align_corners)
-        along = F.sum(F.mul(grad, F.take_points(input, positions)), (1,), True)
-        for axis in range(len(sizes)):
-            weights = [c if a != axis else F.slope_of(c) for a, (_, c) in enumerate(corner)]
-            term = F.times_weights(along, parts, weights)
-            slopes[axis] = term if slopes[axis] is None else F.add(slopes[axis], term)
-    stacked = F.stack([F.squeeze_dims(s, (1,)) for s in slopes], grid.ndim - 1)
-    return F.to_dtype(F.mul(stacked, F.grid_slopes(grid, sizes, mode, padding_mode, align_corners)), grid.dtype)
-
-
 def parts_of_points(points: Any, mode: int) -> Any:
     """For each axis how far a point lies from the pixel below it, shaped to broadcast over channels."""
     below = F.round(points) if mode == 1 else F.floor(points)

@@ -10,8 +10,6 @@ from pullback.backend.array_module import as_array, ndarray
 from pullback.backend.dtype import widen_half
 from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed
-from pullback.generated.array_formulas import grid_sample_back_grid as grid_sample_back_grid_kernel
-from pullback.generated.array_formulas import grid_sample_back_input as grid_sample_back_input_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
@@ -20,6 +18,8 @@ from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tan
 from pullback.kernels.grid_sampling import affine_grid_back as affine_grid_back_kernel
 from pullback.kernels.grid_sampling import affine_grid_generator as affine_grid_generator_kernel
 from pullback.kernels.grid_sampling import grid_points as grid_points_kernel
+from pullback.kernels.grid_sampling import grid_sample_back_grid as grid_sample_back_grid_kernel
+from pullback.kernels.grid_sampling import grid_sample_back_input as grid_sample_back_input_kernel
 from pullback.kernels.grid_sampling import grid_sampler_2d as grid_sampler_2d_kernel
 from pullback.kernels.grid_sampling import grid_sampler_3d as grid_sampler_3d_kernel
 from pullback.kernels.grid_sampling import grid_slopes as grid_slopes_kernel

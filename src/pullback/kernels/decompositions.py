@@ -18,6 +18,7 @@ from pullback.kernels.matrix_checks import (
     _require_matrix,
     _require_square,
 )
+from pullback.native import native
 from pullback.typing import Array
 
 _NOT_POSITIVE = (
@@ -49,6 +50,7 @@ def check_cholesky(info: Array) -> None:
     _raise_for_info("linalg.cholesky", info, _NOT_POSITIVE)
 
 
+@native
 def _cholesky(A: Array, upper: bool) -> tuple[Array, Array]:
     _refuse_half(A, "cholesky_cpu")
     # NumPy reads the lower triangle; the upper factor belongs to the upper triangle.

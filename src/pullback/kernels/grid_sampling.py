@@ -7,12 +7,15 @@ Interpolation modes are 0 bilinear, 1 nearest, 2 bicubic; padding modes are 0 ze
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 
 from pullback.kernels.accumulation import widened
 from pullback.kernels.embeddings import add_rows
+from pullback.native import native
 from pullback.typing import Array, Shape
 
 _A = -0.75
@@ -34,6 +37,7 @@ def polynomials_of(mode: int) -> tuple[tuple[int, tuple[float, ...]], ...]:
     return _POLYNOMIALS[mode]
 
 
+@native
 def grid_sampler_2d(
     input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Array:
@@ -41,6 +45,7 @@ def grid_sampler_2d(
     return _sample(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
+@native
 def grid_sampler_3d(
     input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Array:
@@ -59,15 +64,61 @@ def _sample(input: Array, grid: Array, mode: int, padding_mode: int, align_corne
         offsets = tuple([offset for offset, _ in corner])
         positions = point_positions(points, sizes, offsets, mode, padding_mode, align_corners)
         outside = positions.reshape(-1) < 0
-        weight = np.ones(positions.shape, x.dtype)
-        for axis, (_, coefficients) in enumerate(corner):
-            weight = weight * np.polyval(coefficients, part[..., axis])
+        weight = _product_of_weights(part, [coefficients for _, coefficients in corner])
         values = np.take(pixels, _rows(positions, sizes), 0)
         values *= weight.reshape(-1, 1)
         if outside.any():
             values[outside] = 0  # not by a weight of zero: the pixel read instead may be infinite
         total += values
     return _images(total, points.shape[:-1]).astype(input.dtype, copy=False)
+
+
+@native
+def grid_sample_back_input(
+    grad: Array, input_shape: Shape, grid: Array, mode: int, padding_mode: int, align_corners: bool
+) -> Array:
+    """The gradient of sampling with respect to the image."""
+    sizes = tuple(input_shape[2:])
+    g, points = widened(grad), grid_points(widened(grid), sizes, mode, padding_mode, align_corners)
+    part = points - _whole(points, mode)
+    total = np.zeros(tuple(input_shape), g.dtype)
+    for corner in product(polynomials_of(mode), repeat=len(sizes)):
+        offsets = tuple([offset for offset, _ in corner])
+        positions = point_positions(points, sizes, offsets, mode, padding_mode, align_corners)
+        weight = _product_of_weights(part, [coefficients for _, coefficients in corner])
+        total += put_points(g * weight[:, None].astype(g.dtype, copy=False), positions, sizes)
+    return total.astype(grad.dtype, copy=False)
+
+
+@native
+def grid_sample_back_grid(
+    grad: Array, input: Array, grid: Array, mode: int, padding_mode: int, align_corners: bool
+) -> Array:
+    """The gradient of sampling with respect to the grid."""
+    sizes = input.shape[2:]
+    if mode == 1:
+        return np.zeros_like(grid)
+    x, g = widened(input), widened(grad)
+    points = grid_points(widened(grid), sizes, mode, padding_mode, align_corners)
+    part = points - _whole(points, mode)
+    slopes: Array = np.zeros(grid.shape, points.dtype)
+    for corner in product(polynomials_of(mode), repeat=len(sizes)):
+        offsets = tuple([offset for offset, _ in corner])
+        positions = point_positions(points, sizes, offsets, mode, padding_mode, align_corners)
+        along = (g * take_points(x, positions)).sum(1)
+        for axis in range(len(sizes)):
+            weights = [np.polyder(c) if a == axis else c for a, (_, c) in enumerate(corner)]
+            slopes[..., axis] += along * _product_of_weights(part, weights)
+    slopes *= grid_slopes(widened(grid), sizes, mode, padding_mode, align_corners)
+    return slopes.astype(grid.dtype, copy=False)
+
+
+def _product_of_weights(part: Array, polynomials: Sequence[Any]) -> Array:
+    """For each point the product of one polynomial per axis of its distance from the pixel below."""
+    weight = np.ones(part.shape[:-1], part.dtype)
+    for axis, coefficients in enumerate(polynomials):
+        weight = weight * np.polyval(coefficients, part[..., axis])
+    return weight.astype(part.dtype, copy=False)
 
 
 def _pixels(input: Array) -> Array:

@@ -16,11 +16,13 @@ from pullback.kernels.matrix_checks import (
     _require_square,
 )
 from pullback.kernels.triangular import _solve_left
+from pullback.native import native
 from pullback.typing import Array, Shape
 
 _BLOCK = 32
 
 
+@native
 def _factorize(A: Array) -> tuple[Array, Array, Array]:
     """The factors in one matrix, the pivots counted from 1, and the first zero on the diagonal (0 if there is none)."""
     batch, (rows, columns) = A.shape[:-2], A.shape[-2:]

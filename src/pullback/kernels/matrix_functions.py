@@ -15,6 +15,7 @@ from pullback.kernels.matrix_checks import (
     _require_matrix,
     _require_square,
 )
+from pullback.native import native
 from pullback.typing import Array
 
 _SINGULAR = (
@@ -22,6 +23,7 @@ _SINGULAR = (
 )
 
 
+@native
 def linalg_det(A: Array) -> Array:
     """The determinant: the product of the pivots. (NumPy's is the exponential of a sum of logarithms, and inexact.)"""
     _require_square("linalg.det", A)
@@ -75,6 +77,7 @@ def check_inverse(info: Array) -> None:
     _raise_for_info("linalg.inv", info, _SINGULAR)
 
 
+@native
 def _invert(A: Array) -> tuple[Array, Array]:
     try:
         # The inverse of the transpose is the transpose of the inverse: columns then lie together, as PyTorch's do.

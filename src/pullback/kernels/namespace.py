@@ -27,7 +27,7 @@ FILES = {
     "fft": "fft_c2c fft_r2c fft_c2r doubled_inside fft_frequencies overlap_add check_envelope",
     "folding": "im2col col2im pixel_shuffle pixel_unshuffle channel_shuffle",
     "gamma_gradients": "standard_gamma standard_gamma_grad sample_dirichlet dirichlet_grad",
-    "grid_sampling": "polynomials_of grid_sampler_2d grid_sampler_3d grid_points grid_slopes point_positions take_points put_points affine_grid_generator affine_grid_back",
+    "grid_sampling": "polynomials_of grid_sampler_2d grid_sampler_3d grid_sample_back_input grid_sample_back_grid grid_points grid_slopes point_positions take_points put_points affine_grid_generator affine_grid_back",
     "grouped_products": "grouped_mm",
     "histograms": "histogramdd unravel xor_bits",
     "indexing": "select select_back slice_view slice_back place_part add_part index full_index check_broadcast index_back index_select index_select_back gather take take_back masked_select masked_select_back nonzero nonzero_static positions_of",

@@ -18,6 +18,7 @@ from pullback.kernels.matrix_checks import (
     _require_square,
 )
 from pullback.kernels.triangular import _solve_left
+from pullback.native import native
 from pullback.typing import Array, Shape
 
 
@@ -50,6 +51,7 @@ def check_solution(info: Array) -> None:
     _raise_for_info("torch.linalg.solve", info, "The solver failed because the input matrix is singular.")
 
 
+@native
 def _solve(A: Array, B: Array, left: bool) -> tuple[Array, Array]:
     if not left:
         flipped, info = _solve(A.swapaxes(-1, -2), B.swapaxes(-1, -2), True)
@@ -69,6 +71,7 @@ def solve_adjoint(A: Array, B: Array, left: bool) -> Array:
     return linalg_solve_ex(A.swapaxes(-1, -2).conj(), B, left=left)[0]
 
 
+@native
 def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
     """X of AX = `input` from the Cholesky factor of A."""
     if input.ndim < 2:

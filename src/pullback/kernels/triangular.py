@@ -15,6 +15,7 @@ from pullback.kernels.matrix_checks import (
     _require_matrix,
     _require_square,
 )
+from pullback.native import native
 from pullback.typing import Array
 
 # Up to this size the general solver is called; larger systems are halved, so that most of the work is one product.
@@ -55,6 +56,7 @@ def _solve_left(A: Array, B: Array, *, upper: bool, unitriangular: bool) -> Arra
     return _solve_upper(triangle[..., ::-1, ::-1], B[..., ::-1, :])[..., ::-1, :]
 
 
+@native
 def linalg_solve_triangular(
     A: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Array:

@@ -18,8 +18,10 @@ extern const KernelEntry softmaxes_kernels[];
 extern const KernelEntry normalization_kernels[];
 extern const KernelEntry attention_kernels[];
 extern const KernelEntry copy_kernels[];
+extern const KernelEntry factorization_kernels[];
 extern const KernelEntry gather_kernels[];
 extern const KernelEntry indexing_kernels[];
+extern const KernelEntry grid_sampling_kernels[];
 extern const KernelEntry joining_kernels[];
 extern const KernelEntry matrix_product_kernels[];
 extern const KernelEntry nll_kernels[];
@@ -44,8 +46,10 @@ static const KernelEntry *const tables[] = {
     normalization_kernels,
     attention_kernels,
     copy_kernels,
+    factorization_kernels,
     gather_kernels,
     indexing_kernels,
+    grid_sampling_kernels,
     joining_kernels,
     matrix_product_kernels,
     nll_kernels,
