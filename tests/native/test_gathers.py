@@ -140,7 +140,7 @@ def indices_for(shape: tuple[int, ...], dims: tuple[int, ...], *size: int) -> li
 
 
 def taken_shape(shape: tuple[int, ...], dims: tuple[int, ...], indices: list[Any]) -> tuple[int, ...]:
-    taken: tuple[int, ...] = indexing.index.__wrapped__(np.zeros(shape), indices, dims).shape
+    taken: tuple[int, ...] = kernels["index"].__wrapped__(np.zeros(shape), indices, dims).shape
     return taken
 
 

@@ -170,7 +170,6 @@ def test_a_gradient_of_the_right_shape_is_returned_itself() -> None:
         (reductions.sum, (np.ones(3, np.float32), None, False, None), {}),
         (extrema.amax, (np.ones((2, 0), np.float32), (1,)), {}),
         (norms.linalg_vector_norm, (np.ones(3, np.float32), 3), {}),
-        (norms.linalg_vector_norm, (np.ones(3, np.float32), float("inf")), {}),
         (statistics.var, (np.ones((2, 3, 4), np.float32), (0, 2)), {}),
         (broadcasting.sum_to, (np.ones((2, 3), np.float32), (4,)), {}),
         (broadcasting.sum_to_like, (np.ones((2, 3), np.float32), (3,), np.dtype(np.float64)), {}),
@@ -211,3 +210,21 @@ def test_python_threads_reduce_side_by_side() -> None:
     for worker in workers:
         worker.join()
     assert not wrong
+
+
+@dtypes
+@pytest.mark.parametrize(
+    "shape", [(1,), (7,), (9,), (130,), (5000,), (3, 5), (128, 130), (9, 1000), (40, 1001), (2, 3, 4)]
+)
+def test_extrema_nansums_and_limits_of_norms(dtype: Any, shape: tuple[int, ...]) -> None:
+    plain = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    places = np.random.default_rng(1).random(shape)
+    for value in (1.0, np.nan, np.inf, -np.inf):
+        for chance in (0.01, 0.5):
+            x = np.where(places < chance, np.asarray(value, dtype), plain)
+            for dim in [None, *[(d,) for d in range(len(shape))]]:
+                assert_as_reference(reductions.nansum, x, dim)
+                for order in (np.inf, -np.inf):
+                    assert_as_reference(norms.linalg_vector_norm, x, order, dim)
+                for keepdim in (False, True):
+                    assert_as_reference(extrema.aminmax, x, dim=None if dim is None else dim[0], keepdim=keepdim)

@@ -93,6 +93,7 @@ def amin(input: Array, dim: Dims = (), keepdim: bool = False) -> Array:
     return contiguous(np.min(input, axis=reduced_axes(input, dim), keepdims=keepdim))
 
 
+@native
 def aminmax(input: Array, *, dim: Dim | None = None, keepdim: bool = False) -> tuple[Array, Array]:
     """The smallest and the largest element over `dim`, or over everything."""
     axes = None if dim is None else (dim,)

@@ -76,6 +76,8 @@ def div_or_zero(input: Array, other: Array) -> Array:
 
 def pow_or_zero(input: Array, exponent: float) -> Array:
     """A real power of numbers that are not negative, zero for zero."""
+    if exponent in (1, 2):
+        return input if exponent == 1 else input * input
     zero = input == 0
     return np.where(zero, np.zeros_like(input), np.power(np.where(zero, np.ones_like(input), input), exponent))
 

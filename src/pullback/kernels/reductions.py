@@ -134,6 +134,7 @@ def product_of_others(input: Array, dim: Dim) -> Array:
     return before * after
 
 
+@native
 def nansum(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
     """The sum that counts NaN as zero."""
     if input.dtype.kind == "c":

@@ -36,7 +36,7 @@ INLINE void TYPED(column_extrema)(Operation operation, const REAL *input, ptrdif
     for (ptrdiff_t k = 0; k < count; k++)
         for (int j = 0; j < width; j++) {
             best[j] = TYPED(combined)(operation, best[j], input[k * stride + j]);
-            nans[j] += TYPED(mapped)(NANS, input[k * stride + j], 0);
+            nans[j] = input[k * stride + j] != input[k * stride + j] ? 1 : nans[j];
         }
     for (ptrdiff_t k = count; k--;)
         for (int j = 0; j < width; j++)

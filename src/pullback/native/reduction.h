@@ -5,20 +5,21 @@
 
 #include "rows.h"
 
-/* In the order of the table of loops in reduction_loops.h; NANS only helps to find extrema. */
-typedef enum { SUM, PRODUCT, LARGEST, SMALLEST, SQUARES, SIZES, DEVIATIONS, NANS } Operation;
+/* In the order of the table of loops in reduction_loops.h. */
+typedef enum { SUM, PRODUCT, LARGEST, SMALLEST, SQUARES, SIZES, DEVIATIONS, NUMBERS, LARGEST_SIZE, SMALLEST_SIZE } Operation;
 
-INLINE int is_extremum(Operation operation) { return operation == LARGEST || operation == SMALLEST; }
+INLINE int is_largest(Operation operation) { return operation == LARGEST || operation == LARGEST_SIZE; }
+INLINE int is_smallest(Operation operation) { return operation == SMALLEST || operation == SMALLEST_SIZE; }
+INLINE int is_extremum(Operation operation) { return is_largest(operation) || is_smallest(operation); }
 
 /* Combine two totals; NaN is larger and smaller than every number. */
 INLINE double joined(Operation operation, double first, double second)
 {
-    switch (operation) {
-    case PRODUCT: return first * second;
-    case LARGEST: return second > first || second != second ? second : first;
-    case SMALLEST: return second < first || second != second ? second : first;
-    default: return first + second;
-    }
+    if (is_largest(operation))
+        return second > first || second != second ? second : first;
+    if (is_smallest(operation))
+        return second < first || second != second ? second : first;
+    return operation == PRODUCT ? first * second : first + second;
 }
 
 /* What becomes of a total. */

@@ -30,16 +30,41 @@ INLINE void TYPED(add_rows)(Operation operation, const REAL *restrict input, ptr
     }
 }
 
+/* Extrema of columns, and in the same pass sums of zeros that a NaN, or an infinity, spoils. */
+INLINE void TYPED(find_column_extrema)(Operation operation, const REAL *restrict input, ptrdiff_t count, ptrdiff_t stride,
+                                       ptrdiff_t width, double *restrict total)
+{
+    REAL best[TILE], zeros[TILE];
+    for (ptrdiff_t j = 0; j < width; j++) {
+        best[j] = TYPED(mapped)(operation, input[j], 0);
+        zeros[j] = input[j] * 0;
+    }
+    ptrdiff_t k = 1;
+    for (; k + 4 <= count; k += 4) {
+        const REAL *a = input + k * stride, *b = a + stride, *c = b + stride, *d = c + stride;
+        for (ptrdiff_t j = 0; j < width; j++) {
+            REAL left = TYPED(combined)(operation, TYPED(mapped)(operation, a[j], 0), TYPED(mapped)(operation, b[j], 0));
+            REAL right = TYPED(combined)(operation, TYPED(mapped)(operation, c[j], 0), TYPED(mapped)(operation, d[j], 0));
+            best[j] = TYPED(combined)(operation, best[j], TYPED(combined)(operation, left, right));
+            zeros[j] += (a[j] * 0 + b[j] * 0) + (c[j] * 0 + d[j] * 0);
+        }
+    }
+    for (; k < count; k++)
+        for (ptrdiff_t j = 0; j < width; j++) {
+            best[j] = TYPED(combined)(operation, best[j], TYPED(mapped)(operation, input[k * stride + j], 0));
+            zeros[j] += input[k * stride + j] * 0;
+        }
+    for (ptrdiff_t j = 0; j < width; j++)
+        total[j] = zeros[j] != zeros[j] && TYPED(has_nan)(input + j, count, stride) ? NAN : best[j];
+}
+
 INLINE void TYPED(reduce_columns)(Operation operation, const REAL *restrict input, ptrdiff_t count, ptrdiff_t stride,
                                   ptrdiff_t width, const REAL *mean, double *restrict total)
 {
-    TYPED(add_rows)(operation, input, count, stride, width, mean, total);
-    if (is_extremum(operation)) {
-        double nans[TILE];
-        TYPED(add_rows)(NANS, input, count, stride, width, mean, nans);
-        for (ptrdiff_t j = 0; j < width; j++)
-            total[j] = nans[j] ? NAN : total[j];
-    }
+    if (is_extremum(operation))
+        TYPED(find_column_extrema)(operation, input, count, stride, width, total);
+    else
+        TYPED(add_rows)(operation, input, count, stride, width, mean, total);
 }
 
 /* Few columns: several rows are taken as one wide row, whose parts are joined in the end. */
@@ -131,9 +156,13 @@ LOOP_OF(SMALLEST, reduce_smallest)
 LOOP_OF(SQUARES, reduce_squares)
 LOOP_OF(SIZES, reduce_sizes)
 LOOP_OF(DEVIATIONS, reduce_deviations)
+LOOP_OF(NUMBERS, reduce_numbers)
+LOOP_OF(LARGEST_SIZE, reduce_largest_size)
+LOOP_OF(SMALLEST_SIZE, reduce_smallest_size)
 #undef LOOP_OF
 
 static const BlockFunction TYPED(reduction_loops)[] = {
     TYPED(reduce_sum),     TYPED(reduce_product), TYPED(reduce_largest),    TYPED(reduce_smallest),
-    TYPED(reduce_squares), TYPED(reduce_sizes),   TYPED(reduce_deviations),
+    TYPED(reduce_squares), TYPED(reduce_sizes),   TYPED(reduce_deviations), TYPED(reduce_numbers),
+    TYPED(reduce_largest_size), TYPED(reduce_smallest_size),
 };

@@ -8,26 +8,27 @@ INLINE REAL TYPED(mapped)(Operation operation, REAL value, REAL mean)
 {
     switch (operation) {
     case SQUARES: return value * value;
-    case SIZES: return value < 0 ? -value : value;
+    case SIZES:
+    case LARGEST_SIZE:
+    case SMALLEST_SIZE: return value < 0 ? -value : value;
     case DEVIATIONS: return (value - mean) * (value - mean);
-    case NANS: return value != value;
+    case NUMBERS: return value == value ? value : 0;
     default: return value;
     }
 }
 
-/* Extrema pass over NaN here, which are looked for apart: one choice among two is an instruction, among three it is a
+/* Extrema pass over NaN here, which are counted apart: one choice among two is an instruction, among three it is a
  * branch, and stops vectorisation. */
 INLINE REAL TYPED(combined)(Operation operation, REAL first, REAL second)
 {
-    switch (operation) {
-    case PRODUCT: return first * second;
-    case LARGEST: return second > first ? second : first;
-    case SMALLEST: return second < first ? second : first;
-    default: return first + second;
-    }
+    if (is_largest(operation))
+        return second > first ? second : first;
+    if (is_smallest(operation))
+        return second < first ? second : first;
+    return operation == PRODUCT ? first * second : first + second;
 }
 
-/* The lanes reduced to one number; `width` is LANES or 8. */
+/* The lanes reduced to one number; `width` is a multiple of 8. */
 INLINE double TYPED(gathered)(Operation operation, const REAL *lanes, int width)
 {
     REAL eight[8];
@@ -61,17 +62,66 @@ INLINE double TYPED(reduce_lanes)(Operation operation, const REAL *row, ptrdiff_
         REAL taken = (REAL)(i + width - count);
         for (int j = 0; j < width; j++) {
             REAL value = TYPED(mapped)(operation, row[count - width + j], mean);
-            lanes[j] = TYPED(combined)(operation, lanes[j], is_extremum(operation) || j >= taken ? value : operation == PRODUCT);
+            lanes[j] = TYPED(combined)(operation, lanes[j], j >= taken ? value : operation == PRODUCT);
         }
     }
     return TYPED(gathered)(operation, lanes, width);
 }
 
+INLINE int TYPED(has_nan)(const REAL *row, ptrdiff_t count, ptrdiff_t stride)
+{
+    for (ptrdiff_t i = 0; i < count; i++)
+        if (row[i * stride] != row[i * stride])
+            return 1;
+    return 0;
+}
+
+/* Whether one of the lanes, which should be zeros, is none. */
+INLINE int TYPED(is_spoilt)(const REAL *zeros, int width)
+{
+    REAL eight[8];
+    for (int j = 0; j < 8; j++)
+        eight[j] = zeros[j];
+    for (int i = 8; i < width; i += 8)
+        for (int j = 0; j < 8; j++)
+            eight[j] += zeros[i + j];
+    return ((eight[0] + eight[1]) + (eight[2] + eight[3])) + ((eight[4] + eight[5]) + (eight[6] + eight[7])) != 0;
+}
+
+/* The extremum of a chunk, and in the same pass a sum of zeros that a NaN, or an infinity, spoils. */
+#define EXTREMUM_OF(name, width)                                                                                       \
+    INLINE double TYPED(name)(Operation operation, const REAL *row, ptrdiff_t count)                                   \
+    {                                                                                                                  \
+        REAL lanes[width], zeros[width];                                                                               \
+        for (int j = 0; j < width; j++) {                                                                              \
+            lanes[j] = TYPED(mapped)(operation, row[j], 0);                                                            \
+            zeros[j] = row[j] * 0;                                                                                     \
+        }                                                                                                              \
+        ptrdiff_t i = width;                                                                                           \
+        for (; i + width <= count; i += width)                                                                         \
+            for (int j = 0; j < width; j++) {                                                                          \
+                lanes[j] = TYPED(combined)(operation, lanes[j], TYPED(mapped)(operation, row[i + j], 0));              \
+                zeros[j] += row[i + j] * 0;                                                                            \
+            }                                                                                                          \
+        if (i < count) /* the last elements, some of them again */                                                     \
+            for (int j = 0; j < width; j++) {                                                                          \
+                REAL value = row[count - width + j];                                                                   \
+                lanes[j] = TYPED(combined)(operation, lanes[j], TYPED(mapped)(operation, value, 0));                   \
+                zeros[j] += value * 0;                                                                                 \
+            }                                                                                                          \
+        return TYPED(is_spoilt)(zeros, width) && TYPED(has_nan)(row, count, 1) ? NAN                                   \
+                                                                                : TYPED(gathered)(operation, lanes, width); \
+    }
+EXTREMUM_OF(extremum_by_eight, 8)
+EXTREMUM_OF(extremum_by_lanes, LANES)
+EXTREMUM_OF(extremum_by_double_lanes, 2 * LANES)
+#undef EXTREMUM_OF
+
 /* At most twice CHUNK elements of a row, at least `width`. */
 INLINE double TYPED(reduce_chunk)(Operation operation, const REAL *row, ptrdiff_t count, REAL mean, int width)
 {
-    if (is_extremum(operation) && TYPED(reduce_lanes)(NANS, row, count, mean, width))
-        return NAN;
+    if (is_extremum(operation))
+        return width == 8 ? TYPED(extremum_by_eight)(operation, row, count) : TYPED(extremum_by_lanes)(operation, row, count);
     return TYPED(reduce_lanes)(operation, row, count, mean, width);
 }
 
@@ -85,6 +135,8 @@ INLINE double TYPED(reduce_row)(Operation operation, const REAL *row, ptrdiff_t 
     }
     if (count < 2 * LANES)
         return TYPED(reduce_chunk)(operation, row, count, mean, 8);
+    if (is_extremum(operation) && count >= 16 * LANES) /* nothing is rounded: no chunks */
+        return TYPED(extremum_by_double_lanes)(operation, row, count);
     /* The last chunk takes a rest that would not fill the lanes. */
     ptrdiff_t chunks = count < 2 * CHUNK ? 1 : count / CHUNK;
     double total = TYPED(reduce_chunk)(operation, row, chunks == 1 ? count : CHUNK, mean, LANES);

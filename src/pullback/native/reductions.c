@@ -1,5 +1,7 @@
 /* The compiled kernels of kernels/reductions.py, norms.py, statistics.py and broadcasting.py, and the extrema that need
  * no indices. */
+#include <math.h>
+
 #include "reduction.h"
 
 static PyObject *reduce_dims(PyObject *input, uint64_t reduced, int keepdim, Operation operation, Finish finish)
@@ -106,15 +108,48 @@ static PyObject *amin(PyObject *const *arguments, Py_ssize_t positional, PyObjec
     return reduce_any(slots[0], slots[1], slots[2], SMALLEST, AS_IT_IS);
 }
 
-/* The orders 1 and 2. */
+static PyObject *nansum(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    PLACE(slots, "input", "dim", "keepdim", "dtype");
+    if (positional > 3 || !is_own_dtype(slots[3], slots[0]))
+        return DECLINE;
+    return reduce_any(slots[0], slots[1], slots[2], NUMBERS, AS_IT_IS);
+}
+
+/* aminmax(input, *, dim, keepdim): dim is one dimension or None. */
+static PyObject *aminmax(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    PLACE(slots, "input", "dim", "keepdim");
+    PyObject *input = slots[0];
+    uint64_t reduced;
+    long dim;
+    int keepdim;
+    if (positional > 1 || !is_real_array(input) || !size_of(input) || !read_flag(slots[2], 0, &keepdim))
+        return DECLINE;
+    if (is_none(slots[1]))
+        read_dims(NULL, PyArray_NDIM((PyArrayObject *)input), &reduced);
+    else if (read_integer(slots[1], 0, PyArray_NDIM((PyArrayObject *)input) - 1, &dim))
+        reduced = (uint64_t)1 << dim;
+    else
+        return DECLINE;
+    PyObject *least = reduce_dims(input, reduced, keepdim, SMALLEST, AS_IT_IS);
+    PyObject *most = least ? reduce_dims(input, reduced, keepdim, LARGEST, AS_IT_IS) : NULL;
+    PyObject *pair = most ? PyTuple_Pack(2, least, most) : NULL;
+    Py_XDECREF(least);
+    Py_XDECREF(most);
+    return pair;
+}
+
+/* The orders 1, 2, infinity and its negative. */
 static PyObject *linalg_vector_norm(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
 {
     PLACE(slots, "input", "ord", "dim", "keepdim", "dtype");
     double order = 2;
     if (positional > 4 || !is_own_dtype(slots[4], slots[0]) || (slots[1] && !read_number(slots[1], &order)) ||
-        (order != 1 && order != 2))
+        (order != 1 && order != 2 && !isinf(order)))
         return DECLINE;
-    return reduce_any(slots[0], slots[2], slots[3], order == 1 ? SIZES : SQUARES, order == 1 ? AS_IT_IS : ROOT);
+    Operation operation = order == 1 ? SIZES : order == 2 ? SQUARES : order > 0 ? LARGEST_SIZE : SMALLEST_SIZE;
+    return reduce_any(slots[0], slots[2], slots[3], operation, order == 2 ? ROOT : AS_IT_IS);
 }
 
 /* Variances: the sum of squared distances from the means, which are found first. */
@@ -228,6 +263,8 @@ const KernelEntry reductions_kernels[] = {
     {"min_all", min_all},
     {"amax", amax},
     {"amin", amin},
+    {"nansum", nansum},
+    {"aminmax", aminmax},
     {"linalg_vector_norm", linalg_vector_norm},
     {"var", var},
     {"std", std},
