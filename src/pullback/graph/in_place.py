@@ -14,6 +14,7 @@ from typing import Any
 from pullback.backend.array_module import copy_array, has_internal_overlap, may_share_memory
 from pullback.backend.dtype import can_cast, is_float_or_complex, scalar_type_name
 from pullback.graph.history import bump_version, check_in_place, gradient_edge, rebase_history
+from pullback.graph.out_dtypes import check_out_dtype
 from pullback.graph.saved_tensor import SavedOutput
 from pullback.graph.tangents import levels_of, set_tangent, tangent_at
 from pullback.graph.views import view_like
@@ -159,13 +160,11 @@ def adopt_result(input: Any, alias: Tensor, result: Tensor) -> None:
     rebase_history(input, node)
 
 
-# Where PyTorch takes no other dtype for out= than the result's: what it says, by names of dtypes.
-_IN_C = "Expected out tensor to have dtype {0}, but got {1} instead"
-_FOR_INPUT = "Expected the dtype for input and out to match, but got {0} for input's dtype and {1} for out's dtype."
-_FOR_OBJECT = "Expected object of scalar type {0} but got scalar type {1} for argument 'out'"
-_EXACT_DTYPE = {
-    "gather": _IN_C, "aminmax": _IN_C, "amax": _FOR_INPUT, "amin": _FOR_INPUT, "complex": _FOR_OBJECT, "polar": _FOR_OBJECT,
-}  # fmt: skip
+_MAKING = frozenset(
+    "ones zeros full empty randn rand multinomial bernoulli linspace logspace eye addbmm logsigmoid "
+    "narrow_copy lu".split()
+)
+"""Functions that resize a tensor given as `out=` without a warning."""
 
 
 def write_out(name: str, out: Any, result: Any, *read: Any) -> Any:
@@ -206,17 +205,10 @@ def write_out(name: str, out: Any, result: Any, *read: Any) -> Any:
                 "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
                 f"memory location. Please clone() the tensor before performing the operation ({name})."
             )
-    if out._array.dtype != source.dtype and name in _EXACT_DTYPE:
-        names = [scalar_type_name(dtype) for dtype in (source.dtype, out._array.dtype)]
-        names = [word.lower() for word in names] if _EXACT_DTYPE[name] is _IN_C else names
-        raise RuntimeError(_EXACT_DTYPE[name].format(*names))
-    if out._array.dtype != source.dtype and not can_cast(source.dtype, out._array.dtype):
-        raise RuntimeError(
-            f"result type {scalar_type_name(source.dtype)} can't be cast to the desired output type "
-            f"{scalar_type_name(out._array.dtype)}"
-        )
+    if out._array.dtype != source.dtype:
+        check_out_dtype(name, source.dtype, out._array.dtype)
     if out._array.shape != source.shape:
-        if out._array.size:
+        if out._array.size and name not in _MAKING:
             _warn_resize(out, source.shape)
         out._array = source.astype(out._array.dtype)
     else:
