@@ -11,7 +11,7 @@ import pytest
 from pullback.kernels import convolutions
 from tests.native.rows import assert_as_reference, declines, dtypes, layouts, needs_extension, normal, with_threads
 
-pytestmark = needs_extension
+pytestmark = [needs_extension, pytest.mark.usefixtures("instruction_set")]
 
 convolution: Any = convolutions.convolution
 convolution_grad_weight: Any = convolutions.convolution_grad_weight

@@ -13,7 +13,10 @@ from pullback.kernels import matrix_products
 
 kernels: Any = matrix_products
 
-pytestmark = pytest.mark.skipif(native.extension is None, reason="the compiled kernels are not built")
+pytestmark = [
+    pytest.mark.skipif(native.extension is None, reason="the compiled kernels are not built"),
+    pytest.mark.usefixtures("instruction_set"),
+]
 
 SIZES = [
     (1, 1, 1), (1, 32, 16), (2, 3, 4), (3, 17, 5), (7, 8, 9), (16, 4, 32), (9, 33, 15), (5, 10, 300), (4, 16, 17),

@@ -10,7 +10,7 @@ import pytest
 from pullback.kernels import pooling
 from tests.native.rows import assert_as_reference, declines, dtypes, layouts, needs_extension, normal, with_threads
 
-pytestmark = needs_extension
+pytestmark = [needs_extension, pytest.mark.usefixtures("instruction_set")]
 
 put_in_planes: Any = pooling.put_in_planes
 take_from_planes: Any = pooling.take_from_planes

@@ -12,7 +12,10 @@ from pullback.kernels import recurrent
 
 kernels: Any = recurrent
 
-pytestmark = pytest.mark.skipif(native.extension is None, reason="the compiled kernels are not built")
+pytestmark = [
+    pytest.mark.skipif(native.extension is None, reason="the compiled kernels are not built"),
+    pytest.mark.usefixtures("instruction_set"),
+]
 
 
 def make_layer(dtype: str, steps: int, batch: int, width: int, size: int, biases: tuple[bool, bool]) -> list[Any]:

@@ -159,7 +159,8 @@ static PyObject *run_winograd(const Winograd *plan, const ConvolutionLoops *loop
     call.failed = !call.transformed;
     if (result && !call.failed) {
         call.result = data_of(result);
-        ptrdiff_t blocks = (plan->units + plan->block - 1) / plan->block, parts = (g->out_channels + 7) / 8;
+        ptrdiff_t blocks = (plan->units + plan->block - 1) / plan->block;
+        ptrdiff_t parts = (g->out_channels + loops->most_channels - 1) / loops->most_channels;
         share_out(g->groups * parts, (double)size, loops->transform_weight, &call);
         share_out(g->groups * blocks, products(g), loops->convolve_squares, &call);
     }

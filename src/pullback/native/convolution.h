@@ -98,7 +98,7 @@ typedef struct {
 } WeightCall;
 
 typedef struct {
-    int lanes;
+    int lanes, most_channels; /* of a tile */
     void (*pack)(const Plan *plan, const void *weight, void *packed);
     void (*convolve)(void *call, ptrdiff_t begin, ptrdiff_t end);
     void (*weigh)(void *call, ptrdiff_t begin, ptrdiff_t end);

@@ -39,10 +39,10 @@
 #endif
 
 const ConvolutionLoops NAMED(convolution)[2] = {
-    {LANES_OF(float), NAMED(pack_float), NAMED(convolve_float), NAMED(weigh_float),
+    {LANES_OF(float), MOST_CHANNELS, NAMED(pack_float), NAMED(convolve_float), NAMED(weigh_float),
      NAMED(transform_weight_float), NAMED(convolve_squares_float), NAMED(transform_block_float),
      NAMED(finish_weight_float), NAMED(convolve_depthwise_float), NAMED(weigh_depthwise_float)},
-    {LANES_OF(double), NAMED(pack_double), NAMED(convolve_double), NAMED(weigh_double),
+    {LANES_OF(double), MOST_CHANNELS, NAMED(pack_double), NAMED(convolve_double), NAMED(weigh_double),
      NAMED(transform_weight_double), NAMED(convolve_squares_double), NAMED(transform_block_double),
      NAMED(finish_weight_double), NAMED(convolve_depthwise_double), NAMED(weigh_depthwise_double)},
 };

@@ -8,20 +8,12 @@
 
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
 #define HAS_INSTRUCTION_SETS 1
-
-/* 4 for x86-64-v4 (AVX-512), 3 for x86-64-v3 (AVX2), 1 for neither. */
-static inline int instruction_set(void)
-{
-    static int version = 0;
-    if (!version) {
-        __builtin_cpu_init();
-        int has_v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
-        int has_v4 = has_v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-        version = has_v4 ? 4 : has_v3 ? 3 : 1;
-    }
-    return version;
-}
 #endif
+
+/* 4 for x86-64-v4 (AVX-512), 3 for x86-64-v3 (AVX2), 1 for neither: the best that is compiled and that there is. */
+int instruction_set(void);
+
+/* Use none above `widest` from now on, as on a processor that has none: for tests. */
+void limit_instruction_set(int widest);
 
 #endif

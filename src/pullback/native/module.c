@@ -5,6 +5,7 @@
 #include <structmember.h>
 
 #include "blas.h"
+#include "instruction_set.h"
 
 extern const KernelEntry channel_scaling_kernels[];
 extern const KernelEntry convolution_kernels[];
@@ -235,6 +236,15 @@ static PyObject *set_num_threads(PyObject *module, PyObject *count)
     Py_RETURN_NONE;
 }
 
+static PyObject *limit_instructions(PyObject *module, PyObject *widest)
+{
+    long value = PyLong_AsLong(widest);
+    if (value == -1 && PyErr_Occurred())
+        return NULL;
+    limit_instruction_set((int)value);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
     {"bind", (PyCFunction)(void (*)(void))bind, METH_FASTCALL,
      "bind(name, reference): the compiled kernel of that name; the reference itself where there is none."},
@@ -242,6 +252,8 @@ static PyMethodDef methods[] = {
      "bind_overwriting(name, reference): as bind, the form that writes into its first argument."},
     {"names", names, METH_NOARGS, "The names of all compiled kernels."},
     {"set_num_threads", set_num_threads, METH_O, "Set how many threads a loop may use."},
+    {"limit_instruction_set", limit_instructions, METH_O,
+     "Use no vectors wider than x86-64-v4 (4), v3 (3) or the base (1) has, as if the processor had none: for tests."},
     {NULL},
 };
 

@@ -4,6 +4,7 @@
 #include "products.h"
 
 #include "blas.h"
+#include "instruction_set.h"
 
 #if defined(__GNUC__)
 
@@ -63,14 +64,7 @@ INLINE void exchange_double(Short_double *rows)
  * registers do not hold a large tile. */
 static ptrdiff_t small_work(void)
 {
-#if defined(__x86_64__)
-    static ptrdiff_t found = 0;
-    if (!found)
-        found = __builtin_cpu_supports("avx512f") ? 1L << 31 : 1L << 17;
-    return found;
-#else
-    return 1L << 17;
-#endif
+    return instruction_set() == 4 ? 1L << 31 : 1L << 17;
 }
 
 static int has_large_tiles(void) { return small_work() > 1L << 17; }
