@@ -60,6 +60,9 @@ ACCESSING = (
 )  # fmt: skip
 """Modules written by hand that read tensors and arrays as structs too."""
 
+CHECKING = ("pullback.graph.overwriting",)
+"""Those of them that make sure of a tensor before they read its state."""
+
 ACCESS = Path(__file__).with_name("native_access.pxd")
 """The functions that stand for attributes of tensors and arrays in compiled modules."""
 
@@ -90,6 +93,9 @@ _OPERATION_ACCESS = (
 _PLAIN_ACCESS = (
     (re.compile(r"(?<![\w.])([a-z]\w*)\._array\b(?! [+]?= |\.\w+ = )"), r"array_of(\1)"),
     (re.compile(r"(?<![\w.])([a-z]\w*)\.flags\.(c_contiguous|carray|writeable)\b"), r"\2_of(\1)"),
+)
+_FIELD_ACCESS = (
+    (re.compile(r"(?<![\w.])([a-z]\w*)\.(_requires_grad|_extra|_counter)\b(?! = )"), r"(<TensorBase?>\1).\2"),
 )
 _ACCESS_IMPORT = "; from pullback.native_access cimport " + (
     "array_of, c_contiguous_of, carray_of, counter_of, dtype_of, shape_of, shapes_differ_between, writeable_of"
@@ -133,8 +139,9 @@ class _Translation:
         return NativeSource("\n".join(self.lines) + "\n", "\n".join(self.declarations) if declares else "")
 
     def _access(self) -> None:
+        checked = _FIELD_ACCESS if self.module in CHECKING else ()
         for function in [item for item in ast.walk(self.tree) if isinstance(item, ast.FunctionDef)]:
-            self._rewrite(function, _PLAIN_ACCESS)
+            self._rewrite(function, (*_PLAIN_ACCESS, *checked))
         for item in self.tree.body:
             if isinstance(item, ast.ImportFrom) and item.module == "__future__":
                 self.lines[item.lineno - 1] += _ACCESS_IMPORT

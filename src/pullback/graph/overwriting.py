@@ -8,14 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.backend.array_module import ndarray
-from pullback.backend.dtype import float32, float64
 from pullback.graph.history import bump_version
 from pullback.modes.interception import overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.tensor import TensorBase
-
-_FLOAT32, _FLOAT64 = float32.numpy_dtype, float64.numpy_dtype
 
 
 def overwrite(kernel: Any, input: Any, *operands: Any) -> bool:
@@ -36,9 +32,6 @@ def overwrite(kernel: Any, input: Any, *operands: Any) -> bool:
     if extra is not None and (extra.inference or extra.tangents):
         return False
     array = input._array
-    dtype = array.dtype
-    if (dtype is not _FLOAT32 and dtype is not _FLOAT64) or type(array) is not ndarray or not array.flags.carray:
-        return False
     given = [array]
     for operand in operands:
         if type(operand) is float or type(operand) is int:
@@ -48,11 +41,10 @@ def overwrite(kernel: Any, input: Any, *operands: Any) -> bool:
             return False
         if asked and type(operand) in asked:
             return False
-        other = operand._array
-        if other.dtype is not dtype or (other.ndim and other.shape != array.shape):
-            return False
-        given.append(other)
-    if not kernel(*given):
+        given.append(operand._array)
+    count = len(given)
+    done = kernel(array) if count == 1 else kernel(array, given[1]) if count == 2 else kernel(*given)
+    if not done:
         return False
     bump_version(input)  # type: ignore[arg-type]  # every TensorBase is a Tensor
     return True

@@ -44,6 +44,7 @@ FILES = {
     "normalization": "native_layer_norm layer_norm_back batch_norm_training batch_norm_training_back batch_norm_evaluation batch_norm_evaluation_back batch_norm_evaluation_weight_back native_group_norm group_norm_back rms_norm_fused rms_norm_back",
     "norms": "linalg_vector_norm div_or_zero pow_or_zero norm_dim dist renorm",
     "optimizer_steps": "sgd_step adam_step nadam_step radam_step adamax_step rmsprop_step adagrad_step adadelta_step asgd_step rprop_step",
+    "orthogonalization": "newton_schulz",
     "overwriting": "overwriting write_value",
     "padding": "constant_pad_nd edge_pad edge_pad_back reflection_pad1d replication_pad1d reflection_pad2d replication_pad2d reflection_pad3d replication_pad3d",
     "pooling": "pooled_sizes max_pool2d_with_indices max_pool3d_with_indices put_in_planes take_from_planes avg_pool2d avg_pool3d avg_pool_back",

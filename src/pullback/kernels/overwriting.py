@@ -1,7 +1,8 @@
 """Forms of elementwise kernels that write into their first argument, for in-place operations that are not recorded.
 
-Each takes an array of float32 or float64 without gaps, then arrays of its dtype that are of its shape or 0-dim, and
-numbers, by position; it returns whether the array now holds the result. False leaves it untouched.
+Each takes an array, then arrays and numbers by position, and returns whether the first now holds the result. False
+leaves it untouched: it is not float32 or float64 without gaps, another is not of its dtype and shape (or 0-dim), or the
+operation itself is to say what is wrong.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from pullback.native import extension
+from pullback.native import extension, native
 from pullback.typing import Array, Scalar
 
 Overwriting = Callable[..., bool]
 
 _LARGEST = 3.4e38
 """Numbers beyond it are left to the operation: float32 may not hold them."""
-
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _UFUNCS = {
     "mul": np.multiply, "div": np.divide, "neg": np.negative, "sqrt": np.sqrt, "abs": np.absolute,
     "maximum": np.maximum, "minimum": np.minimum, "clamp_min": np.maximum, "clamp_max": np.minimum,
@@ -34,8 +35,54 @@ def overwriting(kernel: Any) -> Overwriting:
     return form
 
 
+def _fits(input: Array, other: Any) -> bool:
+    """Whether `other` is a number, or an array that can be read beside `input` element by element."""
+    if type(other) is float or type(other) is int:
+        return True
+    return other.dtype is input.dtype and (other.shape == input.shape or not other.ndim)
+
+
+def _is_plain(input: Array) -> bool:
+    return input.dtype in _FLOATS and type(input) is np.ndarray and input.flags.carray
+
+
+def _by_ufunc(function: Any) -> Overwriting:
+    def overwrite(input: Array, *operands: Any) -> bool:
+        if not _is_plain(input):
+            return False
+        if operands:
+            other = operands[0]
+            if not _fits(input, other):
+                return False
+            function(input, other, out=input)
+        else:
+            function(input, out=input)
+        return True
+
+    return overwrite
+
+
+def _by_kernel(kernel: Any) -> Overwriting:
+    def overwrite(input: Array, *operands: Any) -> bool:
+        if not _is_plain(input) or not all(_fits(input, operand) for operand in operands):
+            return False
+        try:
+            result = kernel(input, *operands)
+        except (TypeError, ValueError, RuntimeError):
+            return False
+        if result.dtype != input.dtype or result.shape != input.shape:
+            return False
+        input[...] = result
+        return True
+
+    return overwrite
+
+
+@native
 def write_value(input: Array, value: Array | float) -> bool:
     """Write a value, or the values of an array, into an array."""
+    if not _is_plain(input) or not _fits(input, value):
+        return False
     if type(value) is np.ndarray:
         input[...] = value
     elif abs(value) < _LARGEST:
@@ -45,54 +92,45 @@ def write_value(input: Array, value: Array | float) -> bool:
     return True
 
 
-def _by_ufunc(function: Any) -> Overwriting:
-    def overwrite(input: Array, *operands: Any) -> bool:
-        function(input, *operands, out=input)
-        return True
-
-    return overwrite
-
-
-def _by_kernel(kernel: Any) -> Overwriting:
-    def overwrite(input: Array, *operands: Any) -> bool:
-        try:
-            result = kernel(input, *operands)
-        except (TypeError, ValueError, RuntimeError):
-            return False  # the operation itself says what is wrong
-        if result.dtype != input.dtype or result.shape != input.shape:
-            return False
-        input[...] = result
-        return True
-
-    return overwrite
-
-
 def _add(input: Array, other: Array | Scalar, alpha: Scalar = 1) -> bool:
+    if not _is_plain(input) or not _fits(input, other) or type(alpha) is np.ndarray:
+        return False
     np.add(input, other if alpha == 1 else other * alpha, out=input)
     return True
 
 
 def _sub(input: Array, other: Array | Scalar, alpha: Scalar = 1) -> bool:
+    if not _is_plain(input) or not _fits(input, other) or type(alpha) is np.ndarray:
+        return False
     np.subtract(input, other if alpha == 1 else other * alpha, out=input)
     return True
 
 
 def _addcmul(input: Array, tensor1: Array, tensor2: Array, value: float = 1) -> bool:
-    if not abs(value) < _LARGEST:
+    if not _are_products(input, tensor1, tensor2, value):
         return False
     product = tensor1 * tensor2
-    np.add(input, product if value == 1 else product * value, out=input)
+    if value != 1:
+        product *= value
+    np.add(input, product, out=input)
     return True
 
 
 def _addcdiv(input: Array, tensor1: Array, tensor2: Array, value: float = 1) -> bool:
-    if not abs(value) < _LARGEST:
+    if not _are_products(input, tensor1, tensor2, value):
         return False
     np.add(input, (tensor1 if value == 1 else tensor1 * value) / tensor2, out=input)
     return True
 
 
+def _are_products(input: Array, tensor1: Any, tensor2: Any, value: Any) -> bool:
+    arrays = type(tensor1) is type(tensor2) is np.ndarray and type(value) is not np.ndarray
+    return arrays and _is_plain(input) and _fits(input, tensor1) and _fits(input, tensor2) and abs(value) < _LARGEST
+
+
 def _lerp_scalar(input: Array, end: Array, weight: float) -> bool:
+    if not _is_plain(input) or type(end) is not np.ndarray or not _fits(input, end):
+        return False
     step = end - input
     if abs(weight) < 0.5:
         step *= weight
@@ -103,7 +141,9 @@ def _lerp_scalar(input: Array, end: Array, weight: float) -> bool:
     return True
 
 
-def _clamp(input: Array, min: float, max: float) -> bool:
+def _clamp(input: Array, min: Array | float, max: Array | float) -> bool:
+    if not _is_plain(input) or not _fits(input, min) or not _fits(input, max):
+        return False
     np.maximum(input, min, out=input)
     np.minimum(input, max, out=input)
     return True

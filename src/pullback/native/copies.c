@@ -5,6 +5,10 @@
  */
 #include "rows.h"
 
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
 #define BLOCK 32
 
 /* The dimension whose elements are neighbours in memory, [length], against the last, [columns]; the others are outer. */
@@ -106,7 +110,41 @@ static PyObject *contiguous_copy(PyObject *const *arguments, Py_ssize_t position
     return made;
 }
 
+/* Write one value, a number's or an element's, to every element. */
+static void fill(PyArrayObject *array, double value)
+{
+    npy_intp count = PyArray_SIZE(array);
+    if (type_of((PyObject *)array) == NPY_FLOAT) {
+        float *data = PyArray_DATA(array);
+        for (npy_intp i = 0; i < count; i++)
+            data[i] = (float)value;
+    } else {
+        double *data = PyArray_DATA(array);
+        for (npy_intp i = 0; i < count; i++)
+            data[i] = value;
+    }
+}
+
+static PyObject *write_value(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    double value;
+    if (positional != 2 || keywords || !is_plain(arguments[0]) || !PyArray_ISWRITEABLE((PyArrayObject *)arguments[0]))
+        return DECLINE;
+    PyArrayObject *target = (PyArrayObject *)arguments[0];
+    if (read_number(arguments[1], &value)) {
+        if (!(fabs(value) <= FLT_MAX))
+            return DECLINE;
+        fill(target, value);
+        Py_RETURN_TRUE;
+    }
+    if (!is_plain_of(arguments[1], type_of(arguments[0])) || !same_shape(arguments[0], arguments[1]))
+        return DECLINE;
+    memmove(PyArray_DATA(target), data_of(arguments[1]), (size_t)PyArray_NBYTES(target));
+    Py_RETURN_TRUE;
+}
+
 const KernelEntry copy_kernels[] = {
     {"contiguous_copy", contiguous_copy},
+    {"write_value", write_value},
     {NULL},
 };

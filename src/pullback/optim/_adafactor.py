@@ -79,17 +79,17 @@ class Adafactor(Optimizer):
         if group["weight_decay"] != 0:
             param.mul_(1 - lr * group["weight_decay"])
         variance = _estimate_variance(state, grad, step ** group["beta2_decay"], smallest)
-        update = F.rsqrt(F.clamp(variance, min=smallest * smallest)) * grad
+        update = variance.clamp_(min=smallest * smallest).rsqrt_().mul_(grad)
         clipping = max(1.0, update.norm(2).item() / (update.numel() ** 0.5 * group["d"]))
         param.add_(update, alpha=-rate / clipping)
 
 
 def _estimate_variance(state: State, grad: Any, weight: float, smallest: float) -> Any:
-    """Update the second moments and return the variance that they stand for."""
+    """Update the second moments and return the variance that they stand for, a tensor of its own."""
+    square = grad * grad
     if grad.dim() <= 1:
-        state["variance"].lerp_(grad * grad, weight)
-        return state["variance"]
+        return state["variance"].lerp_(square, weight).clone()
     rows, columns = state["row_var"], state["col_var"]
-    rows.lerp_((grad * grad).mean(-1, keepdim=True), weight)
-    columns.lerp_((grad * grad).mean(-2, keepdim=True), weight)
-    return rows @ columns / F.clamp(rows.mean(-2, keepdim=True), min=smallest)
+    rows.lerp_(square.mean(-1, keepdim=True), weight)
+    columns.lerp_(square.mean(-2, keepdim=True), weight)
+    return rows / F.clamp(rows.mean(-2, keepdim=True), min=smallest) @ columns

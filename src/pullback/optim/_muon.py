@@ -9,9 +9,10 @@ from typing import Any
 import pullback.functions as F
 from pullback.autograd.grad_mode import enable_grad, no_grad
 from pullback.backend.dtype import bfloat16
+from pullback.kernels.orthogonalization import newton_schulz
 from pullback.optim.optimizer import Optimizer
 from pullback.optim.update import zeros_like
-from pullback.tensor.tensor import Tensor
+from pullback.tensor.tensor import Tensor, new_tensor
 
 __all__ = ["Muon"]
 
@@ -24,14 +25,11 @@ def _orthogonalized(matrix: Any, coefficients: tuple[float, float, float], steps
         raise ValueError("Input tensor gradient must be a 2D matrix")
     if len(coefficients) != 3:
         raise ValueError("Coefficients must be a tuple of exactly 3 values")
-    a, b, c = coefficients
     x = matrix.to(bfloat16)
     is_tall = matrix.size(0) > matrix.size(1)
     x = x.T if is_tall else x
     x = x / F.clamp(x.norm(), min=eps)
-    for _ in range(steps):
-        gram = x @ x.T
-        x = F.addmm(x, F.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+    x = new_tensor(newton_schulz(x._array, coefficients, steps))
     return x.T if is_tall else x
 
 

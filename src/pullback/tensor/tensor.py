@@ -48,6 +48,9 @@ class DetachedVersion(VersionCounter):
         self._counter.value = int(value - 0.5)
 
 
+_new_size = tuple.__new__  # without the conversions of Size itself: `shape` is read everywhere
+
+
 class Tensor(TensorBase):
     """A multi-dimensional array that can record what is done to it.
 
@@ -135,7 +138,7 @@ class Tensor(TensorBase):
     @property
     def shape(self) -> Size:
         """The sizes of the dimensions."""
-        return Size(self._array.shape)
+        return _new_size(Size, self._array.shape)
 
     @property
     def dtype(self) -> Dtype:
@@ -159,7 +162,7 @@ class Tensor(TensorBase):
     def size(self, dim: int | None = None) -> Any:
         """The sizes, or the size of one dimension."""
         if dim is None:
-            return Size(self._array.shape)
+            return _new_size(Size, self._array.shape)
         return self._array.shape[wrap_dim(dim, self._array.ndim)]
 
     def stride(self, dim: int | None = None) -> Any:
