@@ -7,7 +7,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.array_module import ones
-from pullback.backend.dtype import float64
+from pullback.backend.dtype import float64, scalar_type_name
 from pullback.backend.random import uniform
 from pullback.graph.in_place import in_place
 from pullback.modes.interception import interceptable
@@ -142,6 +142,11 @@ def prelu(input: Tensor, weight: Tensor) -> Any:
     if weight._array.ndim > 1:
         raise RuntimeError(
             f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight._array.ndim}"
+        )
+    if input._array.dtype != weight._array.dtype:
+        raise RuntimeError(
+            f"prelu: Type promoting not supported. Got {scalar_type_name(input._array.dtype)} and "
+            f"{scalar_type_name(weight._array.dtype)}"
         )
     if len(shape) > 1 and weight._array.size != 1:
         weight = G.reshape(weight, (1, -1, *[1] * (len(shape) - 2)))

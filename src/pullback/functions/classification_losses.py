@@ -6,8 +6,8 @@ from typing import Any
 
 import pullback.functions as P
 import pullback.generated as G
-from pullback.backend.dtype import int64, scalar_type_name, uint8
-from pullback.functions.losses import _broadcast, _one_dtype, _reduce, _reduction
+from pullback.backend.dtype import int64, promote_for_subtraction, scalar_type_name, uint8
+from pullback.functions.losses import _broadcast, _one_dtype, _reduce, _reduction, _refuse_cast
 from pullback.tensor.tensor import Tensor
 
 
@@ -22,7 +22,10 @@ def nll_loss(
 def _nll_loss(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
     given, wanted = input._array, target._array
     ndim = given.ndim
-    plain = ndim == 2 and wanted.ndim == 1 and wanted.shape[0] == given.shape[0] and wanted.dtype == int64.numpy_dtype
+    plain = (
+        ndim == 2 and wanted.ndim == 1 and wanted.shape[0] == given.shape[0] and wanted.dtype == int64.numpy_dtype
+        and given.dtype.kind == "f"
+    )  # fmt: skip
     if weight is not None or not plain:
         _check_target(input, target, weight)
     if ndim < 3:
@@ -52,6 +55,15 @@ def _check_target(input: Any, target: Any, weight: Any) -> None:
     if input.ndim == 2 and target.ndim != 1:
         raise RuntimeError(
             f"0D or 1D target tensor expected, multi-target not supported (got target of shape {list(target.shape)})"
+        )
+    if not input.is_floating_point():
+        raise NotImplementedError(
+            f"\"nll_loss_out_frame\" not implemented for '{scalar_type_name(input._array.dtype)}'"
+        )
+    if weight is not None and weight.dtype is not input.dtype:
+        raise RuntimeError(
+            f"expected scalar type {scalar_type_name(input._array.dtype)} but found "
+            f"{scalar_type_name(weight._array.dtype)}: the weights must have the dtype of the input"
         )
     if target.dtype not in (int64, uint8):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {scalar_type_name(target._array.dtype)}")
@@ -219,8 +231,15 @@ def binary_cross_entropy_with_logits(
     number = _reduction(reduction, size_average, reduce)
     if tuple(target.shape) != tuple(input.shape):
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    if not input.is_floating_point():
+        raise NotImplementedError(f"\"log_sigmoid_cpu\" not implemented for '{scalar_type_name(input._array.dtype)}'")
+    if target.dtype is input.dtype:
+        return G.binary_cross_entropy_with_logits(input, target, weight, pos_weight, number)
+    promote_for_subtraction(target._array, 1)
+    _refuse_cast(input._array.dtype, target._array.dtype)
     given, wanted = _one_dtype(input, target)
-    return G.binary_cross_entropy_with_logits(given, wanted, weight, pos_weight, number)
+    result = G.binary_cross_entropy_with_logits(given, wanted, weight, pos_weight, number)
+    return P.to(result, target.dtype)
 
 
 def multi_margin_loss(

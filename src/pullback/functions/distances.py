@@ -24,7 +24,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
         if array.ndim < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {array.ndim}D")
     for name, array in (("X1", a), ("X2", b)):
-        if not is_float_or_complex(array.dtype):
+        if not is_float_or_complex(array.dtype) or array.dtype.kind == "c":
             raise RuntimeError(
                 f"cdist only supports floating-point dtypes, {name} got: {scalar_type_name(array.dtype)}"
             )
@@ -58,6 +58,9 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input1 @ weight[o] @ input2` for each output o, plus `bias`."""
     a, b, w = input1._array, input2._array, weight._array
+    if not a.dtype == b.dtype == w.dtype:
+        given = ", ".join(scalar_type_name(array.dtype) for array in (a, b, w))
+        raise RuntimeError(f"All tensors must have the same dtype, got input1, input2 and weight of {given}")
     if a.ndim != b.ndim:
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {a.ndim} and {b.ndim}")
     for d, (n, m) in enumerate(zip(a.shape[:-1], b.shape[:-1], strict=True)):

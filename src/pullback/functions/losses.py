@@ -8,12 +8,20 @@ from typing import Any
 
 import pullback.functions as P
 import pullback.generated as G
-from pullback.backend.dtype import from_numpy_dtype, result_dtype
+from pullback.backend.dtype import (
+    bool_,
+    can_cast,
+    from_numpy_dtype,
+    promote_for_subtraction,
+    result_dtype,
+    scalar_type_name,
+)
 from pullback.creation import full_like
 from pullback.functions.conversion import to
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.interception import interceptable
 from pullback.tensor.tensor import Tensor, TensorBase
+from pullback.typing import DType
 
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
@@ -53,6 +61,14 @@ def _matched(input: Tensor, target: Tensor) -> Any:
 def _broadcast(*tensors: Tensor) -> Any:
     """The tensors expanded to their common shape, in their common dtype."""
     return _one_dtype(*P.broadcast_tensors(*tensors))
+
+
+def _refuse_cast(result: DType, wanted: DType) -> None:
+    """Refuse results that are computed in a dtype of a higher category than the tensor that they are written to."""
+    if result != wanted and not can_cast(result, wanted):
+        raise RuntimeError(
+            f"result type {scalar_type_name(result)} can't be cast to the desired output type {scalar_type_name(wanted)}"
+        )
 
 
 def _one_dtype(*tensors: Any) -> Any:
@@ -96,6 +112,8 @@ def l1_loss(
 ) -> Tensor:  # fmt: skip
     """The absolute distance."""
     number = _reduction(reduction, size_average, reduce)
+    if bool_ in (input.dtype, target.dtype):
+        promote_for_subtraction(input._array, target._array)
     a, b = _matched(input, target)
     values = P.abs(a - b)
     return _weighted(values, weight, number) if weight is not None else _reduce(values, number)
@@ -123,9 +141,11 @@ def huber_loss(
     a, b = _matched(input, target)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    _refuse_cast(a._array.dtype, input._array.dtype)
     if weight is not None:
         return _reduce(G.huber_loss(a, b, 0, delta) * weight, number)
-    return G.huber_loss(a, b, number, delta)
+    result = G.huber_loss(a, b, number, delta)
+    return result if a.dtype is input.dtype else to(result, input.dtype)
 
 
 def kl_div(
@@ -143,6 +163,10 @@ def kl_div(
     number = (
         reduction if isinstance(reduction, int) else _reduction("sum" if by_batch else reduction, size_average, reduce)
     )
+    if input.is_complex() or target.is_complex():
+        raise RuntimeError("kl_div: Complex inputs not supported.")
+    if not (input.is_floating_point() and target.is_floating_point()):
+        raise RuntimeError("kl_div: Integral inputs not supported.")
     given: Any = target
     values = P.exp(given) * (given - input) if log_target else P.xlogy(given, given) - given * input
     total = _reduce(values, number)

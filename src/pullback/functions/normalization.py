@@ -88,11 +88,7 @@ def _check_normalized_shape(input: Tensor, shape: Shape, weight: Tensor | None, 
 
 def _check_parameter_dtypes(input: Tensor, *parameters: Tensor | None) -> None:
     for parameter in parameters:
-        if (
-            parameter is not None
-            and parameter._array.dtype != input._array.dtype
-            and parameter._array.dtype.kind != "V"
-        ):
+        if parameter is not None and parameter._array.dtype != input._array.dtype:
             if input._array.dtype.itemsize == 2 and scalar_type_name(parameter._array.dtype) == "Float":
                 continue
             raise RuntimeError(
@@ -133,6 +129,8 @@ def native_batch_norm(
         result = G.batch_norm_evaluation(input, weight, bias, running_mean, running_var, eps)
         empty = G.slice_view(running_mean, 0, 0, 0, 1).detach()
         return result, empty, empty
+    if running_mean is not None and running_mean._array.dtype is not input._array.dtype:
+        _check_parameter_dtypes(input, running_mean, running_var)
     result, mean, rstd, variance = G.batch_norm_training(input, weight, bias, eps)
     count = input._array.size // max(1, input._array.shape[1])
     if running_mean is not None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pullback.functions as P
 import pullback.generated as G
+from pullback.backend.dtype import scalar_type_name
 from pullback.functions.losses import _broadcast, _kept_above
 from pullback.tensor.tensor import Tensor
 
@@ -41,6 +42,10 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08, 
     """The cosines of the angles between two lists of vectors, each norm kept above `eps`."""
     dim = dim if axis is None else axis
     first, second = _broadcast(x1, x2)
+    if first.is_complex():
+        raise RuntimeError(
+            f"expected common dtype to be floating point, yet common dtype is {scalar_type_name(first._array.dtype)}"
+        )
     first_size = _kept_above(G.linalg_vector_norm(first, 2, dim, True), eps)
     second_size = _kept_above(G.linalg_vector_norm(second, 2, dim, True), eps)
     return P.sum((first / first_size) * (second / second_size), dim)

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import cast_array
+from pullback.backend.dtype import scalar_type_name
 from pullback.kernels.accumulation import accurate_sum, widened
+from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.native import native
 from pullback.typing import Array
 
@@ -28,6 +30,7 @@ def loss_weight(grad: Array, count: int, reduction: int) -> Array:
 @native
 def mse_loss(input: Array, target: Array, reduction: int = 1) -> Array:
     """The squared distance."""
+    _refuse_kinds(input, "biuc", "mse_cpu")
     distance = np.asarray(widened(input) - widened(target))
     return cast_array(reduce_loss(np.multiply(distance, distance, out=distance), reduction), input.dtype)
 
@@ -44,6 +47,7 @@ def mse_loss_grad(grad: Array, input: Array, target: Array, reduction: int) -> A
 
 def smooth_l1_loss(input: Array, target: Array, reduction: int = 1, beta: float = 1.0) -> Array:
     """Half the squared distance over `beta` where it is below `beta`, the distance less half of `beta` elsewhere."""
+    _refuse_kinds(input, "biuc", "smooth_l1_cpu")
     values = _rounded_distance(input, target, beta)
     values /= beta
     return cast_array(reduce_loss(values, reduction), input.dtype)
@@ -77,6 +81,7 @@ def clamped_distance_grad(
 
 def huber_loss(input: Array, target: Array, reduction: int = 1, delta: float = 1.0) -> Array:
     """As smooth_l1_loss, times `delta`."""
+    _refuse_kinds(input, "biuc", "huber_cpu")
     return cast_array(reduce_loss(_rounded_distance(input, target, delta), reduction), input.dtype)
 
 
@@ -87,6 +92,12 @@ def soft_margin_loss(input: Array, target: Array, reduction: int = 1) -> Array:
 
 def binary_cross_entropy(input: Array, target: Array, weight: Array | None = None, reduction: int = 1) -> Array:
     """-(target log(input) + (1 - target) log(1 - input)), each logarithm kept above -100."""
+    if target.dtype != input.dtype:
+        raise RuntimeError(
+            f"Found dtype {scalar_type_name(target.dtype)} but expected {scalar_type_name(input.dtype)}: the target must "
+            "have the dtype of the input"
+        )
+    _refuse_kinds(input, "biuc", "binary_cross_entropy")
     if input.size and not (np.all(input >= 0) and np.all(input <= 1)):
         raise RuntimeError("all elements of input should be between 0 and 1")
     probability, wanted = widened(input), widened(target)

@@ -325,7 +325,10 @@ def linear_bias(input: Array, weight: Array, bias: Array) -> Array:
     if bias.shape != result.shape[-1:]:
         _check_expandable(bias.shape, result.shape)
     if result.dtype != bias.dtype:
-        return result + bias
+        raise RuntimeError(
+            f"self and mat2 must have the same dtype, but got {scalar_type_name(bias.dtype)} and "
+            f"{scalar_type_name(result.dtype)}: the bias must have the dtype of the weight"
+        )
     result += bias
     return result
 

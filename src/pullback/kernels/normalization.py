@@ -7,10 +7,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from pullback.kernels.accumulation import require_floating, widened
+from pullback.backend.dtype import scalar_type_name
+from pullback.kernels.accumulation import require_floating, require_real_floating, widened
 from pullback.kernels.broadcasting import sum_to
 from pullback.native import native
 from pullback.typing import Array, DType, Shape
+
+_FLOAT32 = np.dtype(np.float32)
 
 # Elements of rows that are treated together, which bounds temporary memory; smaller parts are not faster (measured).
 _CHUNK = 2**20
@@ -21,7 +24,7 @@ def native_layer_norm(
     input: Array, normalized_shape: Shape, weight: Array | None, bias: Array | None, eps: float
 ) -> tuple[Array, Array, Array]:
     """Normalize over the last dimensions; the result, the means and the reciprocal standard deviations."""
-    require_floating("LayerNormKernelImpl", input)
+    require_real_floating("LayerNormKernelImpl", input)
     lead = input.shape[: input.ndim - len(normalized_shape)]
     rows = widened(input).reshape(math.prod(lead), math.prod(normalized_shape))
     factor, shift = (None if p is None else widened(p).reshape(-1) for p in (weight, bias))
@@ -109,7 +112,8 @@ def batch_norm_training(
     input: Array, weight: Array | None, bias: Array | None, eps: float
 ) -> tuple[Array, Array, Array, Array]:
     """Normalize each channel by its own statistics; the result, means, reciprocal deviations and variances."""
-    require_floating("batch_norm", input)
+    require_real_floating("batch_norm", input)
+    _check_parameters(input, weight, bias)
     x = widened(input)
     count = x.dtype.type(max(1, input.size // max(1, input.shape[1])))
     mean = _channel_sums(x) / count
@@ -121,6 +125,18 @@ def batch_norm_training(
     if bias is not None:
         centered += _as_channels(bias, input)
     return centered.astype(input.dtype, copy=False), mean, rstd, variance
+
+
+def _check_parameters(input: Array, *parameters: Array | None) -> None:
+    """Refuse parameters of another dtype than the input's, except of float32 beside 16 bits."""
+    dtype = input.dtype
+    for parameter in parameters:
+        if parameter is None or parameter.dtype == dtype or (dtype.itemsize == 2 and parameter.dtype == _FLOAT32):
+            continue
+        given = f"the input is {scalar_type_name(dtype)}, a parameter {scalar_type_name(parameter.dtype)}"
+        if parameter.dtype == _FLOAT32:
+            raise RuntimeError(f"mixed dtype (CPU): all inputs must share same datatype. Here {given}")
+        raise RuntimeError(f"mixed dtype (CPU): expect parameter to have scalar type of Float: {given}")
 
 
 def _as_channels(values: Array, input: Array) -> Array:
@@ -160,7 +176,8 @@ def batch_norm_evaluation(
     input: Array, weight: Array | None, bias: Array | None, running_mean: Array, running_var: Array, eps: float
 ) -> Array:
     """Normalize each channel by given statistics."""
-    require_floating("batch_norm", input)
+    require_real_floating("batch_norm", input)
+    _check_parameters(input, weight, bias, running_mean, running_var)
     x = widened(input)
     factor = 1 / np.sqrt(widened(running_var) + x.dtype.type(eps))
     if weight is not None:
@@ -195,7 +212,8 @@ def native_group_norm(
     input: Array, weight: Array | None, bias: Array | None, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Array, Array, Array]:
     """Normalize groups of channels; the result, and the means and reciprocal deviations of (N, group)."""
-    require_floating("GroupNormKernelImpl", input)
+    _check_parameters(input, weight, bias)
+    require_real_floating("GroupNormKernelImpl", input)
     rows = widened(input).reshape(N * group, C // group * HxW)
     normalized, mean, rstd = _normalize_rows(rows, eps)
     result = normalized.reshape(input.shape)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pullback.kernels.accumulation import widened
+from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.typing import Array, Shape
 
 Taps = tuple[Any, Any]
@@ -26,6 +27,7 @@ def resample(
     input: Array, sizes: Shape, method: str, align_corners: bool = False, scales: tuple[float | None, ...] | None = None
 ) -> Array:
     """Resize the last dimensions to `sizes`; `scales` are the factors that the sizes were computed from, if any."""
+    _refuse_kinds(input, "bic", f"upsample_{method}{len(sizes)}d")
     given = (None,) * len(sizes) if scales is None else scales
     old = input.shape[input.ndim - len(sizes) :]
     single = input.dtype.itemsize <= 4

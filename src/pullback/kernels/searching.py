@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
+from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.typing import Array
 
 
@@ -82,6 +83,7 @@ def unique(
     input: Array, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> tuple[Array, Array, Array]:
     """The distinct values (or slices), in order; where each element went; how often each occurs."""
+    _refuse_kinds(input, "c", "unique")
     if dim is not None:
         return _unique_slices(input, dim)
     flat = input.reshape(-1)
