@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any, Final
 
@@ -175,3 +176,31 @@ def test_the_older_vmap_lets_none_pass() -> None:
     assert _vmap(lambda t: t * 2)(x).tolist() == [2.0, 4.0]
     doubled, absent = _vmap(lambda t: (t * 2, None), allow_none_pass_through=True)(x)
     assert (doubled.tolist(), absent) == ([2.0, 4.0], None)
+
+
+def test_a_tensor_made_of_a_tensor_keeps_its_history() -> None:
+    class Labelled(pullback.Tensor):
+        pass
+
+    x = pullback.ones(2, requires_grad=True)
+    made = Labelled(x * 2)
+    assert (type(made), made.grad_fn.name()) == (Labelled, "AliasBackward0")
+    made.sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+    assert pullback.Tensor(pullback.tensor([1, 2])).dtype is pullback.int64
+
+
+def test_plain_pickles_of_pytorch_are_read() -> None:
+    from pullback import _utils, storage
+
+    file = io.BytesIO()
+    pullback.save(pullback.arange(6.0).storage(), file)
+    memory = storage._load_from_bytes(file.getvalue())
+    tensor = _utils._rebuild_tensor_v2(memory, 1, (2, 2), (3, 1), False, None)
+    assert tensor.tolist() == [[1.0, 2.0], [4.0, 5.0]]
+    parameter = _utils._rebuild_parameter_with_state(tensor, True, None, {"name": "weight"})
+    assert (parameter.requires_grad, parameter.name) == (True, "weight")
+
+
+def test_the_group_of_all_processes_has_a_name() -> None:
+    assert pullback.distributed.group.WORLD is None

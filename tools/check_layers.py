@@ -30,7 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("overrides", "overridable_functions", "random", "__future__"),
     ("utils", "linalg", "fft", "special", "amp", "serialization", "testing"),
     ("nn", "func"),
-    ("optim", "distributions", "_C", "_dynamo", "library", "__config__", "_vmap_internals", "fx"),
+    ("optim", "distributions", "_C", "_dynamo", "library", "__config__", "_vmap_internals", "fx", "_utils"),
     ("as_torch",),
     ("__init__", "__main__"),
 )

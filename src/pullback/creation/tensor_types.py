@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pullback.generated as G
 from pullback.backend.array_module import is_array
 from pullback.backend.dtype import (
     bfloat16,
@@ -24,9 +25,10 @@ from pullback.creation.filled import empty
 from pullback.creation.from_values import plain_values
 from pullback.creation.options import wrap
 from pullback.kernels.creation import array_from_values
+from pullback.modes.switches import switches
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, _LegacyConstructor
-from pullback.tensor.tensor_base import TensorBase
+from pullback.tensor.tensor_base import TensorBase, copy_state
 
 
 class TensorType(type):
@@ -41,23 +43,33 @@ class TensorType(type):
         return _made(args, kwargs, cls.dtype)
 
 
-def _made(args: tuple[Any, ...], kwargs: dict[str, Any], dtype: Dtype) -> Tensor:
-    """Values for one sequence, tensor or array; uninitialised memory for sizes."""
+def _made(args: tuple[Any, ...], kwargs: dict[str, Any], dtype: Dtype, of_any_dtype: bool = False) -> Tensor:
+    """Values for one sequence or array, a view of one tensor, uninitialised memory for sizes."""
     if "data" in kwargs:
         args = (kwargs["data"],)
     if len(args) != 1 or type(args[0]) is int or isinstance(args[0], Size):
         return empty(*args, dtype=dtype) if args else empty(0, dtype=dtype)
     data = args[0]
     if isinstance(data, Tensor):
-        if data.dtype is not dtype:
+        if data.dtype is not dtype and not of_any_dtype:
             raise TypeError(f"expected a tensor of dtype {dtype} (got {data.dtype}): convert it with .to({dtype})")
-        return data.detach()
+        return _alias(data)
     if not is_array(data) and not hasattr(data, "__len__"):
         raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
     values = plain_values(data)
     if not is_array(values) and not len(values):
         return empty(0, dtype=dtype)
     return wrap(array_from_values(values, None).astype(dtype.numpy_dtype))
+
+
+def _alias(data: Tensor) -> Tensor:
+    """The same tensor, one node further in the graph; subclasses are not asked."""
+    former = switches.overrides_disabled
+    switches.overrides_disabled = True
+    try:
+        return G.alias(data)
+    finally:
+        switches.overrides_disabled = former
 
 
 def _named(name: str, dtype: Dtype) -> Any:
@@ -78,11 +90,11 @@ BoolTensor = _named("BoolTensor", bool_)
 
 def _legacy(cls: type, *args: Any, **kwargs: Any) -> Tensor:
     """`Tensor(2, 3)` is uninitialised, `Tensor([1, 2])` holds values, both in the default dtype."""
-    result = _made(args, kwargs, from_numpy_dtype(default_float()))
-    if cls is Tensor:
+    result = _made(args, kwargs, from_numpy_dtype(default_float()), of_any_dtype=True)
+    if type(result) is cls:
         return result
     made: Tensor = TensorBase.__new__(cls)
-    made._array = result._array
+    copy_state(result, made)
     return made
 
 

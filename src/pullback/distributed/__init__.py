@@ -25,7 +25,19 @@ class ProcessGroup:
     """Processes that talk to each other; none is ever made here."""
 
 
-group = ProcessGroup
+class _WorldMeta(type):
+    """PyTorch's names for the group of all processes, and for no group."""
+
+    WORLD: Any = None
+    NON_GROUP_MEMBER: Any = None
+
+
+class group(metaclass=_WorldMeta):
+    """The group of all processes: none while nothing is initialised."""
+
+
+class GroupMember(metaclass=_WorldMeta):
+    """The same, under an older name."""
 
 
 def is_available() -> bool:

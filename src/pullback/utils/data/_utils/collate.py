@@ -1,5 +1,7 @@
 """`torch.utils.data._utils.collate`: the functions of `pullback.utils.data.collate` under PyTorch's path."""
 
+import re
+
 from pullback.utils.data.collate import (
     collate,
     collate_float_fn,
@@ -13,6 +15,9 @@ from pullback.utils.data.collate import (
     default_convert,
 )
 
+np_str_obj_array_pattern = re.compile(r"[SaUO]")
+"""The kinds of arrays that are not made into tensors."""
+
 __all__ = [
     "collate",
     "collate_float_fn",
@@ -24,4 +29,5 @@ __all__ = [
     "default_collate",
     "default_collate_fn_map",
     "default_convert",
+    "np_str_obj_array_pattern",
 ]
