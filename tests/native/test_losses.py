@@ -51,13 +51,62 @@ def test_a_target_that_is_no_class(target: int) -> None:
         nll.nll_loss(np.ones((2, 3), np.float32), np.array([0, target]))
 
 
+every_reduction = pytest.mark.parametrize("reduction", [0, 1, 2])
+sizes = pytest.mark.parametrize("size", [1, 7, 8, 33, 1000, 200_000])
+
+
+def start(reduction: int, size: int, dtype: Any) -> Any:
+    """A gradient of the reduced losses."""
+    return np.array(0.5, dtype) if reduction else normal((size,), dtype, 2)
+
+
 @dtypes
-@pytest.mark.parametrize("reduction", [1, 2])
-@pytest.mark.parametrize("size", [1, 8, 33, 1000, 200_000])
-def test_mse_loss(size: int, reduction: int, dtype: Any) -> None:
+@every_reduction
+@sizes
+def test_losses_of_distances(size: int, reduction: int, dtype: Any) -> None:
     values, target = normal((size,), dtype), normal((size,), dtype, 1)
+    grad = start(reduction, size, dtype)
     assert_as_reference(losses.mse_loss, values, target, reduction, tolerance=20)
-    assert_as_reference(losses.mse_loss_grad, np.array(0.5, dtype), values, target, reduction)
+    assert_as_reference(losses.mse_loss_grad, grad, values, target, reduction)
+    for limit in (0.3, 1.0, 2.5):
+        assert_as_reference(losses.huber_loss, values, target, reduction, limit, tolerance=20)
+        assert_as_reference(losses.smooth_l1_loss, values, target, reduction, limit, tolerance=20)
+        assert_as_reference(losses.clamped_distance_grad, grad, values, target, reduction, 1 / limit, 1.0)
+        assert_as_reference(losses.clamped_distance_grad, grad, values, target, reduction, 1.0, limit)
+
+
+@dtypes
+@every_reduction
+@sizes
+def test_losses_of_probabilities(size: int, reduction: int, dtype: Any) -> None:
+    generator = np.random.default_rng(0)
+    target, grad = generator.random(size).astype(dtype), start(reduction, size, dtype)
+    probability = generator.random(size).astype(dtype)
+    probability[::5], probability[1::7] = 0, 1
+    logit = normal((size,), dtype) * 20
+    assert_as_reference(losses.soft_margin_loss, logit, np.sign(target - 0.5), reduction, tolerance=20)
+    assert_as_reference(losses.soft_margin_loss_grad, grad, logit, np.sign(target - 0.5), reduction)
+    with np.errstate(all="ignore"):
+        assert_as_reference(losses.binary_cross_entropy, probability, target, None, reduction, tolerance=20)
+    assert_as_reference(losses.binary_cross_entropy_grad, grad, probability, target, None, reduction)
+    assert_as_reference(losses.binary_cross_entropy_with_logits, logit, target, None, None, reduction, tolerance=20)
+    assert_as_reference(losses.logits_grad, grad, logit, target, None, None, reduction)
+
+
+def test_nan_and_infinities_go_through_losses() -> None:
+    x = np.array([np.nan, np.inf, -np.inf, 1.0, 90.0, -90.0] * 3, np.float32)
+    y = np.array([1.0, 0.0, 1.0, np.nan, 1.0, 1.0] * 3, np.float32)
+    names = ["mse_loss", "huber_loss", "smooth_l1_loss", "soft_margin_loss", "binary_cross_entropy_with_logits"]
+    with np.errstate(all="ignore"):
+        for name in names:
+            kernel = getattr(losses, name)
+            np.testing.assert_allclose(kernel(x, y, reduction=0), kernel.__wrapped__(x, y, reduction=0), rtol=1e-5)
+
+
+def test_what_is_no_probability_raises_as_the_reference_does() -> None:
+    for wrong in (-0.1, 1.1, np.nan):
+        with pytest.raises(RuntimeError, match="between 0 and 1"):
+            losses.binary_cross_entropy(np.array([0.5, wrong]), np.array([0.0, 1.0]))
 
 
 @pytest.mark.parametrize(
@@ -70,8 +119,11 @@ def test_mse_loss(size: int, reduction: int, dtype: Any) -> None:
         (nll.nll_loss, (np.ones((0, 3), np.float32), np.zeros(0, np.int64))),
         (losses.mse_loss, (np.ones(3, np.float32), np.ones(3, np.float64))),
         (losses.mse_loss, (np.ones(3, np.float32), np.ones(1, np.float32))),
-        (losses.mse_loss, (np.ones(3, np.float32), np.ones(3, np.float32), 0)),
-        (losses.mse_loss_grad, (np.ones(3, np.float32), np.ones(3, np.float32), np.ones(3, np.float32), 0)),
+        (losses.mse_loss, (np.ones(3, np.float32), np.ones(3, np.float32), 3)),
+        (losses.mse_loss_grad, (np.ones(1, np.float32), np.ones(3, np.float32), np.ones(3, np.float32), 0)),
+        (losses.mse_loss_grad, (np.ones(3, np.float32), np.ones(3, np.float32), np.ones(3, np.float32), 1)),
+        (losses.smooth_l1_loss, (np.ones(3, np.float32), np.ones(3, np.float32), 1, -1.0)),
+        (losses.binary_cross_entropy, (np.ones(3, np.float32), np.ones(3, np.float32), np.ones(3, np.float32))),
     ],
 )
 def test_what_is_left_to_the_reference(kernel: Any, arguments: tuple[Any, ...]) -> None:

@@ -557,32 +557,9 @@ def _count_of(tensor: Any) -> int:
     return math.prod(tuple(tensor.shape))
 
 
-def soft_margin_loss_grad(grad: Any, input: Any, target: Any, reduction: int) -> Any:
-    """The gradient of soft_margin_loss."""
-    return F.loss_weight(grad, _count_of(input), reduction) * -target * F.sigmoid(-target * input)
-
-
-def binary_cross_entropy_grad(grad: Any, input: Any, target: Any, weight: Any, reduction: int) -> Any:
-    """The gradient of binary_cross_entropy with respect to its input; the divisor is kept from zero."""
-    divisor = F.clamp_min(input * (1 - input), 1e-12)
-    grad = F.loss_weight(grad, _count_of(input), reduction) * (input - target) / divisor
-    return grad if weight is None else grad * weight
-
-
 def binary_cross_entropy_grad_target(grad: Any, input: Any, weight: Any, reduction: int) -> Any:
     """The gradient of binary_cross_entropy with respect to its target."""
     grad = F.loss_weight(grad, _count_of(input), reduction) * (F.log1p(-input) - F.log(input))
-    return grad if weight is None else grad * weight
-
-
-def logits_grad(grad: Any, input: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
-    """The gradient of binary_cross_entropy_with_logits with respect to its input."""
-    grad = F.loss_weight(grad, _count_of(input), reduction)
-    if pos_weight is None:
-        grad = grad * (F.sigmoid(input) - target)
-    else:
-        positive = pos_weight * target
-        grad = grad * ((positive + 1 - target) * F.sigmoid(input) - positive)
     return grad if weight is None else grad * weight
 
 

@@ -9,15 +9,12 @@ import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.engine.double_pullback import double_pullback
 from pullback.errors import derivative_not_implemented, graph_freed
-from pullback.generated.array_formulas import binary_cross_entropy_grad as binary_cross_entropy_grad_kernel
 from pullback.generated.array_formulas import (
     binary_cross_entropy_grad_target as binary_cross_entropy_grad_target_kernel,
 )
-from pullback.generated.array_formulas import logits_grad as logits_grad_kernel
 from pullback.generated.array_formulas import logits_grad_target as logits_grad_target_kernel
 from pullback.generated.array_formulas import multi_margin_loss_grad as multi_margin_loss_grad_kernel
 from pullback.generated.array_formulas import multilabel_margin_loss_grad as multilabel_margin_loss_grad_kernel
-from pullback.generated.array_formulas import soft_margin_loss_grad as soft_margin_loss_grad_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -28,13 +25,16 @@ from pullback.kernels.clamping import tied_to as tied_to_kernel
 from pullback.kernels.ctc import ctc_loss as ctc_loss_kernel
 from pullback.kernels.ctc import ctc_loss_grad as ctc_loss_grad_kernel
 from pullback.kernels.losses import binary_cross_entropy as binary_cross_entropy_kernel
+from pullback.kernels.losses import binary_cross_entropy_grad as binary_cross_entropy_grad_kernel
 from pullback.kernels.losses import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits_kernel
 from pullback.kernels.losses import clamped_distance_grad as clamped_distance_grad_kernel
 from pullback.kernels.losses import huber_loss as huber_loss_kernel
+from pullback.kernels.losses import logits_grad as logits_grad_kernel
 from pullback.kernels.losses import mse_loss as mse_loss_kernel
 from pullback.kernels.losses import mse_loss_grad as mse_loss_grad_kernel
 from pullback.kernels.losses import smooth_l1_loss as smooth_l1_loss_kernel
 from pullback.kernels.losses import soft_margin_loss as soft_margin_loss_kernel
+from pullback.kernels.losses import soft_margin_loss_grad as soft_margin_loss_grad_kernel
 from pullback.kernels.margin_losses import multi_margin_loss as multi_margin_loss_kernel
 from pullback.kernels.margin_losses import multi_margin_weights as multi_margin_weights_kernel
 from pullback.kernels.margin_losses import multilabel_margin_loss as multilabel_margin_loss_kernel
@@ -526,6 +526,7 @@ class SoftMarginLossBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "target", "reduction")
     public_names = {"input": "self"}
+    fresh = (True,)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_target: Any = None
@@ -638,6 +639,7 @@ class BinaryCrossEntropyBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "target", "weight", "reduction")
     public_names = {"input": "self"}
+    fresh = (True, False)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_target: Any = None
@@ -812,6 +814,7 @@ class BinaryCrossEntropyWithLogitsBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "target", "weight", "pos_weight", "reduction")
     public_names = {"input": "self"}
+    fresh = (True, False)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_target: Any = None

@@ -45,6 +45,7 @@ def mse_loss_grad(grad: Array, input: Array, target: Array, reduction: int) -> A
     return distance
 
 
+@native
 def smooth_l1_loss(input: Array, target: Array, reduction: int = 1, beta: float = 1.0) -> Array:
     """Half the squared distance over `beta` where it is below `beta`, the distance less half of `beta` elsewhere."""
     _refuse_kinds(input, "biuc", "smooth_l1_cpu")
@@ -68,6 +69,7 @@ def _rounded_distance(input: Array, target: Array, limit: float) -> Array:
     return distance
 
 
+@native
 def clamped_distance_grad(
     grad: Array, input: Array, target: Array, reduction: int, factor: float, limit: float
 ) -> Array:
@@ -79,17 +81,20 @@ def clamped_distance_grad(
     return distance
 
 
+@native
 def huber_loss(input: Array, target: Array, reduction: int = 1, delta: float = 1.0) -> Array:
     """As smooth_l1_loss, times `delta`."""
     _refuse_kinds(input, "biuc", "huber_cpu")
     return cast_array(reduce_loss(_rounded_distance(input, target, delta), reduction), input.dtype)
 
 
+@native
 def soft_margin_loss(input: Array, target: Array, reduction: int = 1) -> Array:
     """log(1 + exp(-target * input))."""
     return cast_array(reduce_loss(np.logaddexp(0, -widened(target) * widened(input)), reduction), input.dtype)
 
 
+@native
 def binary_cross_entropy(input: Array, target: Array, weight: Array | None = None, reduction: int = 1) -> Array:
     """-(target log(input) + (1 - target) log(1 - input)), each logarithm kept above -100."""
     if target.dtype != input.dtype:
@@ -107,6 +112,7 @@ def binary_cross_entropy(input: Array, target: Array, weight: Array | None = Non
     return cast_array(reduce_loss(np.asarray(values), reduction), input.dtype)
 
 
+@native
 def binary_cross_entropy_with_logits(
     input: Array, target: Array, weight: Array | None = None, pos_weight: Array | None = None, reduction: int = 1
 ) -> Array:
@@ -119,3 +125,33 @@ def binary_cross_entropy_with_logits(
     if weight is not None:
         values = values * widened(weight)
     return cast_array(reduce_loss(np.asarray(values), reduction), input.dtype)
+
+
+@native
+def soft_margin_loss_grad(grad: Array, input: Array, target: Array, reduction: int) -> Array:
+    """The gradient of soft_margin_loss."""
+    slope = -target * (1 / (1 + np.exp(target * input)))
+    return loss_weight(grad, input.size, reduction) * slope
+
+
+@native
+def binary_cross_entropy_grad(grad: Array, input: Array, target: Array, weight: Array | None, reduction: int) -> Array:
+    """The gradient of binary_cross_entropy with respect to its input; the divisor is kept from zero."""
+    divisor = np.maximum(input * (1 - input), np.asarray(1e-12, input.dtype))
+    slope = loss_weight(grad, input.size, reduction) * (input - target) / divisor
+    return slope if weight is None else slope * weight
+
+
+@native
+def logits_grad(
+    grad: Array, input: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: int
+) -> Array:
+    """The gradient of binary_cross_entropy_with_logits with respect to its input."""
+    sigmoid = (1 / (1 + np.exp(-widened(input)))).astype(input.dtype)
+    if pos_weight is None:
+        slope = sigmoid - target
+    else:
+        positive = pos_weight * target
+        slope = (positive + 1 - target) * sigmoid - positive
+    slope = loss_weight(grad, input.size, reduction) * slope
+    return slope if weight is None else slope * weight

@@ -34,7 +34,7 @@ FILES = {
     "interpolation": "adaptive_avg_pool2d adaptive_avg_pool3d upsample_nearest1d upsample_nearest_exact1d upsample_nearest2d upsample_nearest_exact2d upsample_nearest3d upsample_nearest_exact3d upsample_linear1d upsample_bilinear2d upsample_trilinear3d upsample_bicubic2d upsample_bilinear2d_aa upsample_bicubic2d_aa upsample_lanczos2d_aa",
     "joining": "cat lies_channels_last cat_back stack stack_back split split_with_sizes split_back split_sizes_of split_with_sizes_back unbind unbind_back block_diag",
     "ldl": "linalg_ldl_factor_ex linalg_ldl_solve",
-    "losses": "reduce_loss loss_weight mse_loss mse_loss_grad smooth_l1_loss clamped_distance_grad huber_loss soft_margin_loss binary_cross_entropy binary_cross_entropy_with_logits",
+    "losses": "reduce_loss loss_weight mse_loss mse_loss_grad smooth_l1_loss clamped_distance_grad huber_loss soft_margin_loss binary_cross_entropy binary_cross_entropy_with_logits soft_margin_loss_grad binary_cross_entropy_grad logits_grad",
     "lu": "linalg_lu_factor_ex linalg_lu lu_unpack lower_factor upper_factor permute_rows linalg_lu_solve scatter_lower scatter_upper",
     "margin_losses": "multi_margin_loss multi_margin_weights multilabel_margin_loss multilabel_margin_weights",
     "masking": "masked_fill masked_fill_tensor sum_where masked_scatter masked_scatter_back select_scatter slice_scatter diagonal_scatter as_strided_scatter fill fill_tensor refill refill_tensor zero",

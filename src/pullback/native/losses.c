@@ -1,11 +1,7 @@
-/* The compiled kernels of kernels/nll.py and of the squared distance in kernels/losses.py.
- * `reduction` is 0 for none, 1 for the mean, 2 for the sum. */
+/* The compiled kernels of the negative log likelihood in kernels/nll.py. `reduction` is 0 for none, 1 for the mean, 2 for the sum. */
 #include "rows.h"
 
 #include <stdint.h>
-
-/* Elements of one partial sum: the order of additions does not depend on the number of threads. */
-#define PART 65536
 
 typedef struct {
     Layout layout; /* samples, classes, places of a sample */
@@ -13,13 +9,6 @@ typedef struct {
     const int64_t *target;
     int64_t ignored;
 } Likelihood;
-
-typedef struct {
-    const void *first, *second;
-    ptrdiff_t count;
-    double factor, *partials;
-    void *output;
-} Distance;
 
 #define LOOPS "loss_loops.h"
 #include "for_each_real.h"
@@ -135,60 +124,9 @@ static PyObject *nll_loss_grad(PyObject *const *arguments, Py_ssize_t positional
     return result;
 }
 
-/* Two plain arrays of one type and shape, not empty. */
-static int fit_together(PyObject *first, PyObject *second)
-{
-    return first && second && is_plain(first) && is_plain_of(second, type_of(first)) && same_shape(first, second) &&
-           size_of(first);
-}
-
-/* Means and sums; the distances themselves are the reference's. */
-static PyObject *mse_loss(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    PLACE(slots, "input", "target", "reduction");
-    long reduction = 1;
-    if (!fit_together(slots[0], slots[1]) || (slots[2] && !read_integer(slots[2], 1, 2, &reduction)))
-        return DECLINE;
-    int type = type_of(slots[0]);
-    ptrdiff_t count = size_of(slots[0]), parts = (count + PART - 1) / PART;
-    double first, *partials = parts == 1 ? &first : PyMem_RawMalloc(sizeof(double) * parts), total = 0;
-    if (!partials)
-        return PyErr_NoMemory();
-    Distance loop = {.first = data_of(slots[0]), .second = data_of(slots[1]), .count = count, .partials = partials};
-    run_items(parts, count < PART ? count : PART, FOR_TYPE(type, squared_distances), &loop);
-    for (ptrdiff_t part = 0; part < parts; part++)
-        total += partials[part];
-    if (parts > 1)
-        PyMem_RawFree(partials);
-    return store_number(reduction == 1 ? total / (double)count : total, type);
-}
-
-static PyObject *mse_loss_grad(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    PLACE(slots, "grad", "input", "target", "reduction");
-    long reduction;
-    if (!fit_together(slots[1], slots[2]) || !read_integer(slots[3], 1, 2, &reduction) ||
-        !slots[0] || !is_plain_of(slots[0], type_of(slots[1])) || PyArray_NDIM((PyArrayObject *)slots[0]))
-        return DECLINE;
-    int type = type_of(slots[1]);
-    PyObject *result = new_like(slots[1]);
-    if (result) {
-        ptrdiff_t count = size_of(slots[1]);
-        double grad = type == NPY_FLOAT ? *(const float *)data_of(slots[0]) : *(const double *)data_of(slots[0]);
-        Distance loop = {
-            .first = data_of(slots[1]), .second = data_of(slots[2]), .output = data_of(result),
-            .factor = (reduction == 1 ? 2.0 / (double)count : 2.0) * grad,
-        };
-        run_items(count, 1, FOR_TYPE(type, scaled_distances), &loop);
-    }
-    return result;
-}
-
 const KernelEntry losses_kernels[] = {
     {"nll_loss", nll_loss},
     {"nll_loss2d", nll_loss},
     {"nll_loss_grad", nll_loss_grad},
-    {"mse_loss", mse_loss},
-    {"mse_loss_grad", mse_loss_grad},
     {NULL},
 };

@@ -11,6 +11,7 @@ extern const KernelEntry channel_scaling_kernels[];
 extern const KernelEntry convolution_kernels[];
 extern const KernelEntry accumulation_kernels[];
 extern const KernelEntry elementwise_kernels[];
+extern const KernelEntry pair_loss_kernels[];
 extern const KernelEntry pooling_kernels[];
 extern const KernelEntry reductions_kernels[];
 extern const KernelEntry extrema_kernels[];
@@ -39,6 +40,7 @@ static const KernelEntry *const tables[] = {
     convolution_kernels,
     accumulation_kernels,
     elementwise_kernels,
+    pair_loss_kernels,
     pooling_kernels,
     reductions_kernels,
     extrema_kernels,
