@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from tools.codegen.model import Line, Operation
 
 _FRESH_CALLS = {
-    "matmul_grad_input", "matmul_grad_other", "mm", "bmm", "mv", "where", "linear_grad_weight", "linear_grad_input",
-    "relu_grad", "keep_where", "drop_where", "share_of_tie", "elu_grad", "clamp_grad", "clamp_grad_min", "clamp_grad_max",
-    "add_along", "binary_cross_entropy_grad", "clamped_distance_grad", "cumprod_grad", "embedding_back", "flip", "index_back", "index_select_back",
-    "log_softmax_grad", "logits_grad", "masked_select_back", "mse_loss_grad", "nll_loss_grad", "put_along", "put_reduced", "repeat_back",
-    "reversed_cumsum", "roll_back", "rot90", "scatter_add", "scatter_value", "select_back", "slice_back", "soft_margin_loss_grad", "softmax_grad",
-    "split_back", "split_with_sizes_back", "take_back", "tril", "triu", "unbind_back",
+    "add_along", "binary_cross_entropy_grad", "bmm", "clamp_grad", "clamp_grad_max", "clamp_grad_min",
+    "clamped_distance_grad", "cumprod_grad", "drop_where", "elu_grad", "embedding_back", "flip", "index_back",
+    "index_select_back", "keep_where", "linear_grad_input", "linear_grad_weight", "log_softmax_grad", "logits_grad",
+    "masked_select_back", "matmul_grad_input", "matmul_grad_other", "mm", "mse_loss_grad", "mv", "nll_loss_grad",
+    "put_along", "put_reduced", "relu_grad", "repeat_back", "reversed_cumsum", "roll_back", "rot90", "scatter_add",
+    "scatter_value", "select_back", "share_of_tie", "slice_back", "soft_margin_loss_grad", "softmax_grad",
+    "split_back", "split_with_sizes_back", "take_back", "tril", "triu", "unbind_back", "where",
 }  # fmt: skip
 
 

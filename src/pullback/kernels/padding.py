@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.kernels.accumulation import widened
+from pullback.native import native
 from pullback.typing import Array, Scalar, Shape
 
 
@@ -34,6 +35,7 @@ def constant_pad_nd(input: Array, pad: Shape, value: Scalar = 0) -> Array:
     return result
 
 
+@native
 def edge_pad(input: Array, pad: Shape, mode: str) -> Array:
     """Pad the last dimensions from the input itself: 'reflect', 'replicate' or 'circular'; negative sizes crop."""
     dims = _padded_dims(input, pad)

@@ -8,9 +8,11 @@ import numpy as np
 
 from pullback.backend.array_module import copy_array
 from pullback.kernels.shape import diagonal
+from pullback.native import native
 from pullback.typing import Array, Shape
 
 
+@native
 def flip(input: Array, dims: Shape) -> Array:
     """A copy with the order along the dimensions reversed."""
     flipped = np.flip(input, dims)
@@ -21,6 +23,7 @@ def flip(input: Array, dims: Shape) -> Array:
     return np.array(flipped, order="K", copy=True)
 
 
+@native
 def roll(input: Array, shifts: Shape, dims: Shape) -> Array:
     """A copy shifted along the dimensions (in row-major order if there are none); what leaves at one end comes back."""
     if input.size == 0 or input.ndim == 0:
@@ -44,12 +47,14 @@ def repeat_interleave_counts(input: Array, repeats: Array, dim: int) -> Array:
     return np.repeat(input, repeats, axis=dim)
 
 
+@native
 def tril(input: Array, diagonal: int = 0) -> Array:
     """The lower triangle of matrices, zeros above a diagonal."""
     _check_matrix("tril", input)
     return np.where(_lower(input, diagonal), input, np.zeros((), input.dtype))
 
 
+@native
 def triu(input: Array, diagonal: int = 0) -> Array:
     """The upper triangle of matrices, zeros below a diagonal."""
     _check_matrix("triu", input)

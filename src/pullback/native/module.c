@@ -30,6 +30,7 @@ extern const KernelEntry nll_kernels[];
 extern const KernelEntry optimizer_step_kernels[];
 extern const KernelEntry part_kernels[];
 extern const KernelEntry random_kernels[];
+extern const KernelEntry rearranging_kernels[];
 extern const KernelEntry recurrent_kernels[];
 extern const KernelEntry rejection_kernels[];
 extern const KernelEntry scan_kernels[];
@@ -59,6 +60,7 @@ static const KernelEntry *const tables[] = {
     optimizer_step_kernels,
     part_kernels,
     random_kernels,
+    rearranging_kernels,
     recurrent_kernels,
     rejection_kernels,
     scan_kernels,

@@ -1,0 +1,267 @@
+/* Row-major arrays of any dtype with their elements in other places: kernels of kernels/rearranging.py and the padding of
+ * kernels/padding.py that takes from the array itself. */
+#include "gathers.h"
+
+static PyObject *new_of(PyObject *array, int ndim, const npy_intp *shape)
+{
+    PyArray_Descr *descr = PyArray_DESCR((PyArrayObject *)array);
+    Py_INCREF(descr);
+    return PyArray_NewFromDescr(&PyArray_Type, descr, ndim, shape, NULL, NULL, 0, NULL);
+}
+
+/* Rows of one item size, each taken from another row; the elements of a row in their order or the other way round. */
+typedef struct {
+    const char *from;
+    char *to;
+    int ndim; /* of what a row is in */
+    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS]; /* of the rows, in bytes; negative where reversed */
+    ptrdiff_t count, item;
+    int backward;
+} Flip;
+
+#define REVERSE(type)                                                                                                  \
+    for (ptrdiff_t i = 0; i < flip->count; i++)                                                                        \
+        ((type *)to)[i] = ((const type *)from)[flip->count - 1 - i];
+
+MULTIVERSIONED static void flip_rows(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const Flip *flip = context;
+    ptrdiff_t bytes = flip->count * flip->item;
+    for (ptrdiff_t row = begin; row < end; row++) {
+        const char *from = flip->from;
+        char *to = flip->to + row * bytes;
+        ptrdiff_t left = row;
+        for (int d = flip->ndim; d--; left /= flip->shape[d])
+            from += left % flip->shape[d] * flip->strides[d];
+        if (!flip->backward) {
+            memcpy(to, from, bytes);
+        } else if (flip->item == 4) {
+            REVERSE(uint32_t)
+        } else if (flip->item == 8) {
+            REVERSE(uint64_t)
+        } else {
+            for (ptrdiff_t i = 0; i < flip->count; i++)
+                memcpy(to + i * flip->item, from + (flip->count - 1 - i) * flip->item, flip->item);
+        }
+    }
+}
+
+/* flip(input, dims) */
+static PyObject *flip(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    npy_intp dims[NPY_MAXDIMS];
+    int count;
+    if (positional != 2 || keywords || !is_plain_memory(arguments[0]) || !size_of(arguments[0]) || !NDIM(arguments[0]) ||
+        (count = read_shape(arguments[1], dims)) < 0)
+        return DECLINE;
+    PyObject *input = arguments[0];
+    int ndim = NDIM(input), last = ndim - 1;
+    Flip loop = {.from = data_of(input), .ndim = last, .count = SHAPE(input)[last], .item = ITEM(input)};
+    for (int d = 0; d < last; d++) {
+        loop.shape[d] = SHAPE(input)[d];
+        loop.strides[d] = PyArray_STRIDE((PyArrayObject *)input, d);
+    }
+    for (int k = 0; k < count; k++) {
+        if (dims[k] < 0 || dims[k] >= ndim || (dims[k] != last && loop.strides[dims[k]] < 0))
+            return DECLINE;
+        if (dims[k] == last) {
+            loop.backward = 1;
+        } else {
+            loop.from += (loop.shape[dims[k]] - 1) * loop.strides[dims[k]];
+            loop.strides[dims[k]] *= -1;
+        }
+    }
+    PyObject *result = new_of(input, ndim, SHAPE(input));
+    if (result) {
+        loop.to = data_of(result);
+        run_items(size_of(input) / loop.count, loop.count, flip_rows, &loop);
+    }
+    return result;
+}
+
+typedef struct {
+    const char *from;
+    char *to;
+    ptrdiff_t whole, moved; /* bytes that are rolled together, and by how many */
+} Roll;
+
+static void roll_blocks(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const Roll *roll = context;
+    for (ptrdiff_t block = begin; block < end; block++) {
+        const char *from = roll->from + block * roll->whole;
+        char *to = roll->to + block * roll->whole;
+        memcpy(to + roll->moved, from, roll->whole - roll->moved);
+        memcpy(to, from + roll->whole - roll->moved, roll->moved);
+    }
+}
+
+/* roll(input, shifts, dims) along one dimension, or of the flattened array where there are no dims. */
+static PyObject *roll(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    npy_intp shifts[NPY_MAXDIMS], dims[NPY_MAXDIMS];
+    if (positional != 3 || keywords || !is_plain_memory(arguments[0]) || !size_of(arguments[0]) || !NDIM(arguments[0]) ||
+        read_shape(arguments[1], shifts) != 1)
+        return DECLINE;
+    PyObject *input = arguments[0];
+    int along = read_shape(arguments[2], dims);
+    if (along < 0 || along > 1 || (along && (dims[0] < 0 || dims[0] >= NDIM(input))))
+        return DECLINE;
+    Layout layout = along ? layout_along(input, (int)dims[0]) : (Layout){1, size_of(input), 1};
+    ptrdiff_t item = ITEM(input), moved = (shifts[0] % layout.count + layout.count) % layout.count;
+    PyObject *result = new_of(input, NDIM(input), SHAPE(input));
+    if (result) {
+        Roll loop = {data_of(input), data_of(result), layout.count * layout.inner * item, moved * layout.inner * item};
+        run_items(layout.outer, layout.count * layout.inner, roll_blocks, &loop);
+    }
+    return result;
+}
+
+typedef struct {
+    const char *from;
+    char *to;
+    ptrdiff_t rows, columns, item, diagonal;
+    int upper;
+} Triangle;
+
+static void keep_triangle(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const Triangle *loop = context;
+    ptrdiff_t bytes = loop->columns * loop->item;
+    for (ptrdiff_t row = begin; row < end; row++) {
+        const char *from = loop->from + row * bytes;
+        char *to = loop->to + row * bytes;
+        ptrdiff_t cut = row % loop->rows + loop->diagonal + !loop->upper; /* the first column of the upper part */
+        ptrdiff_t before = (cut < 0 ? 0 : cut > loop->columns ? loop->columns : cut) * loop->item;
+        if (loop->upper) {
+            memset(to, 0, before);
+            memcpy(to + before, from + before, bytes - before);
+        } else {
+            memcpy(to, from, before);
+            memset(to + before, 0, bytes - before);
+        }
+    }
+}
+
+static PyObject *triangle(PyObject *const *slots, int upper)
+{
+    long diagonal = 0;
+    PyObject *input = slots[0];
+    if (!is_plain_memory(input) || NDIM(input) < 2 || !size_of(input) ||
+        (slots[1] && !read_integer(slots[1], -(1L << 40), 1L << 40, &diagonal)))
+        return DECLINE;
+    PyObject *result = new_of(input, NDIM(input), SHAPE(input));
+    if (result) {
+        const npy_intp *sizes = SHAPE(input) + NDIM(input) - 2;
+        Triangle loop = {data_of(input), data_of(result), sizes[0], sizes[1], ITEM(input), diagonal, upper};
+        run_items(size_of(input) / sizes[1], sizes[1], keep_triangle, &loop);
+    }
+    return result;
+}
+
+static PyObject *tril(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    PLACE(slots, "input", "diagonal");
+    return triangle(slots, 0);
+}
+
+static PyObject *triu(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    PLACE(slots, "input", "diagonal");
+    return triangle(slots, 1);
+}
+
+typedef struct {
+    const char *from;
+    char *to;
+    int ndim;
+    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS]; /* of the result; of the input in bytes */
+    int64_t *sources[NPY_MAXDIMS];                     /* for each place of the result, where it is taken from */
+    ptrdiff_t before, size, item;                      /* of the last dimension: padding in front, and what is copied */
+} Pad;
+
+static void pad_rows(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const Pad *pad = context;
+    int last = pad->ndim - 1;
+    ptrdiff_t width = pad->shape[last], item = pad->item;
+    for (ptrdiff_t row = begin; row < end; row++) {
+        const char *from = pad->from;
+        char *to = pad->to + row * width * item;
+        ptrdiff_t left = row;
+        for (int d = last; d--; left /= pad->shape[d])
+            from += pad->sources[d][left % pad->shape[d]] * pad->strides[d];
+        for (ptrdiff_t i = 0; i < pad->before; i++)
+            memcpy(to + i * item, from + pad->sources[last][i] * item, item);
+        memcpy(to + pad->before * item, from, pad->size * item);
+        for (ptrdiff_t i = pad->before + pad->size; i < width; i++)
+            memcpy(to + i * item, from + pad->sources[last][i] * item, item);
+    }
+}
+
+/* Where a place outside of a dimension is taken from; -1 where the padding goes too far for one step. */
+static int64_t source_of(int64_t place, int64_t size, char mode)
+{
+    if (mode == 'c')
+        place += place < 0 ? size : place >= size ? -size : 0;
+    else if (mode == 'e')
+        place = place < 0 ? 0 : place >= size ? size - 1 : place;
+    else
+        place = place < 0 ? -place : place >= size ? 2 * (size - 1) - place : place;
+    return place >= 0 && place < size ? place : -1;
+}
+
+/* edge_pad(input, pad, mode), not negative: 'reflect', 'replicate' or 'circular'. */
+static PyObject *edge_pad(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    npy_intp sizes[NPY_MAXDIMS];
+    int count;
+    if (positional != 3 || keywords || !is_plain_memory(arguments[0]) || !size_of(arguments[0]) || !NDIM(arguments[0]) ||
+        (count = read_shape(arguments[1], sizes)) < 2 || count % 2 || count / 2 > NDIM(arguments[0]) ||
+        !PyUnicode_CheckExact(arguments[2]) || PyUnicode_GET_LENGTH(arguments[2]) < 3)
+        return DECLINE;
+    PyObject *input = arguments[0];
+    char mode = (char)PyUnicode_READ_CHAR(arguments[2], 0) == 'c' ? 'c' : (char)PyUnicode_READ_CHAR(arguments[2], 2) == 'p' ? 'e' : 'r';
+    int ndim = NDIM(input);
+    Pad pad = {.from = data_of(input), .ndim = ndim, .item = ITEM(input), .before = sizes[0], .size = SHAPE(input)[ndim - 1]};
+    ptrdiff_t total = 0, rows = 1;
+    npy_intp before[NPY_MAXDIMS] = {0};
+    for (int d = 0; d < ndim; d++) {
+        int pair = 2 * (ndim - 1 - d);
+        before[d] = pair < count ? sizes[pair] : 0;
+        npy_intp after = pair < count ? sizes[pair + 1] : 0;
+        if (before[d] < 0 || after < 0)
+            return DECLINE;
+        pad.shape[d] = SHAPE(input)[d] + before[d] + after;
+        pad.strides[d] = PyArray_STRIDE((PyArrayObject *)input, d);
+        total += pad.shape[d];
+        rows *= d < ndim - 1 ? pad.shape[d] : 1;
+    }
+    int64_t *sources = PyMem_RawMalloc(sizeof(int64_t) * (size_t)total), *next = sources;
+    if (!sources)
+        return PyErr_NoMemory();
+    int fits = 1;
+    for (int d = 0; d < ndim; next += pad.shape[d++]) {
+        pad.sources[d] = next;
+        for (npy_intp i = 0; i < pad.shape[d]; i++) {
+            next[i] = source_of(i - before[d], SHAPE(input)[d], mode);
+            fits &= next[i] >= 0;
+        }
+    }
+    PyObject *result = fits ? new_of(input, ndim, pad.shape) : NULL;
+    if (result) {
+        pad.to = data_of(result);
+        run_items(rows, pad.shape[ndim - 1], pad_rows, &pad);
+    }
+    PyMem_RawFree(sources);
+    return result;
+}
+
+const KernelEntry rearranging_kernels[] = {
+    {"edge_pad", edge_pad},
+    {"flip", flip},
+    {"roll", roll},
+    {"tril", tril},
+    {"triu", triu},
+    {NULL},
+};
