@@ -6,9 +6,11 @@ import numpy as np
 
 from pullback.kernels.accumulation import widened
 from pullback.kernels.embeddings import check_rows
+from pullback.native import native
 from pullback.typing import Array
 
 
+@native
 def embedding_bag_forward(
     weight: Array, indices: Array, offsets: Array, per_sample_weights: Array | None, mode: int, padding_idx: int,
     scale_grad_by_freq: bool,

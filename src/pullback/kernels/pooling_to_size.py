@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.kernels.pooling import max_pool2d_with_indices, max_pool3d_with_indices
+from pullback.native import native
 from pullback.typing import Array, Shape
 
 _FEW = 64
@@ -23,6 +24,7 @@ def adaptive_max_pool3d(input: Array, output_size: Shape) -> tuple[Array, Array]
     return _adaptive(input, output_size)
 
 
+@native
 def _adaptive(input: Array, counts: Shape) -> tuple[Array, Array]:
     dims = len(counts)
     sizes = input.shape[-dims:]

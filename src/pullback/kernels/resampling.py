@@ -14,6 +14,7 @@ import numpy as np
 
 from pullback.kernels.accumulation import widened
 from pullback.kernels.dtype_support import _refuse_kinds
+from pullback.native import native
 from pullback.typing import Array, Shape
 
 Taps = tuple[Any, Any]
@@ -50,8 +51,10 @@ def _apply(input: Array, maps: list[Taps], old: Shape) -> Array:
     if input.dtype == np.uint8 and any(t[1] is not None for t in maps):
         return _apply_to_bytes(input, maps)
     result = input if all(t[1] is None for t in maps) else widened(input)
-    # Dimensions that shrink come first, so that the others have less to do.
-    order = sorted(range(len(maps)), key=lambda i: len(maps[i][0]) / max(1, old[i]))
+    # Dimensions that shrink come first, so that the others have less to do; of those that grow, the last one, whose
+    # elements have to be gathered one by one, while there are few rows.
+    ratios = [len(taps) / max(1, size) for (taps, _), size in zip(maps, old, strict=True)]
+    order = sorted(range(len(maps)), key=lambda i: (min(ratios[i], 1.0), -i))
     for i in order:
         result = _apply_along(result, maps[i], input.ndim - len(maps) + i)
     if result.dtype != input.dtype:
@@ -74,6 +77,7 @@ def _apply_to_bytes(input: Array, maps: list[Taps]) -> Array:
     return result.astype(np.uint8)
 
 
+@native
 def _apply_along(array: Array, taps: Taps, axis: int) -> Array:
     positions, weights = taps
     if positions.shape[1] == 1:

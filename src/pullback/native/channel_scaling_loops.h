@@ -24,22 +24,16 @@ MULTIVERSIONED static void TYPED(scale_planes)(void *context, ptrdiff_t begin, p
             to[n * channels + c] = x[n * channels + c] * factor[c] + (shift ? shift[c] : 0);
 }
 
-/* The sum of grad * (x - mean) over a row. */
-INLINE double TYPED(sum_centered)(const REAL *grad, const REAL *x, ptrdiff_t count, REAL mean)
+/* Add grad * (x - mean) of a part of a plane to sums side by side. */
+INLINE void TYPED(add_centered)(const REAL *restrict grad, const REAL *restrict x, ptrdiff_t count, REAL mean,
+                                REAL *restrict lanes)
 {
-    double total = 0;
-    for (ptrdiff_t start = 0; start < count; start += CHUNK) {
-        ptrdiff_t stop = start + CHUNK < count ? start + CHUNK : count, i = start;
-        REAL lanes[LANES];
-        TYPED(fill_lanes)(lanes, 0);
-        for (; i + LANES <= stop; i += LANES)
-            for (int j = 0; j < LANES; j++)
-                lanes[j] += grad[i + j] * (x[i + j] - mean);
-        for (int j = 0; i < stop; i++, j++)
-            lanes[j] += grad[i] * (x[i] - mean);
-        total += TYPED(total_of)(lanes);
-    }
-    return total;
+    ptrdiff_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        for (int j = 0; j < LANES; j++)
+            lanes[j] += grad[i + j] * (x[i + j] - mean);
+    for (int j = 0; j < count - i; j++)
+        lanes[j] += grad[i + j] * (x[i + j] - mean);
 }
 
 /* Items are channels. */
@@ -48,14 +42,24 @@ MULTIVERSIONED static void TYPED(sum_planes)(void *context, ptrdiff_t begin, ptr
     const Scaling *loop = context;
     const REAL *x = loop->input, *grad = loop->grad, *mean = loop->mean, *factor = loop->factor;
     REAL *to = loop->output;
-    ptrdiff_t channels = loop->channels, inner = loop->inner;
+    ptrdiff_t inner = loop->inner;
     for (ptrdiff_t c = begin; c < end; c++) {
         double total = 0;
-        for (ptrdiff_t n = 0; n < loop->samples; n++) {
-            ptrdiff_t plane = (n * channels + c) * inner;
-            total += TYPED(sum_centered)(grad + plane, x + plane, inner, mean[c]);
-        }
-        to[c] = (REAL)(total * (double)factor[c]);
+        ptrdiff_t filled = 0;
+        REAL lanes[LANES] = {0};
+        for (ptrdiff_t n = 0; n < loop->samples; n++)
+            for (ptrdiff_t start = 0; start < inner; start += CHUNK) {
+                ptrdiff_t place = (n * loop->channels + c) * inner + start;
+                ptrdiff_t part = inner - start < CHUNK ? inner - start : CHUNK;
+                if (filled + part > CHUNK) {
+                    total += TYPED(total_of)(lanes);
+                    TYPED(fill_lanes)(lanes, 0);
+                    filled = 0;
+                }
+                TYPED(add_centered)(grad + place, x + place, part, mean[c], lanes);
+                filled += part;
+            }
+        to[c] = (REAL)((total + TYPED(total_of)(lanes)) * (double)factor[c]);
     }
 }
 

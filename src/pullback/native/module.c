@@ -7,6 +7,7 @@
 #include "blas.h"
 #include "instruction_set.h"
 
+extern const KernelEntry adaptive_pooling_kernels[];
 extern const KernelEntry channel_scaling_kernels[];
 extern const KernelEntry convolution_kernels[];
 extern const KernelEntry accumulation_kernels[];
@@ -20,6 +21,7 @@ extern const KernelEntry softmaxes_kernels[];
 extern const KernelEntry normalization_kernels[];
 extern const KernelEntry attention_kernels[];
 extern const KernelEntry copy_kernels[];
+extern const KernelEntry embedding_bag_kernels[];
 extern const KernelEntry factorization_kernels[];
 extern const KernelEntry gather_kernels[];
 extern const KernelEntry indexing_kernels[];
@@ -34,9 +36,11 @@ extern const KernelEntry rearranging_kernels[];
 extern const KernelEntry recurrent_kernels[];
 extern const KernelEntry rejection_kernels[];
 extern const KernelEntry scan_kernels[];
+extern const KernelEntry resampling_kernels[];
 extern const KernelEntry view_kernels[];
 
 static const KernelEntry *const tables[] = {
+    adaptive_pooling_kernels,
     channel_scaling_kernels,
     convolution_kernels,
     accumulation_kernels,
@@ -50,6 +54,7 @@ static const KernelEntry *const tables[] = {
     normalization_kernels,
     attention_kernels,
     copy_kernels,
+    embedding_bag_kernels,
     factorization_kernels,
     gather_kernels,
     indexing_kernels,
@@ -64,6 +69,7 @@ static const KernelEntry *const tables[] = {
     recurrent_kernels,
     rejection_kernels,
     scan_kernels,
+    resampling_kernels,
     view_kernels,
     NULL,
 };

@@ -84,6 +84,51 @@ INLINE void TYPED(back_sums)(const REAL *restrict grad, const REAL *restrict row
     }
 }
 
+/* Add the elements of a segment, grad and grad * n, to sums side by side: what is left over too. */
+INLINE void TYPED(add_segment)(const REAL *restrict grad, const REAL *restrict row, ptrdiff_t count, REAL mean, REAL scale,
+                               REAL *restrict sums, REAL *restrict products)
+{
+    ptrdiff_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        for (int j = 0; j < LANES; j++) {
+            sums[j] += grad[i + j];
+            products[j] += grad[i + j] * ((row[i + j] - mean) * scale);
+        }
+    for (; i + 8 <= count; i += 8)
+        for (int j = 0; j < 8; j++) {
+            sums[j] += grad[i + j];
+            products[j] += grad[i + j] * ((row[i + j] - mean) * scale);
+        }
+    for (int j = 0; j < count - i; j++) {
+        sums[j] += grad[i + j];
+        products[j] += grad[i + j] * ((row[i + j] - mean) * scale);
+    }
+}
+
+/* The sums of grad and of grad * n over `segments` segments, `stride` apart. */
+INLINE void TYPED(segment_sums)(const REAL *grad, const REAL *row, ptrdiff_t segments, ptrdiff_t stride, ptrdiff_t count,
+                                REAL mean, REAL scale, double *sum, double *along)
+{
+    *sum = *along = 0;
+    ptrdiff_t filled = 0;
+    REAL sums[LANES] = {0}, products[LANES] = {0};
+    for (ptrdiff_t n = 0; n < segments; n++)
+        for (ptrdiff_t start = 0; start < count; start += CHUNK) {
+            ptrdiff_t part = count - start < CHUNK ? count - start : CHUNK;
+            if (filled + part > CHUNK) {
+                *sum += TYPED(total_of)(sums);
+                *along += TYPED(total_of)(products);
+                TYPED(fill_lanes)(sums, 0);
+                TYPED(fill_lanes)(products, 0);
+                filled = 0;
+            }
+            TYPED(add_segment)(grad + n * stride + start, row + n * stride + start, part, mean, scale, sums, products);
+            filled += part;
+        }
+    *sum += TYPED(total_of)(sums);
+    *along += TYPED(total_of)(products);
+}
+
 /* scale * (grad * factor - sum - n * along), the factor given for each element or for all. */
 INLINE void TYPED(back_row)(const REAL *restrict grad, const REAL *restrict row, const REAL *restrict factor, REAL constant,
                             REAL *restrict output, ptrdiff_t count, REAL mean, REAL scale, REAL sum, REAL along)
@@ -185,8 +230,12 @@ MULTIVERSIONED static void TYPED(back_groups)(void *context, ptrdiff_t begin, pt
         double sum = 0, along = 0, count = (double)(channels * inner);
         for (ptrdiff_t c = 0; c < channels; c++) {
             double channel_sum, channel_along, factor = factors ? factors[first + c] : 1;
-            TYPED(back_sums)(grad + c * inner, row + c * inner, NULL, inner, mean, scale, NULL, NULL, &channel_sum,
-                             &channel_along);
+            if (inner < LANES)
+                TYPED(back_sums)(grad + c * inner, row + c * inner, NULL, inner, mean, scale, NULL, NULL, &channel_sum,
+                                 &channel_along);
+            else
+                TYPED(segment_sums)(grad + c * inner, row + c * inner, 1, 0, inner, mean, scale, &channel_sum,
+                                    &channel_along);
             to_factor[c] = (REAL)channel_along;
             to_factor[all + c] = (REAL)channel_sum;
             sum += factor * channel_sum;
@@ -236,14 +285,8 @@ MULTIVERSIONED static void TYPED(back_channels)(void *context, ptrdiff_t begin, 
         const REAL *input = (const REAL *)loop->input + c * inner, *grad = (const REAL *)loop->grad + c * inner;
         REAL *output = (REAL *)loop->output + c * inner;
         REAL mean = ((const REAL *)loop->mean)[c], scale = ((const REAL *)loop->scale)[c];
-        double sum = 0, along = 0;
-        for (ptrdiff_t n = 0; n < loop->rows; n++) {
-            double part_sum, part_along;
-            TYPED(back_sums)(grad + n * stride, input + n * stride, NULL, inner, mean, scale, NULL, NULL, &part_sum,
-                             &part_along);
-            sum += part_sum;
-            along += part_along;
-        }
+        double sum, along;
+        TYPED(segment_sums)(grad, input, loop->rows, stride, inner, mean, scale, &sum, &along);
         ((REAL *)loop->to_factor)[c] = (REAL)along;
         ((REAL *)loop->to_shift)[c] = (REAL)sum;
         REAL factor = factors ? factors[c] : 1;

@@ -1,0 +1,73 @@
+/* The compiled kernel of kernels/pooling_to_size.py: maxima of windows that divide up the input. */
+#include "windows.h"
+
+typedef struct {
+    const void *input;
+    void *output;
+    npy_int64 *indices;
+    ptrdiff_t sizes[WINDOW_DIMS], counts[WINDOW_DIMS];
+    ptrdiff_t *begins[WINDOW_DIMS], *ends[WINDOW_DIMS]; /* of windows */
+} Adaptive;
+
+#define LOOPS "adaptive_loops.h"
+#include "for_each_real.h"
+
+/* Window i of a dimension takes the elements that the i-th of `counts` equal parts touches. */
+static void list_windows(Adaptive *a, ptrdiff_t *room)
+{
+    for (int d = 0; d < WINDOW_DIMS; d++) {
+        ptrdiff_t size = a->sizes[d], count = a->counts[d];
+        a->begins[d] = room;
+        a->ends[d] = room + count;
+        room += 2 * count;
+        for (ptrdiff_t i = 0; i < count; i++) {
+            a->begins[d][i] = i * size / count;
+            a->ends[d][i] = ((i + 1) * size + count - 1) / count;
+        }
+    }
+}
+
+static PyObject *_adaptive(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    PLACE(slots, "input", "counts");
+    Adaptive a;
+    int dims = slots[1] && PyTuple_CheckExact(slots[1]) ? (int)PyTuple_GET_SIZE(slots[1]) : 0;
+    if (!is_real_array(slots[0]) || !size_of(slots[0]) || dims < 1 || dims > WINDOW_DIMS ||
+        PyArray_NDIM((PyArrayObject *)slots[0]) < dims || !read_sizes(slots[1], dims, 1, 1, a.counts))
+        return DECLINE;
+    npy_intp shape[NPY_MAXDIMS];
+    int ndim = PyArray_NDIM((PyArrayObject *)slots[0]), type = type_of(slots[0]);
+    ptrdiff_t plane = 1;
+    for (int d = 0; d < WINDOW_DIMS; d++)
+        a.sizes[d] = 1;
+    for (int d = 0; d < ndim; d++) {
+        int axis = d - (ndim - dims);
+        shape[d] = axis < 0 ? PyArray_DIM((PyArrayObject *)slots[0], d) : a.counts[WINDOW_DIMS - dims + axis];
+        if (axis >= 0)
+            plane *= a.sizes[WINDOW_DIMS - dims + axis] = PyArray_DIM((PyArrayObject *)slots[0], d);
+    }
+    ptrdiff_t *room = PyMem_RawMalloc((size_t)(2 * (a.counts[0] + a.counts[1] + a.counts[2])) * sizeof(ptrdiff_t));
+    if (!room)
+        return PyErr_NoMemory();
+    list_windows(&a, room);
+    PyObject *plain = row_major(slots[0]), *result = NULL;
+    PyObject *values = plain ? new_array(ndim, shape, type) : NULL;
+    PyObject *indices = values ? new_array(ndim, shape, NPY_INT64) : NULL;
+    if (indices) {
+        a.input = data_of(plain);
+        a.output = data_of(values);
+        a.indices = data_of(indices);
+        run_items(size_of(plain) / plane, plane, FOR_TYPE(type, adaptive_planes), &a);
+        result = PyTuple_Pack(2, values, indices);
+    }
+    PyMem_RawFree(room);
+    Py_XDECREF(plain);
+    Py_XDECREF(values);
+    Py_XDECREF(indices);
+    return result;
+}
+
+const KernelEntry adaptive_pooling_kernels[] = {
+    {"_adaptive", _adaptive},
+    {NULL},
+};

@@ -1,0 +1,124 @@
+/* The compiled kernel of kernels/resampling.py: a map along one dimension of an array, by a table of taps. */
+#include <stdint.h>
+#include <string.h>
+
+#include "rows.h"
+
+#define FEW_TAPS 4
+
+typedef struct {
+    const void *input;
+    void *output;
+    ptrdiff_t inputs, outputs, inner, taps; /* taps of the table; of an output there may be fewer */
+    ptrdiff_t most;                         /* of any output */
+    int is_run;                             /* every output reads neighbours */
+    const npy_int64 *positions;
+    ptrdiff_t *counts;
+    void *weights, *by_tap; /* [output][tap], and [tap][output] with `places` where there are few */
+    int32_t *places;
+} Map;
+
+#define LOOPS "resampling_loops.h"
+#include "for_each_real.h"
+
+static int is_table(PyObject *object, int type)
+{
+    return PyArray_CheckExact(object) && type_of(object) == type && PyArray_NDIM((PyArrayObject *)object) == 2 &&
+           PyArray_ISCARRAY_RO((PyArrayObject *)object);
+}
+
+/* Tables are filled up with taps at 0 of weight 0, which are left out: what lies at 0 may be infinite. */
+static void count_taps(Map *map, PyObject *weights)
+{
+    map->most = 1;
+    map->is_run = 1;
+    for (ptrdiff_t i = 0; i < map->outputs; i++) {
+        const npy_int64 *positions = map->positions + i * map->taps;
+        ptrdiff_t count = map->taps;
+        while (count > 1 && weights && positions[count - 1] == 0) {
+            ptrdiff_t place = i * map->taps + count - 1;
+            double weight = type_of(weights) == NPY_DOUBLE ? ((double *)data_of(weights))[place]
+                                                           : ((float *)data_of(weights))[place];
+            if (weight != 0)
+                break;
+            count--;
+        }
+        map->counts[i] = count;
+        map->most = count > map->most ? count : map->most;
+        for (ptrdiff_t t = 1; t < count; t++)
+            map->is_run = map->is_run && positions[t] == positions[0] + t;
+    }
+}
+
+static int is_identity(const Map *map)
+{
+    for (ptrdiff_t i = 0; i < map->outputs; i++)
+        if (map->positions[i] != i)
+            return 0;
+    return map->outputs == map->inputs;
+}
+
+static int read_map(PyObject *array, PyObject *taps, long axis, Map *map)
+{
+    if (!taps || !PyTuple_CheckExact(taps) || PyTuple_GET_SIZE(taps) != 2)
+        return 0;
+    PyObject *positions = PyTuple_GET_ITEM(taps, 0), *weights = PyTuple_GET_ITEM(taps, 1);
+    if (!is_table(positions, NPY_INT64) || !size_of(positions) ||
+        (weights != Py_None && !((is_table(weights, NPY_FLOAT) || is_table(weights, NPY_DOUBLE)) &&
+                                 same_shape(weights, positions))))
+        return 0;
+    Layout layout = layout_along(array, (int)axis);
+    map->inputs = layout.count;
+    map->inner = layout.inner;
+    map->outputs = PyArray_DIM((PyArrayObject *)positions, 0);
+    map->taps = PyArray_DIM((PyArrayObject *)positions, 1);
+    map->positions = data_of(positions);
+    for (ptrdiff_t i = 0; i < map->outputs * map->taps; i++)
+        if (map->positions[i] < 0 || map->positions[i] >= map->inputs)
+            return 0;
+    return map->inputs < INT32_MAX && !(map->taps == 1 && is_identity(map));
+}
+
+static PyObject *_apply_along(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    PLACE(slots, "array", "taps", "axis");
+    long axis;
+    Map map;
+    if (!is_real_array(slots[0]) || !size_of(slots[0]) ||
+        !read_integer(slots[2], 0, PyArray_NDIM((PyArrayObject *)slots[0]) - 1, &axis) ||
+        !read_map(slots[0], slots[1], axis, &map))
+        return DECLINE;
+    npy_intp shape[NPY_MAXDIMS];
+    int ndim = PyArray_NDIM((PyArrayObject *)slots[0]), type = type_of(slots[0]);
+    for (int d = 0; d < ndim; d++)
+        shape[d] = d == axis ? map.outputs : PyArray_DIM((PyArrayObject *)slots[0], d);
+    PyObject *weights = PyTuple_GET_ITEM(slots[1], 1), *plain = row_major(slots[0]);
+    PyObject *result = plain ? new_array(ndim, shape, type) : NULL;
+    size_t table = (size_t)(map.outputs * (map.taps > FEW_TAPS ? map.taps : FEW_TAPS));
+    char *room = PyMem_RawMalloc(table * (2 * sizeof(double) + sizeof(int32_t)) + (size_t)map.outputs * sizeof(ptrdiff_t));
+    if (!room) {
+        Py_CLEAR(result);
+        PyErr_NoMemory();
+    }
+    if (result) {
+        map.weights = room;
+        map.by_tap = room + table * sizeof(double);
+        map.counts = (ptrdiff_t *)(room + 2 * table * sizeof(double));
+        map.places = (int32_t *)(map.counts + map.outputs);
+        map.input = data_of(plain);
+        map.output = data_of(result);
+        weights = weights == Py_None ? NULL : weights;
+        count_taps(&map, weights);
+        FOR_TYPE(type, copy_weights)(&map, weights);
+        ptrdiff_t items = size_of(result) / (map.inner == 1 ? map.outputs : map.inner);
+        run_items(items, map.most * (map.inner == 1 ? map.outputs : map.inner), FOR_TYPE(type, map_blocks), &map);
+    }
+    PyMem_RawFree(room);
+    Py_XDECREF(plain);
+    return result;
+}
+
+const KernelEntry resampling_kernels[] = {
+    {"_apply_along", _apply_along},
+    {NULL},
+};
