@@ -17,6 +17,7 @@ from pullback.autograd.grad_mode import (
     set_multithreading_enabled,
 )
 from pullback.autograd.gradcheck import gradcheck, gradgradcheck
+from pullback.engine.engine import current_graph_task
 from pullback.graph import tensor_hooks as _tensor_hooks
 
 __all__ = [
@@ -45,6 +46,12 @@ _LAZY = {
     "set_detect_anomaly": "anomaly_mode",
 }  # fmt: skip
 _SUBMODULES = {"function", "functional", "forward_ad", "anomaly_mode", "graph", "profiler", "profiler_util", "variable"}
+
+
+def _is_checkpoint_valid() -> bool:
+    """Whether the pass that runs computes all gradients, as a region needs that runs backward once more by itself."""
+    task = current_graph_task()
+    return task is None or task.exec_info is None
 
 
 def __getattr__(name: str) -> Any:
