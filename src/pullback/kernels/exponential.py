@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
 from pullback.native import native
 from pullback.typing import Array, Scalar
+
+_MANY = 256
+"""Elements for which two more passes are worth it."""
 
 
 def pow(input: Array, exponent: Array) -> Array:
@@ -35,7 +40,7 @@ def pow_scalar(input: Array, exponent: Array | Scalar) -> Array:
         return rsqrt(input)
     if exponent == 0.5:
         return np.sqrt(input)
-    return _integer_power(input, exponent) if kind in "iu" else np.power(input, exponent)
+    return _integer_power(input, exponent) if kind in "iu" else _real_power(input, exponent)
 
 
 def pow_base(exponent: Array, input: Array | Scalar) -> Array:
@@ -104,6 +109,19 @@ def logaddexp2(input: Array, other: Array) -> Array:
     """Compute log2(2**input + 2**other) without overflow."""
     _refuse_kinds(input, "biuc", "logaddexp2_cpu")
     return np.logaddexp2(input, other)
+
+
+def _real_power(base: Array, exponent: Array | Scalar) -> Array:
+    """As NumPy's power, which takes a hundred times as long where many bases are negative: by their absolute values."""
+    is_number = isinstance(exponent, (int, float)) and math.isfinite(exponent)
+    if base.dtype.char not in "fd" or base.size < _MANY or not is_number:
+        return np.power(base, exponent)
+    powers = np.power(np.abs(base), exponent)
+    if exponent % 2 == 1:
+        np.copysign(powers, base, out=powers)
+    elif exponent % 2 != 0:
+        powers[(base < 0) & (base > -np.inf)] = np.nan
+    return powers
 
 
 def _integer_power(base: Array | Scalar, exponent: Array | Scalar) -> Array:

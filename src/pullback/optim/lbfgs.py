@@ -105,7 +105,7 @@ class LBFGS(Optimizer):
             if (
                 evaluations >= group["max_eval"]
                 or _largest(grad) <= group["tolerance_grad"]
-                or _largest(direction * t) <= group["tolerance_change"]
+                or _largest(direction) * abs(t) <= group["tolerance_change"]
                 or abs(loss - previous_loss) < group["tolerance_change"]
             ):
                 break
@@ -147,10 +147,10 @@ class LBFGS(Optimizer):
         result = -grad
         for i in reversed(range(len(dirs))):
             weights[i] = steps[i].dot(result) * ro[i]
-            result = result - dirs[i] * weights[i]
-        result = result * state["H_diag"]
+            result.add_(dirs[i], alpha=-weights[i].item())
+        result = result.mul_(state["H_diag"])
         for i in range(len(dirs)):
-            result = result + steps[i] * (weights[i] - dirs[i].dot(result) * ro[i])
+            result.add_(steps[i], alpha=(weights[i] - dirs[i].dot(result) * ro[i]).item())
         return result
 
 
