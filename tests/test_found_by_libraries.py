@@ -223,3 +223,12 @@ def test_a_function_can_ask_whether_all_gradients_are_computed() -> None:
     Asking.apply(x).sum().backward()
     pullback.autograd.grad(Asking.apply(x).sum(), x)
     assert answers == [True, False]
+
+
+def test_tensors_are_joined_and_taken_apart() -> None:
+    from pullback._utils import _flatten_dense_tensors, _unflatten_dense_tensors
+
+    tensors = [pullback.ones(2, 2), pullback.zeros(3)]
+    flat = _flatten_dense_tensors(tensors)
+    assert flat.tolist() == [1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
+    assert [t.shape for t in _unflatten_dense_tensors(flat, tensors)] == [t.shape for t in tensors]
