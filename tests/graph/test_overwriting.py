@@ -83,6 +83,17 @@ def test_overlapping_slices_read_the_old_values() -> None:
     assert y.tolist() == [2.0, 4.0, 6.0, 8.0]
 
 
+@pytest.mark.parametrize("name", ["add", "sub", "addcmul", "addcdiv", "lerp"])
+def test_large_tensors_beside_parts_of_themselves(name: str) -> None:
+    memory = pullback.rand(300_001) + 0.5
+    for target, other in ((memory[1:], memory[:-1]), (memory[:-1], memory[1:]), (memory, memory)):
+        given = {"addcmul": (other, other), "addcdiv": (other, other), "lerp": (other, 0.1)}.get(name, (other,))
+        options = {"add": {"alpha": 0.5}, "sub": {"alpha": 0.5}, "lerp": {}}.get(name, {"value": 0.5})
+        expected = getattr(pullback, name)(target, *given, **options)
+        getattr(target, f"{name}_")(*given, **options)
+        pullback.testing.assert_close(target, expected)
+
+
 def test_views_share_version_and_memory() -> None:
     x = pullback.zeros(2, 3)
     row, alias, data = x[1], x.detach(), x.data

@@ -42,6 +42,8 @@ class GradScaler:
             if backoff_factor >= 1.0:
                 raise AssertionError("The backoff factor must be < 1.0.")
         self._scale = init_scale
+        self._factor: tuple[float, Any] | None = None
+        """The scale and the tensor of it: most losses are scaled as the one before."""
         self._growth_factor = growth_factor
         self._backoff_factor = backoff_factor
         self._growth_interval = growth_interval
@@ -53,7 +55,9 @@ class GradScaler:
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
-            return outputs * tensor(self._scale)
+            if self._factor is None or self._factor[0] != self._scale:
+                self._factor = (self._scale, tensor(self._scale))
+            return outputs * self._factor[1]
         if isinstance(outputs, (list, tuple)):
             return type(outputs)(self.scale(o) for o in outputs)
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")

@@ -113,8 +113,9 @@ def logaddexp2(input: Array, other: Array) -> Array:
 
 def _real_power(base: Array, exponent: Array | Scalar) -> Array:
     """As NumPy's power, which takes a hundred times as long where many bases are negative: by their absolute values."""
-    is_number = isinstance(exponent, (int, float)) and math.isfinite(exponent)
-    if base.dtype.char not in "fd" or base.size < _MANY or not is_number:
+    if base.dtype.char not in "fd" or base.size < _MANY or not isinstance(exponent, (int, float)):
+        return np.power(base, exponent)
+    if not math.isfinite(exponent):
         return np.power(base, exponent)
     powers = np.power(np.abs(base), exponent)
     if exponent % 2 == 1:

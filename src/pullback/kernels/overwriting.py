@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.backend.blocks import BLOCK
 from pullback.native import extension, native
 from pullback.typing import Array, Scalar
 
@@ -92,7 +93,29 @@ def write_value(input: Array, value: Array | float) -> bool:
     return True
 
 
+def _in_blocks(form: Overwriting, input: Array, *operands: Any) -> bool:
+    """Run a form of several passes on parts of large arrays, so that what is between them stays in the cache."""
+    arrays = [operand for operand in operands if type(operand) is np.ndarray]
+    if not _is_plain(input) or not all(_fits(input, array) for array in arrays):
+        return False
+    target = input.reshape(-1)
+    flat = [operand.reshape(-1) if type(operand) is np.ndarray and operand.ndim else operand for operand in operands]
+    for array in flat:
+        is_apart = type(array) is not np.ndarray or not np.may_share_memory(array, target)
+        if not is_apart and array.ctypes.data != target.ctypes.data:
+            return False  # parts of it would be overwritten before they are read
+    return all(
+        form(
+            target[start : start + BLOCK],
+            *[part[start : start + BLOCK] if type(part) is np.ndarray and part.ndim else part for part in flat],
+        )
+        for start in range(0, input.size, BLOCK)
+    )
+
+
 def _add(input: Array, other: Array | Scalar, alpha: Scalar = 1) -> bool:
+    if input.size > BLOCK and type(alpha) is not np.ndarray and alpha != 1:
+        return _in_blocks(_add, input, other, alpha)
     if not _is_plain(input) or not _fits(input, other) or type(alpha) is np.ndarray:
         return False
     np.add(input, other if alpha == 1 else other * alpha, out=input)
@@ -100,6 +123,8 @@ def _add(input: Array, other: Array | Scalar, alpha: Scalar = 1) -> bool:
 
 
 def _sub(input: Array, other: Array | Scalar, alpha: Scalar = 1) -> bool:
+    if input.size > BLOCK and type(alpha) is not np.ndarray and alpha != 1:
+        return _in_blocks(_sub, input, other, alpha)
     if not _is_plain(input) or not _fits(input, other) or type(alpha) is np.ndarray:
         return False
     np.subtract(input, other if alpha == 1 else other * alpha, out=input)
@@ -107,6 +132,8 @@ def _sub(input: Array, other: Array | Scalar, alpha: Scalar = 1) -> bool:
 
 
 def _addcmul(input: Array, tensor1: Array, tensor2: Array, value: float = 1) -> bool:
+    if input.size > BLOCK:
+        return _in_blocks(_addcmul, input, tensor1, tensor2, value)
     if not _are_products(input, tensor1, tensor2, value):
         return False
     product = tensor1 * tensor2
@@ -117,6 +144,8 @@ def _addcmul(input: Array, tensor1: Array, tensor2: Array, value: float = 1) -> 
 
 
 def _addcdiv(input: Array, tensor1: Array, tensor2: Array, value: float = 1) -> bool:
+    if input.size > BLOCK:
+        return _in_blocks(_addcdiv, input, tensor1, tensor2, value)
     if not _are_products(input, tensor1, tensor2, value):
         return False
     np.add(input, (tensor1 if value == 1 else tensor1 * value) / tensor2, out=input)
@@ -129,6 +158,8 @@ def _are_products(input: Array, tensor1: Any, tensor2: Any, value: Any) -> bool:
 
 
 def _lerp_scalar(input: Array, end: Array, weight: float) -> bool:
+    if input.size > BLOCK:
+        return _in_blocks(_lerp_scalar, input, end, weight)
     if not _is_plain(input) or type(end) is not np.ndarray or not _fits(input, end):
         return False
     step = end - input

@@ -767,11 +767,14 @@ static void overwrite_pieces(void *context, ptrdiff_t begin, ptrdiff_t end)
     Buffer result, repeated[MOST_PARAMETERS];
     void *operands[MOST_PARAMETERS];
     npy_intp most = walk->total < PIECE ? walk->total : PIECE;
+    npy_intp stop = end * PIECE < walk->total ? end * PIECE : walk->total, length = walk->piece ? PIECE : stop;
     for (int k = 0; k < walk->count; k++)
-        if (!walk->sources[k].strides[0])
+        if (!walk->sources[k].strides[0]) {
             repeat(repeated[k].bytes, walk->sources[k].data, walk->sources[k].size, most);
-    for (ptrdiff_t piece = begin; piece < end; piece++) {
-        npy_intp start = piece * PIECE, count = walk->total - start < PIECE ? walk->total - start : PIECE;
+            length = PIECE;
+        }
+    for (npy_intp start = begin * PIECE; start < stop; start += length) {
+        npy_intp count = stop - start < length ? stop - start : length;
         for (int k = 0; k < walk->count; k++)
             operands[k] = walk->sources[k].strides[0] ? (char *)walk->sources[k].data + start * walk->sources[k].size
                                                       : repeated[k].bytes;

@@ -181,8 +181,10 @@ class Optimizer:
                     continue
                 if set_to_none:
                     param.grad = None
-                else:
-                    param.grad = grad.detach().zero_()
+                    continue
+                if grad._requires_grad:
+                    grad.detach_() if grad.grad_fn is not None else grad.requires_grad_(False)
+                grad.zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once; `closure` evaluates the loss anew."""
@@ -276,7 +278,7 @@ class Optimizer:
 def _cast(param: Any, value: Any, key: str | None) -> Any:
     """A copy of saved state, in the dtype of the parameter; step counts stay as they are."""
     if isinstance(value, Tensor):
-        if key != "step" and param.dtype.is_floating_point:
+        if key != "step" and value._array.dtype is not param._array.dtype and param.dtype.is_floating_point:
             return value.to(dtype=param.dtype, copy=True)
         return value.clone()
     if isinstance(value, dict):
