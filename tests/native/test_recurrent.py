@@ -79,3 +79,97 @@ def test_threads_do_not_change_a_bit() -> None:
     for other in results[1:]:
         for actual, expected in zip(other, results[0], strict=True):
             np.testing.assert_array_equal(actual, expected)
+
+
+def other_layer(kind: str, dtype: str, sizes: tuple[int, int, int, int], biases: bool, reverse: bool) -> list[Any]:
+    """The arguments of gru_layer or rnn_layer."""
+    steps, batch, width, size = sizes
+    generator = np.random.default_rng(0)
+    gates = 3 if kind == "gru" else 1
+    shapes = [(steps, batch, width), (batch, size), (gates * size, width), (gates * size, size)]
+    # Larger weights would make of each rounding a difference that grows from step to step.
+    arrays: list[Any] = [(generator.standard_normal(s) * 0.5 / np.sqrt(s[-1])).astype(dtype) for s in shapes]
+    arrays += [generator.standard_normal(gates * size).astype(dtype) if biases else None for _ in range(2)]
+    return [*arrays, *([] if kind == "gru" else [kind]), None, reverse]
+
+
+def other_kernels(kind: str) -> tuple[Any, Any]:
+    if kind == "gru":
+        return kernels.gru_layer, kernels.gru_layer_back
+    return kernels.rnn_layer, kernels.rnn_layer_back
+
+
+def saved_by(kind: str, results: Any) -> tuple[Any, ...]:
+    return results[2:] if kind == "gru" else (results[0], results[2])
+
+
+kinds = pytest.mark.parametrize("kind", ["gru", "tanh", "relu"])
+
+
+@kinds
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("biases", [False, True])
+@pytest.mark.parametrize("sizes", [(1, 1, 1, 1), (5, 3, 4, 6), (7, 16, 20, 33), (12, 2, 64, 64)])
+def test_other_layers_equal_the_reference(
+    kind: str, dtype: str, reverse: bool, biases: bool, sizes: tuple[int, int, int, int]
+) -> None:
+    forward, back = other_kernels(kind)
+    layer = other_layer(kind, dtype, sizes, biases, reverse)
+    expected = forward.__wrapped__(*layer)
+    assert_close(forward(*layer), expected)
+    generator = np.random.default_rng(1)
+    grads = [generator.standard_normal(part.shape).astype(dtype) for part in expected[:2]]
+    arguments = [*grads, *layer, *saved_by(kind, expected)]
+    assert_close(back(*arguments), back.__wrapped__(*arguments))
+    arguments[0] = np.broadcast_to(np.array(0.5, dtype), expected[0].shape)
+    assert_close(back(*arguments), back.__wrapped__(*arguments))
+
+
+@kinds
+def test_batches_may_come_first(kind: str) -> None:
+    forward, back = other_kernels(kind)
+    layer = other_layer(kind, "float32", (5, 7, 4, 6), True, False)
+    expected = forward(*layer)
+    gradients = back(*expected[:2], *layer, *saved_by(kind, expected))
+    layer[0] = np.ascontiguousarray(layer[0].swapaxes(0, 1)).swapaxes(0, 1)
+    for actual, other in zip(forward(*layer), expected, strict=True):
+        np.testing.assert_array_equal(actual, other)
+    for actual, other in zip(back(*expected[:2], *layer, *saved_by(kind, expected)), gradients, strict=True):
+        np.testing.assert_array_equal(actual, other)
+
+
+@kinds
+def test_threads_do_not_change_a_bit_of_other_layers(kind: str) -> None:
+    forward, back = other_kernels(kind)
+    layer = other_layer(kind, "float32", (20, 64, 64, 128), True, False)
+    results = []
+    try:
+        for count in (1, 2, 8):
+            native.set_num_threads(count)
+            made = forward(*layer)
+            results.append(made + back(*made[:2], *layer, *saved_by(kind, made)))
+    finally:
+        native.set_num_threads(native.usable_threads())
+    for other in results[1:]:
+        for actual, expected in zip(other, results[0], strict=True):
+            np.testing.assert_array_equal(actual, expected)
+
+
+@kinds
+def test_nan_of_a_sequence_stays_in_it(kind: str) -> None:
+    forward, _ = other_kernels(kind)
+    layer = other_layer(kind, "float32", (4, 6, 4, 6), True, False)
+    layer[0][1, 2, 0] = np.nan
+    output = forward(*layer)[0]
+    assert np.isnan(output[1:, 2]).all()
+    assert np.isfinite(np.delete(output, 2, 1)).all()
+
+
+@kinds
+def test_other_packed_sequences_are_left_to_the_reference(kind: str) -> None:
+    forward, _ = other_kernels(kind)
+    layer = other_layer(kind, "float32", (5, 3, 4, 6), True, False)
+    layer[0] = layer[0].reshape(-1, 4)[:8]
+    layer[-2] = (3, 3, 2)
+    assert_close(forward(*layer), forward.__wrapped__(*layer))

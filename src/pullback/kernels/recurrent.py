@@ -124,6 +124,7 @@ def _in_dtype(input: Array, *arrays: Array | None) -> tuple[Array | None, ...]:
     return tuple([None if a is None else a.astype(input.dtype, copy=False) for a in arrays])
 
 
+@native
 def gru_layer(
     input: Array, h0: Array, weight_ih: Array, weight_hh: Array, bias_ih: Array | None, bias_hh: Array | None,
     batch_sizes: BatchSizes, reverse: bool,
@@ -153,6 +154,7 @@ def gru_layer(
     return (*_results(input, weight_hh, output, hidden), gates, recurrent_n, hidden_before)
 
 
+@native
 def gru_layer_back(
     grad_output: Array, grad_hidden: Array, input: Array, h0: Array, weight_ih: Array, weight_hh: Array,
     bias_ih: Array | None, bias_hh: Array | None, batch_sizes: BatchSizes, reverse: bool, gates: Array,
@@ -179,6 +181,7 @@ def gru_layer_back(
     return _in_dtype(input, parts[0], dh, *parts[1:])
 
 
+@native
 def rnn_layer(
     input: Array, h0: Array, weight_ih: Array, weight_hh: Array, bias_ih: Array | None, bias_hh: Array | None,
     nonlinearity: str, batch_sizes: BatchSizes, reverse: bool,
@@ -201,6 +204,7 @@ def rnn_layer(
     return (*_results(input, weight_hh, output, hidden), hidden_before)
 
 
+@native
 def rnn_layer_back(
     grad_output: Array, grad_hidden: Array, input: Array, h0: Array, weight_ih: Array, weight_hh: Array,
     bias_ih: Array | None, bias_hh: Array | None, nonlinearity: str, batch_sizes: BatchSizes, reverse: bool,

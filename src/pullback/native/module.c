@@ -26,6 +26,7 @@ extern const KernelEntry factorization_kernels[];
 extern const KernelEntry gather_kernels[];
 extern const KernelEntry indexing_kernels[];
 extern const KernelEntry grid_sampling_kernels[];
+extern const KernelEntry gru_kernels[];
 extern const KernelEntry joining_kernels[];
 extern const KernelEntry matrix_product_kernels[];
 extern const KernelEntry nll_kernels[];
@@ -59,6 +60,7 @@ static const KernelEntry *const tables[] = {
     gather_kernels,
     indexing_kernels,
     grid_sampling_kernels,
+    gru_kernels,
     joining_kernels,
     matrix_product_kernels,
     nll_kernels,

@@ -70,6 +70,29 @@ INLINE void NAME(tile)(int rows, const Product *p, const REAL *packed, ptrdiff_t
     }
 }
 
+/* One or two rows by four neighbouring panels: one panel alone would wait for each of its sums. */
+INLINE void NAME(wide_tile)(int rows, const Product *p, ptrdiff_t row, ptrdiff_t column)
+{
+    NAME(Vector) sums[2][4];
+    const REAL *a = (const REAL *)p->a.data + row * p->a.row_step, *panel = (const REAL *)p->b.data + column;
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < 4; v++)
+            sums[r][v] = (NAME(Vector)){0};
+    for (ptrdiff_t k = 0; k < p->a.columns; k++, a += p->a.column_step, panel += p->b.row_step)
+        for (int v = 0; v < 4; v++) {
+            NAME(Vector) right = NAME(load)(panel + v * LANES);
+            for (int r = 0; r < rows; r++)
+                sums[r][v] += a[r * p->a.row_step] * right;
+        }
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < 4; v++) {
+            ptrdiff_t place = column + v * LANES;
+            if (p->start)
+                sums[r][v] += NAME(load)((const REAL *)p->start + (row + r) * p->start_step + place);
+            NAME(store)((REAL *)p->result + (row + r) * p->result_step + place, &sums[r][v], LANES);
+        }
+}
+
 /* The columns from `column` on of b as rows of LANES numbers, zeros where there are fewer. */
 INLINE void NAME(pack)(const Matrix *b, ptrdiff_t column, ptrdiff_t count, REAL *panel)
 {
@@ -113,8 +136,15 @@ MULTIVERSIONED static void NAME(multiply_by_rows)(const Product *p, const REAL *
                                                    ptrdiff_t end)
 {
     REAL columns_packed[DEEPEST * (VECTOR_BYTES / sizeof(REAL))];
-    ptrdiff_t rows = p->a.rows, columns = p->b.columns;
-    for (ptrdiff_t column = begin * LANES; column < columns && column < end * LANES; column += LANES) {
+    ptrdiff_t rows = p->a.rows, columns = p->b.columns, wide = begin * LANES;
+    int is_wide = rows < 4 && p->b.column_step == 1 && !packed;
+    for (; is_wide && wide + 4 * LANES <= columns && wide + 4 * LANES <= end * LANES; wide += 4 * LANES) {
+        if (rows > 1)
+            NAME(wide_tile)(2, p, 0, wide);
+        if (rows % 2)
+            NAME(wide_tile)(1, p, rows - 1, wide);
+    }
+    for (ptrdiff_t column = wide; column < columns && column < end * LANES; column += LANES) {
         ptrdiff_t count = columns - column < LANES ? columns - column : LANES;
         const REAL *panel = (const REAL *)p->b.data + column;
         ptrdiff_t panel_step = p->b.row_step, row = 0;

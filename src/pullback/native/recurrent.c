@@ -1,6 +1,5 @@
 /* Whole recurrent layers: the LSTM of kernels/recurrent.py, for sequences of one length. */
-#include "products.h"
-#include "rows.h"
+#include "recurrent.h"
 
 #include "functions.h"
 
@@ -12,118 +11,16 @@ typedef struct {
     char *gates, *hidden, *cell, *output, *cell_before, *gate_grads;
 } LstmRows;
 
-/* The four gates of a row do not overlap. */
-#if defined(__clang__)
-#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define INDEPENDENT _Pragma("GCC ivdep")
-#endif
-
-#define SIGMOID(x) (REAL_IS_FLOAT ? (REAL)fast_sigmoidf((float)(x)) : (REAL)fast_sigmoid((double)(x)))
-#define TANH(x) (REAL_IS_FLOAT ? (REAL)fast_tanhf((float)(x)) : (REAL)fast_tanh((double)(x)))
 #define LOOPS "recurrent_loops.h"
 #include "for_each_real.h"
 
-typedef struct {
-    ptrdiff_t steps, batch, width, size;
-    int type, reverse;
-    size_t item;
-} Sizes;
-
-static Matrix plain_matrix(const void *data, ptrdiff_t rows, ptrdiff_t columns)
-{
-    return (Matrix){data, rows, columns, columns, 1};
-}
-
-/* result = a @ b + start, row-major; `start` is NULL, the result, or one row for all. */
-static void put_product(int type, Matrix a, Matrix b, const char *start, char *result)
-{
-    Product p = {a, b, start, start == result ? b.columns : 0, result, b.columns, type == NPY_DOUBLE};
-    Way way = way_of(&p);
-    multiply_in_threads(&p, way == NO_WAY ? BY_ROWS : way);
-}
-
-/* The matrix of [rows][columns] as [columns][rows]. */
-static void transpose_into(const char *from, char *to, ptrdiff_t rows, ptrdiff_t columns, size_t item)
-{
-    for (ptrdiff_t i = 0; i < rows; i++)
-        for (ptrdiff_t j = 0; j < columns; j++)
-            memcpy(to + (j * rows + i) * item, from + (i * columns + j) * item, item);
-}
-
-static void add_biases(const Sizes *s, PyObject *first, PyObject *second, char *sum)
-{
-    for (ptrdiff_t j = 0; j < 4 * s->size; j++)
-        if (s->type == NPY_DOUBLE)
-            ((double *)sum)[j] = (is_none(first) ? 0 : ((double *)data_of(first))[j]) +
-                                 (is_none(second) ? 0 : ((double *)data_of(second))[j]);
-        else
-            ((float *)sum)[j] = (is_none(first) ? 0 : ((float *)data_of(first))[j]) +
-                                (is_none(second) ? 0 : ((float *)data_of(second))[j]);
-}
-
-/* Whether `array` is row-major, of this type and of so many dimensions with these sizes. */
-static int is_shaped(PyObject *array, int type, int ndim, ptrdiff_t first, ptrdiff_t second, ptrdiff_t third)
-{
-    ptrdiff_t sizes[] = {first, second, third};
-    if (!array || !is_plain_of(array, type) || NDIM(array) != ndim)
-        return 0;
-    for (int i = 0; i < ndim; i++)
-        if (DIM(array, i) != sizes[i])
-            return 0;
-    return 1;
-}
-
 /* input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes (None), reverse */
-static int read_layer(PyObject *const *a, Sizes *s)
-{
-    if (!is_plain(a[0]) || NDIM(a[0]) != 3 || !size_of(a[0]) || !is_plain(a[4]) || NDIM(a[4]) != 2 || a[7] != Py_None ||
-        !read_flag(a[8], 0, &s->reverse))
-        return 0;
-    s->type = type_of(a[0]);
-    s->item = s->type == NPY_DOUBLE ? sizeof(double) : sizeof(float);
-    s->steps = DIM(a[0], 0);
-    s->batch = DIM(a[0], 1);
-    s->width = DIM(a[0], 2);
-    s->size = DIM(a[4], 1);
-    return s->size > 0 && is_shaped(a[1], s->type, 2, s->batch, s->size, 0) &&
-           is_shaped(a[2], s->type, 2, s->batch, s->size, 0) && is_shaped(a[3], s->type, 2, 4 * s->size, s->width, 0) &&
-           is_shaped(a[4], s->type, 2, 4 * s->size, s->size, 0) && is_absent_or_plain(a[5], s->type, 4 * s->size) &&
-           is_absent_or_plain(a[6], s->type, 4 * s->size);
-}
-
-/* Makes arrays of two dimensions (three where `steps` is not 0) and puts them into a tuple; NULL where memory ran out. */
-static PyObject *new_matrix(const Sizes *s, ptrdiff_t steps, ptrdiff_t rows, ptrdiff_t columns)
-{
-    npy_intp shape[] = {steps, rows, columns};
-    return steps ? new_array(3, shape, s->type) : new_array(2, shape + 1, s->type);
-}
-
-static int all_made(PyObject *const *arrays, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (!arrays[i])
-            return 0;
-    return 1;
-}
-
-static PyObject *tuple_of(PyObject **arrays, int count)
-{
-    PyObject *tuple = all_made(arrays, count) ? PyTuple_New(count) : NULL;
-    for (int i = 0; i < count; i++)
-        if (tuple)
-            PyTuple_SET_ITEM(tuple, i, arrays[i]);
-        else
-            Py_XDECREF(arrays[i]);
-    return tuple;
-}
-
 enum { OUTPUT, HIDDEN, CELL, GATES, HIDDEN_BEFORE, CELL_BEFORE, FORWARD_RESULTS };
 
 static void run_lstm(const Sizes *s, PyObject *const *arguments, char *const *results, char *recurrent, char *bias)
 {
     ptrdiff_t rows = s->steps * s->batch, state = s->batch * s->size * s->item;
-    transpose_into(data_of(arguments[4]), recurrent, 4 * s->size, s->size, s->item);
+    Matrix weight = recurrent_matrix(s, arguments[4], recurrent);
     add_biases(s, arguments[5], arguments[6], bias);
     put_product(s->type, plain_matrix(data_of(arguments[0]), rows, s->width),
                 transposed(plain_matrix(data_of(arguments[3]), 4 * s->size, s->width)), bias, results[GATES]);
@@ -134,24 +31,23 @@ static void run_lstm(const Sizes *s, PyObject *const *arguments, char *const *re
         char *gates = results[GATES] + 4 * t * state;
         memcpy(results[HIDDEN_BEFORE] + t * state, results[HIDDEN], state);
         memcpy(results[CELL_BEFORE] + t * state, results[CELL], state);
-        put_product(s->type, plain_matrix(results[HIDDEN], s->batch, s->size), plain_matrix(recurrent, s->size, 4 * s->size),
-                    gates, gates);
+        put_product(s->type, plain_matrix(results[HIDDEN], s->batch, s->size), weight, gates, gates);
         LstmRows step = {s->batch, s->size, gates, results[HIDDEN], results[CELL], results[OUTPUT] + t * state, NULL, NULL};
         FOR_TYPE(s->type, lstm_step)(&step);
     }
 }
 
-static PyObject *lstm_layer(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *run_lstm_layer(PyObject *const *arguments)
 {
     Sizes s;
-    if (positional != 9 || keywords || !read_layer(arguments, &s))
+    if (!read_weights(arguments, 2, 4, arguments[7], arguments[8], &s))
         return DECLINE;
     ptrdiff_t rows = s.steps * s.batch;
     PyObject *made[FORWARD_RESULTS] = {
         new_matrix(&s, s.steps, s.batch, s.size), new_matrix(&s, 0, s.batch, s.size), new_matrix(&s, 0, s.batch, s.size),
         new_matrix(&s, 0, rows, 4 * s.size),      new_matrix(&s, 0, rows, s.size),    new_matrix(&s, 0, rows, s.size),
     };
-    char *work = malloc(4 * s.size * (s.size + 1) * s.item);
+    char *work = malloc(recurrent_bytes(&s) + 4 * s.size * s.item);
     if (!work) {
         for (int i = 0; i < FORWARD_RESULTS; i++)
             Py_XDECREF(made[i]);
@@ -162,7 +58,7 @@ static PyObject *lstm_layer(PyObject *const *arguments, Py_ssize_t positional, P
         for (int i = 0; i < FORWARD_RESULTS; i++)
             results[i] = data_of(made[i]);
         Py_BEGIN_ALLOW_THREADS
-        run_lstm(&s, arguments, results, work, work + 4 * s.size * s.size * s.item);
+        run_lstm(&s, arguments, results, work, work + recurrent_bytes(&s));
         Py_END_ALLOW_THREADS
     }
     free(work);
@@ -171,7 +67,7 @@ static PyObject *lstm_layer(PyObject *const *arguments, Py_ssize_t positional, P
 
 enum { TO_INPUT, TO_HIDDEN, TO_CELL, TO_WEIGHT_IH, TO_WEIGHT_HH, TO_BIAS_IH, TO_BIAS_HH, BACKWARD_RESULTS };
 
-/* `a` as read_layer takes it, `saved` the gates and the states before each step. */
+/* `a` as read_weights takes it, `saved` the gates and the states before each step. */
 static void run_lstm_back(const Sizes *s, PyObject *const *grads, PyObject *const *a, PyObject *const *saved,
                           char *const *results, char *gate_grads)
 {
@@ -225,11 +121,11 @@ static PyObject *lstm_gradients(const Sizes *s, PyObject *const *grads, PyObject
 }
 
 /* lstm_layer_back(grad_output, grad_hidden, grad_cell, input, ..., reverse, gates, hidden_before, cell_before) */
-static PyObject *lstm_layer_back(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *run_lstm_layer_back(PyObject *const *arguments)
 {
     Sizes s;
     PyObject *const *layer = arguments + 3, *const *saved = arguments + 12, *grads[3] = {NULL}, *result = NULL;
-    if (positional != 15 || keywords || !read_layer(layer, &s))
+    if (!read_weights(layer, 2, 4, layer[7], layer[8], &s))
         return DECLINE;
     ptrdiff_t rows = s.steps * s.batch;
     if (!is_shaped(saved[0], s.type, 2, rows, 4 * s.size, 0) || !is_shaped(saved[1], s.type, 2, rows, s.size, 0) ||
@@ -248,6 +144,9 @@ static PyObject *lstm_layer_back(PyObject *const *arguments, Py_ssize_t position
         Py_XDECREF(grads[i]);
     return result;
 }
+
+KERNEL(lstm_layer, 9, 0)
+KERNEL(lstm_layer_back, 15, 3)
 
 const KernelEntry recurrent_kernels[] = {
     {"lstm_layer", lstm_layer},
