@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 from pathlib import Path
 from typing import Any, Final
@@ -232,3 +233,15 @@ def test_tensors_are_joined_and_taken_apart() -> None:
     flat = _flatten_dense_tensors(tensors)
     assert flat.tolist() == [1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
     assert [t.shape for t in _unflatten_dense_tensors(flat, tensors)] == [t.shape for t in tensors]
+
+
+def test_the_attributes_of_a_tensor_are_those_of_users() -> None:
+    x: Any = pullback.ones(2)
+    y: Any = pullback.zeros(3)
+    x.tag = "first"
+    assert dict(x.__dict__) == {"tag": "first"}
+    y.__dict__ = copy.deepcopy(x.__dict__)
+    y.__dict__.update(more=1)
+    assert (y.tag, y.more, y.tolist()) == ("first", 1, [0.0, 0.0, 0.0])
+    y.__dict__.pop("tag")
+    assert not hasattr(y, "tag")

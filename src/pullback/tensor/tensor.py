@@ -22,6 +22,7 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.autograd_extra import AutogradExtra
 from pullback.tensor.size import Size
 from pullback.tensor.tensor_base import TensorBase as TensorBase
+from pullback.tensor.user_attributes import IS_NEEDED, attributes_of, set_attributes
 from pullback.tensor.version_counter import InferenceVersion, VersionCounter
 from pullback.typing import Array
 
@@ -65,6 +66,8 @@ class Tensor(TensorBase):
     __array_priority__ = 1000
     _names: Any = None
     _is_param: bool = False
+    if IS_NEEDED:
+        __dict__ = property(attributes_of, set_attributes)
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         return _LegacyConstructor.make(cls, *args, **kwargs)

@@ -1,0 +1,66 @@
+"""`tensor.__dict__` where tensors are not compiled: what users have set, without autograd's own state.
+
+Libraries copy it from one tensor to another. In the compiled form (Note [Compiled classes]) the state is no part of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.tensor.tensor_base import STATE, TensorBase
+
+IS_NEEDED = "__dict__" in TensorBase.__dict__
+_everything = TensorBase.__dict__.get("__dict__")
+
+
+class UserAttributes(dict[str, Any]):
+    """The attributes that users have set; changes reach the tensor."""
+
+    def __init__(self, everything: dict[str, Any]) -> None:
+        super().__init__({name: value for name, value in everything.items() if name not in STATE})
+        self._everything = everything
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value)
+        self._everything[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        super().__delitem__(name)
+        del self._everything[name]
+
+    def update(self, *others: Any, **named: Any) -> None:
+        """Set several attributes."""
+        for name, value in dict(*others, **named).items():
+            self[name] = value
+
+    def pop(self, name: str, *default: Any) -> Any:
+        """Delete an attribute and return it."""
+        if name in self:
+            self._everything.pop(name, None)
+        return super().pop(name, *default)
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        """Set an attribute unless it is there."""
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def clear(self) -> None:
+        """Delete all attributes."""
+        for name in list(self):
+            del self[name]
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self.items()),)
+
+
+def attributes_of(tensor: Any) -> dict[str, Any]:
+    """What users have set on a tensor."""
+    return UserAttributes(_everything.__get__(tensor))  # type: ignore[union-attr]
+
+
+def set_attributes(tensor: Any, attributes: dict[str, Any]) -> None:
+    """Let these be all that users have set on a tensor."""
+    present = attributes_of(tensor)
+    present.clear()
+    present.update(attributes)
