@@ -106,3 +106,14 @@ def test_questions_about_functions() -> None:
     assert pullback.add in overrides.get_overridable_functions()[pullback]
     assert pullback.randn in overrides.get_ignored_functions()
     assert overrides.get_testing_overrides()[pullback.add](1, 2) == -1
+
+
+def test_an_overriding_subclass_elsewhere_changes_nothing() -> None:
+    class Overriding(pullback.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return super().__torch_function__(func, types, args, kwargs)
+
+    t = pullback.ones(2)
+    assert Overriding is not None
+    assert [(t + x)[0], t.mul(x)[0], pullback.relu(x)[0]] == ["torch.Tensor.add", "torch.mul", "torch.relu"]

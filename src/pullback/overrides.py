@@ -60,6 +60,8 @@ def _ask(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     types = _overriding_types((*args, *kwargs.values()))
     if not types:
         return NotImplemented
+    if any(not issubclass(found, Tensor) for found in types):
+        return _ask_foreign(function, args, kwargs)
     given = {k: v for k, v in kwargs.items() if v is not None}
     function = public_function(function)
     return _answer(function, types, args, given)
