@@ -16,7 +16,7 @@ from pullback.functions.storages import TypedStorage, UntypedStorage
 from pullback.missing_names import MissingName
 from pullback.modes.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_mode
 from pullback.overrides import handle_torch_function
-from pullback.tensor.foreign_arguments import is_foreign
+from pullback.tensor.foreign_arguments import PLAIN, is_foreign
 from pullback.tensor.formatting import set_printoptions
 from pullback.tensor.tensor import Tensor
 
@@ -57,6 +57,8 @@ class memory_format:
     def __repr__(self) -> str:
         return f"{display_namespace()}.{self.name}"
 
+
+PLAIN.update((device, layout, memory_format))
 
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")

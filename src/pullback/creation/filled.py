@@ -7,7 +7,7 @@ from typing import Any
 
 from pullback.backend import array_module
 from pullback.backend.dtype import default_float, number_dtype
-from pullback.creation.options import dtype_option, finish, number_of, sizes_of
+from pullback.creation.options import dtype_option, finish, number_of, sizes_of, wrap
 from pullback.kernels.creation import (
     channels_last_array,
     checked_fill,
@@ -75,8 +75,10 @@ def _like(function: str, input: Tensor, make: Maker, options: dict[str, Any]) ->
     if not isinstance(input, Tensor):
         raise TypeError(f"{function}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     source = input._array
+    order = getattr(options.pop("memory_format", None), "name", "preserve_format") if options else "preserve_format"
+    if not options and order == "preserve_format" and source.flags.c_contiguous:
+        return wrap(make(source.shape, source.dtype))
     array = make(source.shape, dtype_option(function, options.pop("dtype", None)) or source.dtype)
-    order = getattr(options.pop("memory_format", None), "name", "preserve_format")
     if order == "preserve_format" and not source.flags.c_contiguous:
         array = in_memory_order_of(array, source)
     elif order.startswith("channels_last"):
