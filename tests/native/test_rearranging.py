@@ -62,12 +62,13 @@ def test_paddings(dtype: str, mode: str, pad: tuple[int, ...]) -> None:
 
 def test_threads_do_not_change_the_result() -> None:
     x = array((400, 500), "float32")
-    for kernel, arguments in (
+    cases: list[tuple[Any, tuple[Any, ...]]] = [
         (rearranging.flip, ((0, 1),)),
         (rearranging.roll, ((7,), (0,))),
         (rearranging.tril, (3,)),
         (padding.edge_pad, ((2, 3, 1, 1), "reflect")),
-    ):
+    ]
+    for kernel, arguments in cases:
         np.testing.assert_array_equal(with_threads(3, kernel, x, *arguments), kernel.__wrapped__(x, *arguments))
 
 

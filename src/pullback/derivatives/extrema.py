@@ -51,7 +51,7 @@ def min_dim_tangent(input_tangent: Tensor, dim: Dim, keepdim: bool, *, indices: 
 
 @general
 def amax(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool, *, result: Tensor) -> Pullback:
-    return wrt(input=F.expand_reduced(grad, input.shape, dim, keepdim) * F.shares(input, result, dim, keepdim))
+    return wrt(input=F.extremum_grad(grad, input, result, dim, keepdim))
 
 
 @tangent
@@ -61,7 +61,7 @@ def amax_tangent(input: Tensor, input_tangent: Tensor, dim: Dims, keepdim: bool,
 
 @general
 def amin(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool, *, result: Tensor) -> Pullback:
-    return wrt(input=F.expand_reduced(grad, input.shape, dim, keepdim) * F.shares(input, result, dim, keepdim))
+    return wrt(input=F.extremum_grad(grad, input, result, dim, keepdim))
 
 
 @tangent

@@ -1544,6 +1544,7 @@ _FORMULAS = {
     "pow_grad_exponent": "exponential",
     "pow_base_grad": "exponential",
     "logarithm": "exponential",
+    "extremum_grad": "extrema",
     "aminmax_grad": "extrema",
     "fft_r2c_back": "fft",
     "fft_c2r_back": "fft",

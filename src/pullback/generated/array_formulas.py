@@ -492,10 +492,8 @@ def logarithm(value: Scalar, in_plane: bool) -> Scalar:
 def aminmax_grad(grad_min: Any, grad_max: Any, input: Any, min: Any, max: Any, dim: int | None, keepdim: bool) -> Any:
     """The gradient of the smallest and the largest together."""
     dims = None if dim is None else (dim,)
-    shape = tuple(input.shape)
-    to_min = F.expand_reduced(grad_min, shape, dims, keepdim) * F.shares(input, min, dims, keepdim)
-    to_max = F.expand_reduced(grad_max, shape, dims, keepdim) * F.shares(input, max, dims, keepdim)
-    return to_min + to_max
+    to_min = F.extremum_grad(grad_min, input, min, dims, keepdim)
+    return to_min + F.extremum_grad(grad_max, input, max, dims, keepdim)
 
 
 def fft_r2c_back(grad: Any, dim: Shape, scale: str, onesided: bool, shape: Shape) -> Any:
@@ -1238,16 +1236,6 @@ def i1e_grad(grad: Any, input: Any, result: Any) -> Any:
     small = F.logical_not(F.abs(input) > 2.2e-16)
     safe = F.where(small, 1, input)
     return grad * F.where(small, 0.5, F.i0e(input) - result * (F.sgn(safe) + 1 / safe))
-
-
-def var_grad(grad: Any, input: Any, dim: Dims, correction: float, keepdim: bool) -> Any:
-    """The gradient of a variance: twice the distance from the mean, over the corrected count."""
-    shape = tuple(input.shape)
-    axes = range(len(shape)) if dim is None or dim == () or shape == () else dim
-    freedom = math.prod([shape[a] for a in axes]) - correction
-    factor = 2 / freedom if freedom > 0 else math.nan if freedom == 0 else 2 / freedom
-    grad = F.restore_reduced(grad, shape, dim, keepdim)
-    return F.to_dtype(grad * factor * (input - F.mean(input, dim, True)), input.dtype)
 
 
 def sinc_grad(grad: Any, input: Any) -> Any:

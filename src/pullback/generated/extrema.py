@@ -22,13 +22,13 @@ from pullback.kernels.extrema import amin as amin_kernel
 from pullback.kernels.extrema import aminmax as aminmax_kernel
 from pullback.kernels.extrema import argmax as argmax_kernel
 from pullback.kernels.extrema import argmin as argmin_kernel
+from pullback.kernels.extrema import extremum_grad as extremum_grad_kernel
 from pullback.kernels.extrema import max_all as max_all_kernel
 from pullback.kernels.extrema import max_dim as max_dim_kernel
 from pullback.kernels.extrema import min_all as min_all_kernel
 from pullback.kernels.extrema import min_dim as min_dim_kernel
 from pullback.kernels.extrema import shares as shares_kernel
 from pullback.kernels.extrema import shares_or_nans as shares_or_nans_kernel
-from pullback.kernels.reductions import expand_reduced as expand_reduced_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument, wrap_dims
@@ -483,7 +483,6 @@ class AmaxBackward0(Node):
     saved_result_version: int = -1
     saved_dim: Any = None
     saved_keepdim: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
@@ -491,7 +490,6 @@ class AmaxBackward0(Node):
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
-        input_shape = self.saved_input_shape
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -503,9 +501,7 @@ class AmaxBackward0(Node):
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
         result = result._array
-        grad_of_input = expand_reduced_kernel(grad, input_shape, dim, keepdim) * shares_kernel(
-            input, result, dim, keepdim
-        )
+        grad_of_input = extremum_grad_kernel(grad, input, result, dim, keepdim)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -514,13 +510,12 @@ class AmaxBackward0(Node):
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
-        input_shape = self.saved_input_shape
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
         result = self.unpack("result")
-        grad_of_input = F.expand_reduced(grad, input_shape, dim, keepdim) * F.shares(input, result, dim, keepdim)
+        grad_of_input = F.extremum_grad(grad, input, result, dim, keepdim)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -567,7 +562,6 @@ def amax(
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim
         node.saved_keepdim = keepdim
-        node.saved_input_shape = input._array.shape
         result._requires_grad = True
         result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
@@ -610,7 +604,6 @@ class AminBackward0(Node):
     saved_result_version: int = -1
     saved_dim: Any = None
     saved_keepdim: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
@@ -618,7 +611,6 @@ class AminBackward0(Node):
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
-        input_shape = self.saved_input_shape
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
@@ -630,9 +622,7 @@ class AminBackward0(Node):
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
         result = result._array
-        grad_of_input = expand_reduced_kernel(grad, input_shape, dim, keepdim) * shares_kernel(
-            input, result, dim, keepdim
-        )
+        grad_of_input = extremum_grad_kernel(grad, input, result, dim, keepdim)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -641,13 +631,12 @@ class AminBackward0(Node):
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
-        input_shape = self.saved_input_shape
         edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
         result = self.unpack("result")
-        grad_of_input = F.expand_reduced(grad, input_shape, dim, keepdim) * F.shares(input, result, dim, keepdim)
+        grad_of_input = F.extremum_grad(grad, input, result, dim, keepdim)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -694,7 +683,6 @@ def amin(
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim
         node.saved_keepdim = keepdim
-        node.saved_input_shape = input._array.shape
         result._requires_grad = True
         result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)

@@ -9,7 +9,6 @@ import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed
-from pullback.generated.array_formulas import var_grad as var_grad_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -21,6 +20,7 @@ from pullback.kernels.reductions import mean_grad as mean_grad_kernel
 from pullback.kernels.statistics import std as std_kernel
 from pullback.kernels.statistics import std_mean as std_mean_kernel
 from pullback.kernels.statistics import var as var_kernel
+from pullback.kernels.statistics import var_grad as var_grad_kernel
 from pullback.kernels.statistics import var_mean as var_mean_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
@@ -37,6 +37,7 @@ class VarBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "dim", "correction", "keepdim")
     public_names = {"input": "self"}
+    fresh = (True,)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_dim: Any = None
@@ -157,6 +158,7 @@ class StdBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "result", "dim", "correction", "keepdim")
     public_names = {"input": "self"}
+    fresh = (True,)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_result: Any = None

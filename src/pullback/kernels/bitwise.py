@@ -52,7 +52,7 @@ def bitwise_right_shift(input: Array, other: Array | Scalar) -> Array:
 
 def logical_not(input: Array) -> Array:
     """Whether elements are zero."""
-    return np.equal(input, 0)
+    return np.invert(input) if input.dtype == np.bool_ else np.equal(input, 0)
 
 
 def logical_and(input: Array, other: Array) -> Array:

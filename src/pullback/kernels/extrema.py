@@ -143,6 +143,14 @@ def shares(input: Array, extreme: Array, dim: Dims, keepdim: bool) -> Array:
     return (chosen / count).astype(input.dtype)
 
 
+@native
+def extremum_grad(grad: Array, input: Array, extreme: Array, dim: Dims, keepdim: bool) -> Array:
+    """The gradient of amax and amin: in equal shares to all elements that are the extreme."""
+    axes = reduced_axes(input, dim)
+    wide = grad if keepdim or not input.ndim else np.expand_dims(grad, axes)
+    return wide * shares(input, extreme, dim, keepdim)
+
+
 def shares_or_nans(input: Array, extreme: Array) -> Array:
     """As `shares` over everything, where a extreme of NaN is the NaNs'."""
     chosen = np.isnan(input) if is_float_or_complex(input.dtype) and np.isnan(extreme) else input == extreme

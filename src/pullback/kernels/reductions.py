@@ -121,6 +121,7 @@ def prod(input: Array, dim: Dim, keepdim: bool = False, *, dtype: DType | None =
     return cast_array(multiply_up(widened(values), dim, keepdim), values.dtype)
 
 
+@native
 def product_of_others(input: Array, dim: Dim) -> Array:
     """At each element the product of all others along `dim`; right with any number of zeros."""
     product = multiply_up(input, dim, True)
@@ -157,16 +158,19 @@ def count_not_nan(input: Array, dim: Dims = None, keepdim: bool = False) -> Arra
     return count.astype(input.dtype)
 
 
+@native
 def count_nonzero(input: Array, dim: Dims = None) -> Array:
     """How many elements are not zero."""
     return np.asarray(np.count_nonzero(input, axis=reduced_axes(input, dim)), np.int64)
 
 
+@native
 def any(input: Array, dim: Dims = None, keepdim: bool = False) -> Array:
     """Whether one element is true."""
     return _truth(np.any, input, dim, keepdim)
 
 
+@native
 def all(input: Array, dim: Dims = None, keepdim: bool = False) -> Array:
     """Whether all elements are true."""
     return _truth(np.all, input, dim, keepdim)

@@ -41,6 +41,18 @@ def std_mean(input: Array, dim: Dims = None, correction: float = 1, keepdim: boo
     return cast_array(np.sqrt(variance), real_of(input.dtype)), cast_array(mean, input.dtype)
 
 
+@native
+def var_grad(grad: Array, input: Array, dim: Dims, correction: float, keepdim: bool) -> Array:
+    """The gradient of a variance: twice the distance from the mean, over the corrected count."""
+    axes = reduced_axes(input, dim)
+    freedom = reduced_count(input, dim) - correction
+    factor = 2 / freedom if freedom else np.nan
+    values = widened(input)
+    mean = accurate_sum(values, axes, True) / np.asarray(reduced_count(input, dim), real_of(values.dtype))
+    wide = grad if keepdim or not input.ndim else np.expand_dims(grad, axes)
+    return cast_array(wide * factor * (values - cast_array(mean, input.dtype)), input.dtype)
+
+
 def _moments(name: str, input: Array, dim: Dims, correction: float, keepdim: bool) -> tuple[Any, Any]:
     """Variance and mean, in two passes: the second is about the mean of the first."""
     if not is_float_or_complex(input.dtype):

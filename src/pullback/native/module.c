@@ -22,6 +22,8 @@ extern const KernelEntry normalization_kernels[];
 extern const KernelEntry attention_kernels[];
 extern const KernelEntry copy_kernels[];
 extern const KernelEntry embedding_bag_kernels[];
+extern const KernelEntry count_kernels[];
+extern const KernelEntry reduction_gradient_kernels[];
 extern const KernelEntry factorization_kernels[];
 extern const KernelEntry gather_kernels[];
 extern const KernelEntry indexing_kernels[];
@@ -56,6 +58,8 @@ static const KernelEntry *const tables[] = {
     attention_kernels,
     copy_kernels,
     embedding_bag_kernels,
+    count_kernels,
+    reduction_gradient_kernels,
     factorization_kernels,
     gather_kernels,
     indexing_kernels,

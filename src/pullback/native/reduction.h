@@ -52,4 +52,11 @@ void drop_plan(Plan *plan);
 /* Run the plan into new memory of the result's shape; NULL with an exception where memory runs out. */
 PyObject *run_plan(const Plan *plan, Task task);
 
+/* The layout of a row-major array in which the dimensions in `reduced` are one; 0 where there are others between. */
+int find_layout(PyObject *array, uint64_t reduced, Layout *layout);
+
+/* Truth values, counts and sums of whole numbers, over `dims` as read_dims takes them; or decline. See counts.c. */
+typedef enum { ANY, ALL, COUNT, TOTAL } CountKind;
+PyObject *reduce_counts(PyObject *input, PyObject *dims, PyObject *keepdim, CountKind kind);
+
 #endif

@@ -35,6 +35,8 @@ static int is_own_dtype(PyObject *dtype, PyObject *input)
 static PyObject *sum_all(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
 {
     PLACE(slots, "input", "dtype");
+    if (positional == 1 && is_none(slots[1]) && !is_real_array(slots[0]))
+        return reduce_counts(slots[0], NULL, NULL, TOTAL);
     if (positional > 1 || !is_own_dtype(slots[1], slots[0]))
         return DECLINE;
     return reduce_any(slots[0], NULL, NULL, SUM, AS_IT_IS);
@@ -43,6 +45,8 @@ static PyObject *sum_all(PyObject *const *arguments, Py_ssize_t positional, PyOb
 static PyObject *sum(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
 {
     PLACE(slots, "input", "dim", "keepdim", "dtype");
+    if (positional <= 3 && is_none(slots[3]) && !is_real_array(slots[0]))
+        return reduce_counts(slots[0], slots[1], slots[2], TOTAL);
     if (positional > 3 || !is_own_dtype(slots[3], slots[0]))
         return DECLINE;
     return reduce_any(slots[0], slots[1], slots[2], SUM, AS_IT_IS);
