@@ -64,7 +64,7 @@ FILES = {
     "softmaxes": "softmax log_softmax functional_softmax functional_log_softmax softmin logsumexp",
     "solvers": "linalg_solve linalg_solve_ex linalg_solve_triangular triangular_solve linalg_lstsq lu_solve linalg_tensorsolve linalg_tensorinv",
     "sorting": "sort argsort msort topk kthvalue median nanmedian mode",
-    "sparse": "sparse_coo_tensor",
+    "sparse": "sparse_coo_tensor to_sparse spmm smm",
     "special": "xlogy xlogy_ xlog1py zeta igamma igammac method_polygamma polygamma_ chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p",
     "statistics": "var std var_mean std_mean cov corrcoef",
     "storages": "UntypedStorage TypedStorage",

@@ -1,12 +1,15 @@
-"""Sparse tensors, as far as gradients of embeddings need them."""
+"""Sparse tensors in coordinate format, as gradients of embeddings and adjacency matrices need them."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pullback.generated as G
+from pullback.backend.dtype import int64
 from pullback.backend.sparse_array import SparseArray
 from pullback.creation import as_tensor
 from pullback.tensor.sparse_tensor import SparseTensor, new_sparse_tensor
+from pullback.tensor.tensor import Tensor
 
 
 def sparse_coo_tensor(indices: Any, values: Any, size: Any = None, **options: Any) -> SparseTensor:
@@ -26,3 +29,31 @@ def sparse_coo_tensor(indices: Any, values: Any, size: Any = None, **options: An
             f"of shape {list(numbers.shape)}"
         )
     return new_sparse_tensor(SparseArray(places, numbers, tuple(size)))
+
+
+def to_sparse(input: Tensor, sparse_dim: int | None = None, **options: Any) -> SparseTensor:
+    """The tensor's values that are not zero, with their indices in the leading `sparse_dim` dimensions.
+
+    >>> import pullback
+    >>> pullback.tensor([0.0, 3.0]).to_sparse().indices()
+    tensor([[1]])
+    """
+    if isinstance(input, SparseTensor):
+        return input
+    leading = input._array.ndim if sparse_dim is None else sparse_dim
+    filled = input._array != 0
+    places = (
+        filled.any(axis=tuple(range(leading, filled.ndim))).nonzero() if leading < filled.ndim else filled.nonzero()
+    )
+    indices = as_tensor([place.tolist() for place in places], dtype=int64)._array.reshape(leading, -1)
+    return new_sparse_tensor(SparseArray(indices, input._array[places], input._array.shape, True))
+
+
+def spmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The product of a sparse matrix and a dense one."""
+    return G.mm(input, mat2)
+
+
+def smm(input: Tensor, mat: Tensor) -> Tensor:
+    """As `spmm`."""
+    return G.mm(input, mat)
