@@ -193,8 +193,11 @@ class Engine:
                 left = dependencies[following] - 1
                 grad = results[index]
                 new = bool(fresh) and fresh[index]
-                if not new and owned[0] and grad is grads[0]:
-                    new = _is_handed_on_once(results, grad)
+                if not new and grad is grads[0] and owned[0]:
+                    new = True  # handed on: as much owned as it was here, unless another edge gets it too
+                    for other, result in enumerate(results):
+                        if result is grad and other != index:
+                            new = False
                 if left == 0 and following.output_count == 1 and following not in not_ready:
                     arrived = [grad.whole() if isinstance(grad, PartialGradient) else grad]
                     arrived_owned = [new]
@@ -408,15 +411,6 @@ class Engine:
         if task is None:
             raise RuntimeError("Final callbacks can only be installed during backward pass.")
         task.final_callbacks.append(callback)
-
-
-def _is_handed_on_once(results: Sequence[Any], grad: Any) -> bool:
-    """Whether one edge alone gets the gradient that arrived: it is as much owned there as it was here."""
-    count = 0
-    for result in results:
-        if result is grad:
-            count += 1
-    return count == 1
 
 
 def as_tensor(value: Any) -> Tensor:
