@@ -99,3 +99,27 @@ def test_the_index_true_writes_to_the_whole_tensor() -> None:
 def test_a_dimension_out_of_range_is_refused(call: Any) -> None:
     with pytest.raises(IndexError, match=r"Dimension out of range \(expected to be in range of \[-2, 1\], but got 7\)"):
         call(pullback.ones(2, 2))
+
+
+def test_infinity_stays_in_the_windows_of_adaptive_pools_that_read_it() -> None:
+    x = pullback.ones(1, 1, 23)
+    x[0, 0, 0] = float("inf")
+    assert pullback.adaptive_avg_pool1d(x, 5).tolist() == [[[float("inf"), 1.0, 1.0, 1.0, 1.0]]]
+    assert pullback.adaptive_avg_pool1d(x, 2)[0, 0, 1].isfinite()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: pullback.nn.functional.pad(x, (-3, 2)), "narrow.*: length must be non-negative"),
+        (lambda x: pullback.nn.functional.conv_transpose1d(x[:, :1], x, padding=2), "Output size is too small"),
+        (lambda x: pullback.nn.functional.adaptive_avg_pool2d(x[..., :0], 2), "non-zero size for non-batch dimensions"),
+        (lambda x: pullback.split(x.sum(), 1), "split expects at least a 1-dimensional tensor"),
+        (lambda x: pullback.logical_and(x, pullback.ones(3)), "must match the size of tensor b"),
+        (lambda x: pullback.linalg.pinv(x * float("nan")), "because the input matrix contained non-finite"),
+        (lambda x: pullback.linalg.matrix_rank(x * float("nan")), "algorithm failed to converge"),
+    ],
+)  # fmt: skip
+def test_what_pytorch_refuses_is_refused(call: Any, message: str) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        call(pullback.ones(1, 2, 2))

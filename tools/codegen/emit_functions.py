@@ -286,7 +286,8 @@ def _kernel_call(operation: Operation) -> list[str]:
 def _broadcasting_call(operation: Operation, call: str) -> list[str]:
     """The call of a kernel; where shapes broadcast, NumPy's refusal is told in PyTorch's words."""
     arrays = [f"{p.name}_array" for p in operation.kernel.tensors]
-    if len(arrays) < 2 or operation.rule.promote == "none":
+    broadcasts = operation.rule.promote != "none" or operation.name.startswith("logical_")  # of any two dtypes
+    if len(arrays) < 2 or not broadcasts:
         return [f"    computed: Any = {call}"]
     return [
         "    try:",

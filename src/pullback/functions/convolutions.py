@@ -178,6 +178,7 @@ def _check(
         )
     if transposed:
         _check_output_padding(extra, stride, dilation)
+        _check_output_size(input._array.shape[2:], shape[2:], stride, padding, dilation, extra)
     else:
         _check_kernel_fits(input._array.shape[2:], shape[2:], padding, dilation)
 
@@ -215,6 +216,18 @@ def _check_kernel_fits(sizes: Shape, kernel: Shape, padding: Shape, dilation: Sh
         raise RuntimeError(
             f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
             f"({' x '.join(map(str, extent))}). Kernel size can't be greater than actual input size"
+        )
+
+
+def _check_output_size(
+    sizes: Shape, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, extra: Shape
+) -> None:
+    each = zip(sizes, kernel, stride, padding, dilation, extra, strict=True)
+    made = [(n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, k, s, p, d, o in each]
+    if min(made) < 1:
+        raise RuntimeError(
+            f"Given input size per channel: ({' x '.join(map(str, sizes))}). Calculated output size per channel: "
+            f"({' x '.join(map(str, made))}). Output size is too small"
         )
 
 

@@ -93,6 +93,8 @@ def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, s
     """Views of one size, or of the given sizes, along a dimension."""
     if type(tensor) is not Tensor and is_foreign(tensor):
         return ask_foreign(split, (tensor, split_size_or_sections, dim))
+    if tensor._array.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
     sections = split_size if split_size_or_sections is None else split_size_or_sections
     if isinstance(sections, (tuple, list)):
         return G.split_with_sizes(tensor, tuple([as_int(n) for n in sections]), dim)
@@ -102,6 +104,8 @@ def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, s
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0, *, axis: Any = None) -> Any:
     """Views of the given sizes along a dimension."""
     dim = dim if axis is None else axis
+    if input._array.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
     return G.split_with_sizes(input, tuple([as_int(n) for n in split_sizes]), dim)
 
 

@@ -320,7 +320,10 @@ def logical_and(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         other = as_tensor_argument("logical_and", "other", 2, other)
     input_array = input._array
     other_array = other._array
-    computed: Any = logical_and_kernel(input_array, other_array)
+    try:
+        computed: Any = logical_and_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -354,7 +357,10 @@ def logical_or(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         other = as_tensor_argument("logical_or", "other", 2, other)
     input_array = input._array
     other_array = other._array
-    computed: Any = logical_or_kernel(input_array, other_array)
+    try:
+        computed: Any = logical_or_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -388,7 +394,10 @@ def logical_xor(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         other = as_tensor_argument("logical_xor", "other", 2, other)
     input_array = input._array
     other_array = other._array
-    computed: Any = logical_xor_kernel(input_array, other_array)
+    try:
+        computed: Any = logical_xor_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.dtype import real_of, scalar_type_name
+from pullback.kernels.decompositions import _svd_failed, singular_values
 from pullback.kernels.lu import _factorize
 from pullback.kernels.matrix_checks import (
     _raise_for_info,
@@ -103,7 +104,10 @@ def linalg_pinv(A: Array, atol: Any, rtol: Any, hermitian: bool = False) -> Arra
         values, vectors = np.linalg.eigh(A)
         inverted = _inverted(values, _tolerance(np.abs(values).max(-1, keepdims=True), A, atol, rtol))
         return (vectors * inverted[..., None, :]) @ vectors.swapaxes(-1, -2).conj()
-    U, S, Vh = np.linalg.svd(A, full_matrices=False)
+    try:
+        U, S, Vh = np.linalg.svd(A, full_matrices=False)
+    except np.linalg.LinAlgError:
+        raise _svd_failed(A) from None
     inverted = _inverted(S, _tolerance(S.max(-1, keepdims=True), A, atol, rtol))
     return (Vh.swapaxes(-1, -2).conj() * inverted[..., None, :]) @ U.swapaxes(-1, -2).conj()
 
@@ -135,7 +139,7 @@ def linalg_matrix_rank(input: Array, atol: Any, rtol: Any, hermitian: bool = Fal
         _require_square("linalg.eigh", input)
         values = np.abs(np.linalg.eigvalsh(input))
     else:
-        values = np.linalg.svd(input, compute_uv=False)
+        values = singular_values(input)
     tolerance = _tolerance(values.max(-1, keepdims=True), input, atol, rtol)
     return np.sum(values > tolerance, axis=-1, dtype=np.int64)
 

@@ -27,6 +27,11 @@ def constant_pad_nd(input: Array, pad: Shape, value: Scalar = 0) -> Array:
                 "output size, "
                 f"which is invalid. Check dimension {d} of your input."
             )
+        if size + min(before, 0) + min(after, 0) < 0:
+            raise RuntimeError(
+                f"narrow(): length must be non-negative. Paddings of {before} and {after} crop more than the size {size} "
+                f"of dimension {d}"
+            )
         sizes.append(size + before + after)
         source.append(slice(max(0, -before), size - max(0, -after)))
         target.append(slice(max(0, before), size + before + after - max(0, after)))

@@ -90,13 +90,25 @@ def _apply_along(array: Array, taps: Taps, axis: int) -> Array:
     if weights is None:
         weights = np.ones(positions.shape)
     if positions.shape[1] > _MANY_TAPS:
-        return _dense(array, positions, weights, axis)
-    total = np.take(array, positions[:, 0], axis) * _along(weights[:, 0], array, axis)
-    for tap in range(1, positions.shape[1]):
-        piece = np.take(array, positions[:, tap], axis)
-        piece *= _along(weights[:, tap], array, axis)
-        total += piece
-    return total
+        total = _dense(array, positions, weights, axis)
+        unused = True
+    else:
+        total = np.take(array, positions[:, 0], axis) * _along(weights[:, 0], array, axis)
+        for tap in range(1, positions.shape[1]):
+            piece = np.take(array, positions[:, tap], axis)
+            piece *= _along(weights[:, tap], array, axis)
+            total += piece
+        unused = bool((weights == 0).any())
+    return _by_used_taps(array, positions, weights, axis) if unused and np.isnan(total).any() else total
+
+
+def _by_used_taps(array: Array, positions: Array, weights: Array, axis: int) -> Array:
+    """The same where NaN or infinity must not reach places that do not read it: zero times these is NaN."""
+    total: Any = 0
+    for tap in range(positions.shape[1]):
+        factor = _along(weights[:, tap], array, axis)
+        total = total + np.where(factor == 0, 0, np.take(array, positions[:, tap], axis) * factor)
+    return np.asarray(total, array.dtype)
 
 
 def _along(weights: Array, array: Array, axis: int) -> Array:

@@ -29,7 +29,7 @@ def scaled_dot_product_attention(
     tensor([[3., 3.]])
     """
     _check(query, key, value, attn_mask, is_causal)
-    factor = 1 / math.sqrt(query._array.shape[-1]) if scale is None else scale
+    factor = 1 / math.sqrt(query._array.shape[-1] or 1) if scale is None else scale
     if enable_gqa:
         key, value = (_repeat_heads(t, query._array.shape[-3]) for t in (key, value))
     if _can_fuse(query, key, value, attn_mask, dropout_p):

@@ -28,6 +28,11 @@ def _sizes(function: str, dims: int, input: Tensor, output_size: Any) -> Shape:
         subject = "(): internal error: output_size.size()" if "max" in function else ": output_size"
         raise RuntimeError(f"{function}{subject} must be {dims}")
     old = input._array.shape[-dims:]
+    if 0 in input._array.shape[-dims - 1 :]:
+        raise RuntimeError(
+            f"{function}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+            f"{list(input._array.shape)}"
+        )
     sizes = tuple([n if o is None else int(o) for o, n in zip(output_size, old, strict=True)])
     if any(s < 0 for s in sizes):
         if "max" in function:
