@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback.backend.dtype import is_float_or_complex, scalar_type_name
 from pullback.kernels.accumulation import add_up, refuse_unordered
+from pullback.native import native
 from pullback.typing import Array, Dim
 
 
@@ -65,6 +66,7 @@ def _sortable(input: Array) -> Array:
     return input.astype(np.float32) if input.dtype.kind == "V" else input
 
 
+@native
 def topk(input: Array, k: int, dim: Dim = -1, largest: bool = True, sorted: bool = True) -> tuple[Array, Array]:
     """The `k` largest (or smallest) elements along `dim` in order, and their indices."""
     size = input.shape[dim] if input.ndim else 1

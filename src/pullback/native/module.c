@@ -40,6 +40,7 @@ extern const KernelEntry recurrent_kernels[];
 extern const KernelEntry rejection_kernels[];
 extern const KernelEntry scan_kernels[];
 extern const KernelEntry resampling_kernels[];
+extern const KernelEntry selection_kernels[];
 extern const KernelEntry view_kernels[];
 
 static const KernelEntry *const tables[] = {
@@ -76,6 +77,7 @@ static const KernelEntry *const tables[] = {
     rejection_kernels,
     scan_kernels,
     resampling_kernels,
+    selection_kernels,
     view_kernels,
     NULL,
 };

@@ -104,6 +104,17 @@ INLINE double TYPED(row_product)(const REAL *restrict first, const REAL *restric
 {
     double total = 0;
     ptrdiff_t whole = count - count % LANES;
+    if (!whole) {
+        REAL eight[8] = {0};
+        ptrdiff_t i = 0;
+        for (; i + 8 <= count; i += 8)
+            for (int j = 0; j < 8; j++)
+                eight[j] += second ? first[i + j] * second[i + j] : first[i + j];
+        for (; i < count; i++)
+            total += second ? (double)first[i] * second[i] : first[i];
+        return total + (((double)eight[0] + eight[4]) + ((double)eight[2] + eight[6])) +
+               (((double)eight[1] + eight[5]) + ((double)eight[3] + eight[7]));
+    }
     for (ptrdiff_t start = 0; start < whole; start += CHUNK) {
         REAL lanes[LANES] = {0};
         ptrdiff_t end = start + CHUNK < whole ? start + CHUNK : whole;
@@ -181,7 +192,7 @@ INLINE void TYPED(softmax_columns)(const REAL *restrict input, REAL *restrict ou
             total[j] += value;
         }
     for (int j = 0; j < width; j++)
-        total[j] = logarithm ? (REAL)log(total[j]) : 1 / total[j];
+        total[j] = logarithm ? log_of(total[j]) : 1 / total[j];
     for (ptrdiff_t k = 0; k < count; k++)
         for (int j = 0; j < width; j++) {
             ptrdiff_t at = k * stride + j;
@@ -205,6 +216,32 @@ INLINE void TYPED(softmax_grad_columns)(const REAL *restrict grad, const REAL *r
         }
 }
 
+/* Short rows: LANES of them side by side as columns, the last ones filled up with zeros, so that what a row gives does not
+ * depend on the rows beside it. */
+
+INLINE void TYPED(turn)(const REAL *restrict rows, ptrdiff_t number, ptrdiff_t count, REAL *restrict columns)
+{
+    for (ptrdiff_t i = 0; number < LANES && i < count * LANES; i++)
+        columns[i] = 0;
+    for (ptrdiff_t row = 0; row < number; row++)
+        for (ptrdiff_t k = 0; k < count; k++)
+            columns[k * LANES + row] = rows[row * count + k];
+}
+
+INLINE void TYPED(short_rows)(const SoftmaxLoop *loop, ptrdiff_t start, ptrdiff_t number)
+{
+    ptrdiff_t count = loop->layout.count;
+    REAL columns[LANES * LANES], turned[LANES * LANES], *output = (REAL *)loop->output + start * count;
+    TYPED(turn)((const REAL *)loop->first + start * count, number, count, columns);
+    if (loop->operation == SOFTMAX)
+        TYPED(softmax_columns)(columns, turned, count, LANES, LANES, 0);
+    else
+        TYPED(softmax_columns)(columns, turned, count, LANES, LANES, 1);
+    for (ptrdiff_t row = 0; row < number; row++)
+        for (ptrdiff_t k = 0; k < count; k++)
+            output[row * count + k] = turned[k * LANES + row];
+}
+
 /* The loops that the kernels run: items are rows, or groups of LANES columns where the dimension is not the last. */
 
 MULTIVERSIONED static void TYPED(softmax_rows)(const SoftmaxLoop *loop, ptrdiff_t begin, ptrdiff_t end)
@@ -212,6 +249,11 @@ MULTIVERSIONED static void TYPED(softmax_rows)(const SoftmaxLoop *loop, ptrdiff_
     ptrdiff_t count = loop->layout.count;
     const REAL *first = loop->first, *second = loop->second;
     REAL *output = loop->output;
+    if (count < LANES && (loop->operation == SOFTMAX || loop->operation == LOG_SOFTMAX)) {
+        for (ptrdiff_t row = begin; row < end; row += LANES)
+            TYPED(short_rows)(loop, row, end - row < LANES ? end - row : LANES);
+        return;
+    }
     for (ptrdiff_t row = begin; row < end; row++)
         switch (loop->operation) {
         case SOFTMAX: TYPED(softmax_row)(first + row * count, output + row * count, count); break;
