@@ -34,6 +34,26 @@ def test_a_wrong_type_is_named(call: Callable[[], Any], message: str) -> None:
         call()
 
 
+def test_an_unknown_keyword_is_named() -> None:
+    with pytest.raises(TypeError, match=r"permute\(\) got an unexpected keyword argument 'order'"):
+        pullback.permute(x, order=(1, 0))
+
+
+def test_a_missing_argument_is_no_stop_iteration() -> None:
+    with pytest.raises(TypeError, match="tensor_split"):
+        pullback.tensor_split(x, None)
+
+
+def test_elements_of_lists_are_looked_at() -> None:
+    with pytest.raises(TypeError, match=r"hstack\(\) received an invalid combination"):
+        pullback.hstack([1.5, 2.5])
+
+
+def test_a_device_by_number_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="Cannot access accelerator device"):
+        pullback.zeros(1, device=2)
+
+
 def test_errors_that_explain_themselves_stay() -> None:
     with pytest.raises(IndexError, match="Dimension out of range"):
         pullback.diff(x, dim=7)

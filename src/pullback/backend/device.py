@@ -63,6 +63,8 @@ CPU = device("cpu")
 
 def usable_device(value: Any) -> device:
     """Return `value` as a device on which this build can make tensors."""
+    if isinstance(value, int):
+        raise RuntimeError(f"Cannot access accelerator device when none is available: {value}")
     found = CPU if value is None else value if isinstance(value, device) else device(value)
     if found.type == "cpu":
         return found

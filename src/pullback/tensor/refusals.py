@@ -31,7 +31,11 @@ _INSIDE = (
     "cannot be converted to Scalar",
     "could not convert string to",
     "could not be broadcast together",
+    "could not broadcast input array",
     "setting an array element",
+    "can only convert an array",
+    "invalid literal for int",
+    "negative dimensions are not allowed",
 )
 
 
@@ -41,6 +45,9 @@ def refusal(
     """The error that explains `error`, or None where that explains itself. See Note [Refusals]."""
     if not _speaks_of_the_inside(error):
         return None
+    if isinstance(error, KeyError):  # of a function that takes keywords of any name, to look for its own
+        unexpected = [key for key in kwargs if key not in error.args]
+        return TypeError(f"{name}() got an unexpected keyword argument '{unexpected[0]}'") if unexpected else None
     try:
         bound = inspect.signature(function).bind(*args, **kwargs)
     except TypeError:
@@ -55,6 +62,8 @@ def refusal(
     if isinstance(error, ValueError) and "broadcast together" in str(error):
         shapes = re.findall(r"\(([\d,]*)\)", str(error))
         return do_not_broadcast([tuple(int(size) for size in shape.split(",") if size) for shape in shapes])
+    if isinstance(error, ValueError) and "negative dimensions" in str(error):
+        return RuntimeError(f"Trying to create tensor with negative dimension in {name}()")
     if _is_to_blame(bound, error):
         given = [type(value).__name__ for value in args]
         given += [f"{key}={type(value).__name__}" for key, value in kwargs.items()]
@@ -68,7 +77,7 @@ def _wrong_type(error: Exception, text: str) -> TypeError:
 
 
 def _speaks_of_the_inside(error: Exception) -> bool:
-    if isinstance(error, AttributeError):
+    if isinstance(error, (AttributeError, KeyError, StopIteration)):
         return True
     text = str(error)
     if type(error) is TypeError:
@@ -89,13 +98,16 @@ def _mismatch(annotation: Any, value: Any) -> str | None:
 
 def _is_to_blame(bound: inspect.BoundArguments, error: Exception) -> bool:
     """Whether the error complains about the type of an argument of which the annotation says nothing."""
+    if isinstance(error, StopIteration):
+        return True
     text = str(error)
     values = [*bound.args, *bound.kwargs.values()]
+    values += [element for value in values if isinstance(value, (list, tuple)) for element in value]
     if isinstance(error, AttributeError):
         return any(f"'{type(value).__name__}' object" in text for value in values)
-    if "could not convert string" in text:
+    if "could not convert string" in text or "invalid literal" in text:
         return any(isinstance(value, str) for value in values)
-    if "of Tensor" in text or "to Scalar" in text:
+    if "of Tensor" in text or "to Scalar" in text or "an array" in text:
         parameters = bound.signature.parameters
         free = [value for name, value in bound.arguments.items() if "Tensor" not in str(parameters[name].annotation)]
         return any(isinstance(value, TensorBase) for value in free)
