@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pullback.generated as G
-from pullback.backend.dtype import scalar_type_name
+from pullback.backend.dtype import is_float_or_complex, scalar_type_name
 from pullback.graph.in_place import write_out
 from pullback.modes.interception import interceptable
 from pullback.modes.switches import process
@@ -129,7 +129,8 @@ def native_batch_norm(
         result = G.batch_norm_evaluation(input, weight, bias, running_mean, running_var, eps)
         empty = G.slice_view(running_mean, 0, 0, 0, 1).detach()
         return result, empty, empty
-    if running_mean is not None and running_mean._array.dtype is not input._array.dtype:
+    dtype = input._array.dtype
+    if running_mean is not None and running_mean._array.dtype is not dtype and is_float_or_complex(dtype):
         _check_parameter_dtypes(input, running_mean, running_var)
     result, mean, rstd, variance = G.batch_norm_training(input, weight, bias, eps)
     count = input._array.size // max(1, input._array.shape[1])

@@ -28,7 +28,8 @@ def resample(
     input: Array, sizes: Shape, method: str, align_corners: bool = False, scales: tuple[float | None, ...] | None = None
 ) -> Array:
     """Resize the last dimensions to `sizes`; `scales` are the factors that the sizes were computed from, if any."""
-    _refuse_kinds(input, "bic", f"upsample_{method}{len(sizes)}d")
+    if input.size:
+        _refuse_kinds(input, "bic", f"{'adaptive_avg_pool' if method == 'area' else 'upsample_' + method}{len(sizes)}d")
     given = (None,) * len(sizes) if scales is None else scales
     old = input.shape[input.ndim - len(sizes) :]
     single = input.dtype.itemsize <= 4
