@@ -793,14 +793,14 @@ PyObject *overwrite_elementwise(const Elementwise *kernel, PyObject *const *argu
     PyArrayObject *target = (PyArrayObject *)arguments[0];
     Call call;
     if (!PyArray_ISCARRAY(target))
-        Py_RETURN_FALSE;
+        return DECLINE;
     const Variant *variant = begin_call(&call, kernel, arguments, positional, keywords);
     if (!variant)
         return DECLINE;
     Walk walk = {.numbers = call.given.numbers, .count = call.count, .ndim = 1};
     walk.total = walk.shape[0] = PyArray_SIZE(target);
     if (call.type != type_of(arguments[0]) || !find_flat_sources(&call, target, &walk))
-        Py_RETURN_FALSE;
+        return DECLINE;
     walk.loop = call.type == NPY_FLOAT ? variant->of_float : variant->of_double;
     walk.result_size = call.type == NPY_FLOAT ? 4 : 8;
     walk.result = PyArray_BYTES(target);

@@ -86,7 +86,7 @@ typedef struct {
 PyObject *run_elementwise(const Elementwise *kernel, PyObject *const *arguments, Py_ssize_t positional,
                           PyObject *keywords);
 
-/* The same, written into the first argument; False where that cannot hold the result as it is, and nothing is done. */
+/* The same, written into the first argument: returns True. Declines where operands are not contiguous or overlap. */
 PyObject *overwrite_elementwise(const Elementwise *kernel, PyObject *const *arguments, Py_ssize_t positional,
                                 PyObject *keywords);
 
