@@ -47,12 +47,16 @@ CASES = {
     "one long dimension": (1, 64, 4, 1, (5000,), (5,), (2,), (3,), (2,)),
     "three dimensions": (2, 3, 5, 1, (5, 6, 19), (3, 2, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1)),
     "three dimensions with steps": (2, 4, 6, 2, (9, 8, 21), (3, 3, 3), (2, 1, 2), (1, 0, 1), (1, 2, 1)),
-    "squares": (2, 20, 24, 1, (12, 38), (3, 3), (1, 1), (1, 1), (1, 1)),
-    "squares at odd edges": (3, 33, 17, 1, (13, 41), (3, 3), (1, 1), (0, 2), (1, 1)),
-    "narrow squares": (9, 16, 40, 1, (4, 4), (3, 3), (1, 1), (1, 1), (1, 1)),
+    "planes of one element": (9, 12, 10, 1, (1, 1), (4, 5), (1, 1), (2, 2), (1, 1)),
+    "small planes with steps": (5, 7, 40, 1, (6, 7), (3, 3), (2, 2), (1, 1), (1, 1)),
+    "small planes with much padding": (5, 7, 40, 1, (5, 5), (5, 5), (1, 1), (2, 2), (1, 1)),
+    "small dilated planes": (5, 7, 40, 1, (9, 8), (3, 3), (1, 2), (3, 3), (3, 2)),
+    "squares": (2, 32, 24, 1, (12, 38), (3, 3), (1, 1), (1, 1), (1, 1)),
+    "squares at odd edges": (3, 33, 25, 1, (13, 41), (3, 3), (1, 1), (0, 2), (1, 1)),
+    "narrow squares": (9, 24, 40, 1, (4, 4), (3, 3), (1, 1), (1, 1), (1, 1)),
     "narrow squares at odd edges": (7, 70, 18, 1, (7, 9), (3, 3), (1, 1), (2, 1), (1, 1)),
     "squares of groups": (2, 48, 64, 2, (10, 14), (3, 3), (1, 1), (1, 1), (1, 1)),
-    "many squares": (3, 16, 16, 1, (90, 80), (3, 3), (1, 1), (1, 1), (1, 1)),
+    "many squares": (3, 24, 24, 1, (90, 80), (3, 3), (1, 1), (1, 1), (1, 1)),
     "one filter each": (3, 9, 9, 9, (14, 14), (3, 3), (1, 1), (1, 1), (1, 1)),
     "one filter each on small planes": (2, 10, 10, 10, (7, 7), (3, 3), (1, 1), (1, 1), (1, 1)),
     "one filter each with steps": (2, 6, 6, 6, (15, 50), (3, 3), (2, 2), (1, 1), (1, 1)),
@@ -107,6 +111,16 @@ def test_transposed_convolution(case: Any, dtype: Any) -> None:
 
 
 @dtypes
+@pytest.mark.parametrize("kernel", [(4, 4), (1, 1), (3, 5)])
+@pytest.mark.parametrize("batch", [1, 9])
+def test_planes_of_one_element_are_spread(batch: int, kernel: tuple[int, int], dtype: Any) -> None:
+    x, weight, bias = normal((batch, 12, 1, 1), dtype), normal((12, 10, *kernel), dtype, 1), normal((10,), dtype, 2)
+    for given in (bias, None):
+        arguments = (x, weight, given, (1, 1), (0, 0), (1, 1), True, (0, 0), 1)
+        assert_as_reference(convolution, *arguments, tolerance=64)
+
+
+@dtypes
 @cases
 def test_gradient_of_the_weight(case: Any, dtype: Any) -> None:
     x, weight, _ = arrays(case, dtype)
@@ -150,7 +164,7 @@ def test_values_that_are_not_finite_stay_where_they_belong(sizes: tuple[int, int
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 3e38])
 @pytest.mark.parametrize("sizes", [(8, 40), (6, 6)])
 def test_squares_do_not_spread_what_is_not_finite(sizes: tuple[int, int], value: float) -> None:
-    x, weight = normal((4, 16, *sizes), np.float32), normal((16, 16, 3, 3), np.float32, seed=1)
+    x, weight = normal((4, 24, *sizes), np.float32), normal((24, 24, 3, 3), np.float32, seed=1)
     grad = normal(x.shape, np.float32, seed=2)
     x[1, 3, 2, 4] = value
     steps = ((1, 1), (1, 1), (1, 1))
@@ -174,7 +188,7 @@ def test_one_filter_each_does_not_spread_what_is_not_finite(sizes: tuple[int, in
         assert_as_reference(convolution_grad_weight, changed, grad, weight.shape, *steps, 3, tolerance=64)
 
 
-@pytest.mark.parametrize("channels", [16, 64, 256])
+@pytest.mark.parametrize("channels", [32, 64, 256])
 def test_squares_round_no_worse_than_direct_sums(channels: int) -> None:
     x, weight = normal((4, channels, 8, 8), np.float32), normal((32, channels, 3, 3), np.float32, seed=1)
     rest = ((1, 1), (1, 1), (1, 1), False, (0, 0), 1)

@@ -1,10 +1,9 @@
 /* Plans Winograd's convolution and shares out its work. See Note [Winograd's convolution] in winograd.h. */
 #include "winograd.h"
 
-#include "products.h"
 #include "windows.h"
 
-#define LEAST_CHANNELS 16          /* of a group: below, transforms cost more than products */
+#define LEAST_CHANNELS 12          /* c * o / (c + o): below, transforms cost more than products */
 #define LEAST_SQUARES 24           /* below, the transform of the weight is not repaid */
 #define LEAST_FILLED 0.6           /* of the squares: they are 2.25 times as fast when full */
 #define BLOCK_BYTES (512 * 1024)   /* of transformed squares: with the weight, they stay in the second cache ... */
@@ -29,8 +28,8 @@ int suits_winograd(const Geometry *g)
         squares *= d ? (g->result[d] + 1) / 2 : 1;
     }
     /* A square that lies half beyond the plane is computed as a whole. */
-    return g->input[0] == 1 && g->result[0] == 1 && g->channels >= LEAST_CHANNELS &&
-           g->out_channels >= LEAST_CHANNELS && squares >= LEAST_SQUARES &&
+    return g->input[0] == 1 && g->result[0] == 1 &&
+           g->channels * g->out_channels >= LEAST_CHANNELS * (g->channels + g->out_channels) && squares >= LEAST_SQUARES &&
            (double)filled * g->batch >= LEAST_FILLED * 4 * (double)squares;
 }
 
@@ -108,19 +107,8 @@ void weigh_squares(void *context, ptrdiff_t begin, ptrdiff_t end)
     const Winograd *plan = call->plan;
     const Geometry *g = &plan->geometry;
     ptrdiff_t item = call->wide ? sizeof(double) : sizeof(float), width = call->units * plan->columns;
-    for (ptrdiff_t element = begin; element < end; element++) {
-        char *sums = (char *)call->sums + element * g->out_channels * g->channels * item;
-        const char *inputs = call->inputs + element * g->channels * plan->pitch * item;
-        const char *grads = call->grads + element * g->out_channels * plan->pitch * item;
-        Product product = {
-            .a = {grads, g->out_channels, width, plan->pitch, 1},
-            .b = {inputs, width, g->channels, 1, plan->pitch},
-            .start = sums,
-            .start_step = g->channels,
-            .result = sums,
-            .result_step = g->channels,
-            .wide = call->wide,
-        };
-        multiply(&product, BY_ROWS);
-    }
+    for (ptrdiff_t element = begin; element < end; element++)
+        add_product(call->grads + element * g->out_channels * plan->pitch * item, g->out_channels, plan->pitch,
+                    call->inputs + element * g->channels * plan->pitch * item, g->channels, plan->pitch, width,
+                    (char *)call->sums + element * g->out_channels * g->channels * item, g->channels, call->wide);
 }
