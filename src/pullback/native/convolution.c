@@ -1,47 +1,8 @@
-/* The kernels `convolution` and `convolution_grad_weight`: reads the arguments, plans, shares out the work.
+/* The kernel `convolution`: reads the arguments, plans, shares out the work.
  *
  * See Note [Staged convolution] in convolution.h.
  */
-#include "depthwise.h"
-#include "windows.h"
-#include "winograd.h"
-
-/* Below this many products a thread of its own does not pay. */
-#define PRODUCTS_PER_THREAD 400000.0
-
-/* The loops for this processor. */
-static const ConvolutionLoops *loops_for(int type)
-{
-    int number = type == NPY_DOUBLE;
-#ifdef HAS_INSTRUCTION_SETS
-    int version = instruction_set();
-    if (version > 1)
-        return version == 4 ? &convolution_v4[number] : &convolution_v3[number];
-#endif
-    return &convolution_base[number];
-}
-
-static double products(const Geometry *g)
-{
-    const ptrdiff_t *places = g->transposed ? g->input : g->result;
-    return (double)g->batch * g->groups * g->channels * g->out_channels * g->kernel[0] * g->kernel[1] * g->kernel[2] *
-           places[0] * places[1] * places[2];
-}
-
-/* Run the loop over `count` items, which together are so many products. */
-static void share_out(ptrdiff_t count, double work, BlockFunction body, void *call)
-{
-    ptrdiff_t smallest = (ptrdiff_t)(PRODUCTS_PER_THREAD / (work / count)) + 1;
-    if (work < 2 * PRODUCTS_PER_THREAD)
-        smallest = count;
-    if (work < UNLOCK_ABOVE) {
-        run_blocks(count, smallest, body, call);
-        return;
-    }
-    Py_BEGIN_ALLOW_THREADS;
-    run_blocks(count, smallest, body, call);
-    Py_END_ALLOW_THREADS;
-}
+#include "convolution_calls.h"
 
 /* The sizes of results along each dimension; 0 where there are none. */
 static int find_result_sizes(Geometry *g, const ptrdiff_t *output_padding)
@@ -55,13 +16,6 @@ static int find_result_sizes(Geometry *g, const ptrdiff_t *output_padding)
             return 0;
     }
     return 1;
-}
-
-/* Read stride, padding and dilation, which stand side by side. */
-static int read_steps(PyObject *const *arguments, int dims, Geometry *g)
-{
-    return read_sizes(arguments[0], dims, 1, 1, g->stride) && read_sizes(arguments[1], dims, 0, 0, g->padding) &&
-           read_sizes(arguments[2], dims, 1, 1, g->dilation);
 }
 
 static int read_convolution(PyObject *const *slots, Geometry *g)
@@ -206,6 +160,60 @@ static PyObject *convolve_depthwise(const ConvolutionLoops *loops, const Geometr
     return result || !call.failed ? result : PyErr_NoMemory();
 }
 
+#if defined(__GNUC__)
+
+/* Whether planes of one element are spread over as much as the kernel has: a product of two matrices. */
+static int is_spread(const Geometry *g)
+{
+    for (int d = 0; d < DIMS; d++)
+        if (g->input[d] != 1 || g->padding[d] || g->result[d] != g->kernel[d] || (g->dilation[d] != 1 && g->kernel[d] != 1))
+            return 0;
+    return g->transposed && g->groups == 1;
+}
+
+/* The bias of each element of a sample's result. */
+static char *spread_bias(const Geometry *g, const void *bias, size_t item)
+{
+    ptrdiff_t plane = g->result[0] * g->result[1] * g->result[2];
+    char *row = malloc((size_t)(g->out_channels * plane) * item);
+    for (ptrdiff_t i = 0; row && i < g->out_channels * plane; i++)
+        memcpy(row + i * item, (const char *)bias + i / plane * item, item);
+    return row;
+}
+
+static PyObject *convolve_by_product(const Geometry *g, PyObject *const *arrays)
+{
+    if (!is_spread(g))
+        return NULL;
+    int type = type_of(arrays[0]);
+    ptrdiff_t columns = g->out_channels * g->result[0] * g->result[1] * g->result[2];
+    char *bias = arrays[2] ? spread_bias(g, data_of(arrays[2]), type == NPY_DOUBLE ? 8 : 4) : NULL;
+    if (arrays[2] && !bias)
+        return PyErr_NoMemory();
+    PyObject *result = new_result(g, PyArray_NDIM((PyArrayObject *)arrays[0]) - 2, type);
+    if (result) {
+        Product product = {
+            .a = {data_of(arrays[0]), g->batch, g->channels, g->channels, 1},
+            .b = {data_of(arrays[1]), g->channels, columns, columns, 1},
+            .start = bias,
+            .result = data_of(result),
+            .result_step = columns,
+            .wide = type == NPY_DOUBLE,
+        };
+        Py_BEGIN_ALLOW_THREADS;
+        multiply_in_threads(&product, BY_ROWS);
+        Py_END_ALLOW_THREADS;
+    }
+    free(bias);
+    return result;
+}
+
+#else
+
+static PyObject *convolve_by_product(const Geometry *g, PyObject *const *arrays) { return NULL; }
+
+#endif
+
 static PyObject *convolution(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
 {
     PLACE(slots, "input", "weight", "bias", "stride", "padding", "dilation", "transposed", "output_padding", "groups");
@@ -216,7 +224,9 @@ static PyObject *convolution(PyObject *const *arguments, Py_ssize_t positional, 
     PyObject *result = NULL;
     if (arrays[0] && arrays[1] && (arrays[2] || slots[2] == Py_None)) {
         const ConvolutionLoops *loops = loops_for(type_of(slots[0]));
-        result = convolve_depthwise(loops, &geometry, arrays);
+        result = convolve_by_product(&geometry, arrays);
+        if (!result && !PyErr_Occurred())
+            result = convolve_depthwise(loops, &geometry, arrays);
         if (!result && !PyErr_Occurred())
             result = convolve_by_squares(loops, &geometry, arrays);
         if (!result && !PyErr_Occurred())
@@ -224,178 +234,6 @@ static PyObject *convolution(PyObject *const *arguments, Py_ssize_t positional, 
     }
     for (int i = 0; i < 3; i++)
         Py_XDECREF(arrays[i]);
-    return result;
-}
-
-static int read_weight_gradient(PyObject *const *slots, Geometry *g)
-{
-    PyObject *input = slots[0], *output_grad = slots[1];
-    if (!input || !PyArray_CheckExact(input))
-        return 0;
-    int type = type_of(input), dims = PyArray_NDIM((PyArrayObject *)input) - 2;
-    if ((type != NPY_FLOAT && type != NPY_DOUBLE) || dims < 1 || dims > DIMS)
-        return 0;
-    if (!is_array_of(input, type) || !is_array_of(output_grad, type) ||
-        PyArray_NDIM((PyArrayObject *)output_grad) != dims + 2 || !read_steps(slots + 3, dims, g) ||
-        !read_size(slots[6], 1, &g->groups))
-        return 0;
-    ptrdiff_t shape[2 + DIMS];
-    if (!slots[2] || !PyTuple_CheckExact(slots[2]) || PyTuple_GET_SIZE(slots[2]) != dims + 2)
-        return 0;
-    for (int d = 0; d < dims + 2; d++)
-        if (!read_size(PyTuple_GET_ITEM(slots[2], d), 1, &shape[d]))
-            return 0;
-    g->transposed = 0;
-    g->batch = PyArray_DIM((PyArrayObject *)input, 0);
-    g->channels = shape[1];
-    g->out_channels = shape[0] / g->groups;
-    if (shape[0] % g->groups || shape[1] * g->groups != PyArray_DIM((PyArrayObject *)input, 1) ||
-        shape[0] != PyArray_DIM((PyArrayObject *)output_grad, 1) ||
-        g->batch != PyArray_DIM((PyArrayObject *)output_grad, 0))
-        return 0;
-    for (int d = 0; d < DIMS; d++)
-        g->kernel[d] = d < DIMS - dims ? 1 : shape[2 + d - (DIMS - dims)];
-    copy_sizes(input, g->input);
-    copy_sizes(output_grad, g->result);
-    for (int d = 0; d < DIMS; d++)
-        if ((g->result[d] - 1) * g->stride[d] + g->dilation[d] * (g->kernel[d] - 1) >= g->input[d] + 2 * g->padding[d])
-            return 0;
-    return 1;
-}
-
-/* Zeros of the shape, which was read before. */
-static PyObject *new_weight(PyObject *shape, int type)
-{
-    npy_intp sizes[2 + DIMS];
-    int ndim = (int)PyTuple_GET_SIZE(shape);
-    for (int d = 0; d < ndim; d++)
-        sizes[d] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, d));
-    return PyArray_Zeros(ndim, sizes, PyArray_DescrFromType(type), 0);
-}
-
-static PyObject *run_weight_gradient(const Plan *plan, const ConvolutionLoops *loops, const Geometry *g,
-                                     PyObject *const *arrays, PyObject *shape)
-{
-    PyObject *result = new_weight(shape, type_of(arrays[0]));
-    if (!result)
-        return NULL;
-    ptrdiff_t threads = thread_count();
-    WeightCall call = {
-        .plan = plan,
-        .input = data_of(arrays[0]),
-        .output_grad = data_of(arrays[1]),
-        .result = data_of(result),
-        .share = g->groups >= threads     ? SHARE_GROUPS
-                 : g->channels >= threads ? SHARE_CHANNELS
-                                          : SHARE_OUT_CHANNELS,
-    };
-    ptrdiff_t items = call.share == SHARE_GROUPS     ? g->groups
-                      : call.share == SHARE_CHANNELS ? g->channels
-                                                     : g->out_channels;
-    share_out(items, products(g), loops->weigh, &call);
-    if (call.failed) {
-        Py_DECREF(result);
-        return PyErr_NoMemory();
-    }
-    return result;
-}
-
-/* The blocks of squares of one group, each transformed and then added to the sums. */
-static void weigh_group(WinogradWeightCall *call, const ConvolutionLoops *loops, double work)
-{
-    const Winograd *plan = call->plan;
-    const Geometry *g = &plan->geometry;
-    for (call->first = 0; call->first < plan->units && !call->failed; call->first += plan->block) {
-        ptrdiff_t left = plan->units - call->first;
-        call->units = left < plan->block ? left : plan->block;
-        double part = work * (double)call->units / (double)plan->units;
-        share_out(g->channels + g->out_channels, part / 4, loops->transform_block, call);
-        share_out(SQUARES, part, weigh_squares, call);
-    }
-    loops->finish_weight(call);
-}
-
-static PyObject *weigh_by_squares(const ConvolutionLoops *loops, const Geometry *g, PyObject *const *arrays,
-                                  PyObject *shape)
-{
-    Winograd plan;
-    if (!suits_winograd(g))
-        return NULL;
-    size_t item = type_of(arrays[0]) == NPY_DOUBLE ? 8 : 4, pairs = (size_t)(g->channels * g->out_channels);
-    PyObject *result = NULL;
-    WinogradWeightCall call = {.plan = &plan, .input = data_of(arrays[0]), .output_grad = data_of(arrays[1]),
-                               .wide = item == 8, .is_finite = 1};
-    if (plan_winograd_weight(&plan, g, loops->lanes, (int)item)) {
-        size_t row = SQUARES * (size_t)plan.pitch * item, slack = (size_t)loops->lanes * item;
-        call.inputs = malloc(row * (size_t)g->channels + slack);
-        call.grads = malloc(row * (size_t)g->out_channels + slack);
-        call.sums = malloc(SQUARES * pairs * item);
-        result = call.inputs && call.grads && call.sums ? new_weight(shape, type_of(arrays[0])) : NULL;
-    }
-    if (result) {
-        call.result = data_of(result);
-        for (call.group = 0; call.group < g->groups; call.group++) {
-            memset(call.sums, 0, SQUARES * pairs * item);
-            weigh_group(&call, loops, products(g) / (double)g->groups);
-        }
-    }
-    free(call.inputs);
-    free(call.grads);
-    free(call.sums);
-    free_winograd(&plan);
-    if (result && (call.failed || !call.is_finite))
-        Py_CLEAR(result);
-    return result;
-}
-
-static PyObject *weigh_depthwise(const ConvolutionLoops *loops, const Geometry *g, PyObject *const *arrays, PyObject *shape)
-{
-    ptrdiff_t width = g->kernel[2];
-    if (!suits_depthwise(g) || (width != 3 && width != 5 && width != 7) || g->kernel[1] * width > MOST_TAPS)
-        return NULL;
-    for (int d = 1; d < DIMS; d++) /* all of what windows read is staged */
-        if ((g->result[d] - 1) * g->stride[d] + (g->kernel[d] - 1) * g->dilation[d] + 1 > g->input[d] + 2 * g->padding[d])
-            return NULL;
-    PyObject *result = new_weight(shape, type_of(arrays[0]));
-    if (!result)
-        return NULL;
-    Depthwise plan;
-    plan_depthwise(&plan, g, loops->lanes);
-    DepthwiseCall call = {
-        .plan = &plan, .input = data_of(arrays[0]), .output_grad = data_of(arrays[1]), .result = data_of(result)};
-    share_out(g->groups, 4 * products(g), loops->weigh_depthwise, &call);
-    if (call.failed)
-        Py_CLEAR(result);
-    return result || !call.failed ? result : PyErr_NoMemory();
-}
-
-static PyObject *weigh_directly(const ConvolutionLoops *loops, const Geometry *g, PyObject *const *arrays, PyObject *shape)
-{
-    Plan plan;
-    PyObject *result = NULL;
-    if (plan_weight_gradient(&plan, g, loops->lanes, type_of(arrays[0]) == NPY_DOUBLE ? 8 : 4))
-        result = run_weight_gradient(&plan, loops, g, arrays, shape);
-    free_plan(&plan);
-    return result;
-}
-
-static PyObject *convolution_grad_weight(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    PLACE(slots, "input", "output_grad", "weight_shape", "stride", "padding", "dilation", "groups");
-    Geometry geometry;
-    if (!read_weight_gradient(slots, &geometry))
-        return DECLINE;
-    PyObject *arrays[2] = {row_major(slots[0]), row_major(slots[1])}, *result = NULL;
-    if (arrays[0] && arrays[1]) {
-        const ConvolutionLoops *loops = loops_for(type_of(slots[0]));
-        result = weigh_depthwise(loops, &geometry, arrays, slots[2]);
-        if (!result && !PyErr_Occurred())
-            result = weigh_by_squares(loops, &geometry, arrays, slots[2]);
-        if (!result && !PyErr_Occurred())
-            result = weigh_directly(loops, &geometry, arrays, slots[2]);
-    }
-    Py_XDECREF(arrays[0]);
-    Py_XDECREF(arrays[1]);
     return result;
 }
 

@@ -123,6 +123,10 @@ int plan_convolution(Plan *plan, const Geometry *geometry, int lanes, int itemsi
 int plan_weight_gradient(Plan *plan, const Geometry *geometry, int lanes, int itemsize);
 void free_plan(Plan *plan);
 
+/* result += grads @ inputs', for rows of `width` numbers (doubles, with `wide`): `rows` of grads, `columns` of inputs. */
+void add_product(const void *grads, ptrdiff_t rows, ptrdiff_t grad_step, const void *inputs, ptrdiff_t columns,
+                 ptrdiff_t input_step, ptrdiff_t width, void *result, ptrdiff_t result_step, int wide);
+
 /* Where box `number` begins along the dimension that is split. */
 static inline ptrdiff_t box_begin(const Plan *plan, ptrdiff_t number)
 {

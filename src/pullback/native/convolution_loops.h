@@ -87,30 +87,7 @@ static void NAME(stage)(const Plan *plan, const REAL *input, ptrdiff_t channels,
                 }
 }
 
-/* Copy what each tap of some channels reads for all windows of some samples, each into a row. */
-static void NAME(unroll)(const Plan *plan, const ResultPhase *phase, const REAL *input, ptrdiff_t channels,
-                         ptrdiff_t samples, const REAL *end, REAL *staged)
-{
-    const Geometry *g = &plan->geometry;
-    const ptrdiff_t *size = g->input, *counts = phase->counts;
-    ptrdiff_t plane = size[0] * size[1] * size[2], sample_step = g->groups * g->channels * plane;
-    for (ptrdiff_t c = 0; c < channels; c++)
-        for (ptrdiff_t tap = 0; tap < phase->taps; tap++, staged += plan->row) {
-            const ptrdiff_t *shift = phase->shifts[tap];
-            REAL *to = staged;
-            for (ptrdiff_t n = 0; n < samples; n++)
-                for (ptrdiff_t z = 0; z < counts[0]; z++)
-                    for (ptrdiff_t y = 0; y < counts[1]; y++, to += counts[2]) {
-                        ptrdiff_t from_z = z * plan->axes[0].stride + shift[0];
-                        ptrdiff_t from_y = y * plan->axes[1].stride + shift[1];
-                        if (from_z < 0 || from_z >= size[0] || from_y < 0 || from_y >= size[1])
-                            NAME(clear_vectors)(to, counts[2]);
-                        else
-                            NAME(stage_row)(input + n * sample_step + c * plane + (from_z * size[1] + from_y) * size[2],
-                                            size[2], shift[2], plan->axes[2].stride, counts[2], end, to);
-                    }
-        }
-}
+#include "convolution_unroll.h"
 
 /* Output channels are taken in blocks of about one size, as many as a tile has at most. */
 INLINE ptrdiff_t NAME(block_begin)(ptrdiff_t channels, ptrdiff_t most, ptrdiff_t block)
@@ -387,6 +364,7 @@ static void NAME(convolve)(void *context, ptrdiff_t begin, ptrdiff_t end)
 
 #include "convolution_weight.h"
 #include "winograd_loops.h"
+#include "winograd_weight.h"
 #include "depthwise_loops.h"
 
 #undef LANES
@@ -397,4 +375,6 @@ static void NAME(convolve)(void *context, ptrdiff_t begin, ptrdiff_t end)
 #undef EACH_SUM
 #undef EACH_TAP
 #undef NARROW
+#undef MOST_NARROW
+#undef NARROW_ROW
 #undef DEPTHWISE_ROWS

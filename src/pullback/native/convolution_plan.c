@@ -294,7 +294,7 @@ static int plan_unrolled(Plan *plan, ptrdiff_t threads)
     plan->unrolled = 1;
     plan->flat = plan->direct = 0;
     plan->samples = larger(1, smaller(most, wanted / windows));
-    plan->row = divide_up(plan->samples * windows, plan->lanes) * plan->lanes;
+    plan->row = (divide_up(plan->samples * windows, plan->lanes) + 1) * plan->lanes; /* rows are copied by vectors */
     plan->scratch_plane = plan->row;
     if (plan->is_weight_gradient)
         plan->chunk = larger(1, smaller(g->channels, elements / (plan->row * taps)));

@@ -77,16 +77,9 @@ static void NAME(weigh_unrolled)(const WeightCall *call, const NAME(Share) *shar
         for (ptrdiff_t n = 0; n < samples; n++)
             memcpy(share->grads + o * plan->row + n * windows,
                    output_grad + (n * g->groups * g->out_channels + o) * windows, (size_t)windows * sizeof(REAL));
-    int is_last = samples < plan->samples;
-    NAME(WeightTile) tile = {
-        .samples = 1,
-        .vectors = &phase->vectors[is_last],
-        .masks = share->masks[is_last],
-        .input = share->staged,
-        .output_grad = share->grads,
-        .channel_step = plan->row,
-    };
-    NAME(weigh_chunk)(call, share, tile, group, channel, channels);
+    add_product(share->grads, outs, plan->row, share->staged, channels * phase->taps, plan->row, samples * windows,
+                (REAL *)call->result + ((group * g->out_channels + share->out_channels[0]) * g->channels + channel) * phase->taps,
+                g->channels * phase->taps, sizeof(REAL) == sizeof(double));
 }
 
 /* Stage a box of some samples, and add what they give. */

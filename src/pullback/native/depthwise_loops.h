@@ -17,14 +17,6 @@ INLINE void NAME(copy_padded)(const REAL *from, ptrdiff_t count, const REAL *end
     }
 }
 
-INLINE NAME(Mask) NAME(first_lanes)(ptrdiff_t count)
-{
-    NAME(Mask) mask;
-    for (int lane = 0; lane < LANES; lane++)
-        ((BITS *)&mask)[lane] = -(BITS)(lane < count);
-    return mask;
-}
-
 /* Stage a plane; what lies around it was cleared before. Rows that are parted are staged in `whole` first, all of them:
  * reading right after writing would have to wait. */
 static void NAME(stage_plane)(const Depthwise *plan, const REAL *plane, const REAL *end, REAL *whole, REAL *staged)
