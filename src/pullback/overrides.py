@@ -22,6 +22,7 @@ from pullback.overridable_functions import (
     python_functions,
     resolve_name,
 )
+from pullback.tensor.foreign_arguments import all_plain
 from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl, attach_methods
 from pullback.tensor.tensor_base import TensorBase, copy_state
 
@@ -57,6 +58,8 @@ def _ask(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if half_complex.concerns(args, kwargs):
         with DisableTorchFunctionSubclass():
             return half_complex.operate(function, args, kwargs)
+    if all_plain(args) and (not kwargs or all_plain(kwargs.values())):
+        return NotImplemented
     types = _overriding_types((*args, *kwargs.values()))
     if not types:
         return NotImplemented

@@ -20,7 +20,7 @@ from pullback.tensor.refusals import refusal
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, TensorBase
 
-PLAIN: set[type] = {Tensor, bool, int, float, complex, str, type(None), Size, dtype, slice}
+PLAIN: set[type] = {Tensor, bool, int, float, complex, str, type(None), type(...), Size, dtype, slice}
 """Types of arguments that need no look at their class."""
 
 ASKING = frozenset(
@@ -28,6 +28,15 @@ ASKING = frozenset(
     "functional_relu functional_sigmoid functional_tanh".split()
 )
 """Composite functions that ask for foreign arguments themselves."""
+
+
+def all_plain(values: Iterable[Any]) -> bool:
+    """Whether no argument can override operations: asked before every operation once some Tensor subclass does."""
+    for value in values:
+        cls = type(value)
+        if cls not in PLAIN and not ((cls is tuple or cls is list) and all_plain(value)):
+            return False
+    return True
 
 
 def is_foreign(value: Any) -> bool:
