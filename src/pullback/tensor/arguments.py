@@ -159,6 +159,8 @@ def promote_list(arrays: Sequence[Array]) -> list[Array]:
 
 def promote_many(*operands: Any) -> tuple[list[Any], bool]:
     """Operands (arrays, numbers or None) in their common dtype, and whether one was changed."""
+    if _are_alike(operands):
+        return list(operands), False
     present = [o for o in operands if o is not None]
     common = result_dtype(present)
     return _cast_all(operands, common)
@@ -166,8 +168,17 @@ def promote_many(*operands: Any) -> tuple[list[Any], bool]:
 
 def promote_many_to_float(*operands: Any) -> tuple[list[Any], bool]:
     """As promote_many, then integers become the default floating dtype."""
+    if _are_alike(operands) and operands[0].dtype.kind == "f":
+        return list(operands), False
     common = result_dtype([o for o in operands if o is not None])
     return _cast_all(operands, common if is_float_or_complex(common) else default_float())
+
+
+def _are_alike(operands: Sequence[Any]) -> bool:
+    """Whether all are arrays of one dtype, so that nothing has to be promoted."""
+    first = operands[0].dtype if is_array(operands[0]) else None
+    others = [o for o in operands if not is_array(o) or o.dtype is not first]  # a list costs less than a generator
+    return not others
 
 
 def _cast_all(operands: Sequence[Any], common: DType) -> tuple[list[Any], bool]:
