@@ -109,3 +109,13 @@ def test_topological_number_is_the_longest_path() -> None:
     x = pullback.ones(1, requires_grad=True)
     y: Any = (x * 2).exp() + x
     assert y.grad_fn.topological_nr == 3
+
+
+@pytest.mark.parametrize(("wanted", "expected"), [("xy", [9.0, 3.0]), ("yx", [3.0, 9.0]), ("y", [4.5])])
+def test_a_gradient_asked_for_on_the_way_is_the_one_before_hooks(wanted: str, expected: list[float]) -> None:
+    x = pullback.ones((), requires_grad=True)
+    y = x * 2
+    y.register_hook(lambda grad: grad * 1.5)
+    tensors = {"x": x, "y": y}
+    grads = pullback.autograd.grad(y * 3, [tensors[name] for name in wanted])
+    assert [grad.item() for grad in grads] == expected

@@ -260,14 +260,12 @@ class Engine:
     def _prepare(self, task: GraphTask, node: Node, buffer: InputBuffer, info: ExecInfo | None) -> bool:
         """Hooks on the arriving gradients, captures, pre-hooks; False if the node itself need not run."""
         grads = buffer.grads
+        if info is not None and info.needed:  # as in PyTorch: what hooks replace is seen by the nodes below alone
+            task.capture(info, grads)
         self._tensor_hooks(task, node, buffer)
-        if info is not None:
-            for capture in info.captures:
-                grad = grads[capture.input_nr]
-                known = task.captured[capture.index]
-                task.captured[capture.index] = grad if known is None else known
-            if not info.needed:
-                return False
+        if info is not None and not info.needed:
+            task.capture(info, grads)
+            return False
         if isinstance(node, AccumulateGrad):
             self._accumulate(task, node, buffer)
             return True

@@ -83,6 +83,12 @@ class GraphTask:
         pairs = zip(results, node.next_edges, strict=False)
         return [None if edge is None or edge[0] not in info else result for result, edge in pairs]
 
+    def capture(self, info: ExecInfo, grads: Sequence[Any]) -> None:
+        """Keep the gradients that were asked for at a node."""
+        for capture in info.captures:
+            if self.captured[capture.index] is None:
+                self.captured[capture.index] = grads[capture.input_nr]
+
     def apply_needed(self, node: Node, grads: Sequence[Any], owned: bool) -> Sequence[Any]:
         """Compute a node's gradients in a pass that wants only some: those that no needed node receives are left out."""
         info = self.exec_info
