@@ -93,3 +93,13 @@ def test_a_used_node_is_not_erased() -> None:
     graph = fx.symbolic_trace(lambda x: x + 1).graph
     with pytest.raises(RuntimeError, match="Tried to erase Node x but it still had 1 users"):
         graph.erase_node(next(iter(graph.nodes)))
+
+
+def test_a_graph_is_printed_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    fx.symbolic_trace(lambda x: x).graph.print_tabular()
+    assert capsys.readouterr().out.splitlines() == [
+        "opcode       name    target    args    kwargs",
+        "-----------  ------  --------  ------  --------",
+        "placeholder  x       x         ()      {}",
+        "output       output  output    (x,)    {}",
+    ]

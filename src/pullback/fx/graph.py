@@ -284,9 +284,10 @@ class Graph:
         """Print the nodes as a table."""
         rows = [["opcode", "name", "target", "args", "kwargs"]]
         rows += [[n.op, n.name, str(n.target), str(n.args), str(n.kwargs)] for n in self.nodes]
-        widths = [max(len(row[i]) for row in rows) for i in range(5)]
+        widths = [max(len(rows[0][i]) + 2, *[len(row[i]) for row in rows[1:]]) for i in range(5)]
         rows.insert(1, ["-" * width for width in widths])
-        print("\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows))
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+        print("\n".join(line.rstrip() for line in lines))
 
     def __str__(self) -> str:
         placeholders: list[str] = []
