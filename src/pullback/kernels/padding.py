@@ -6,9 +6,11 @@ import numpy as np
 
 from pullback.kernels.accumulation import widened
 from pullback.native import native
+from pullback.native import native
 from pullback.typing import Array, Scalar, Shape
 
 
+@native
 def constant_pad_nd(input: Array, pad: Shape, value: Scalar = 0) -> Array:
     """Put `value` around the last dimensions; `pad` is (before, after) from the last dimension on, negative crops."""
     lead = input.ndim - len(pad) // 2
@@ -40,6 +42,7 @@ def constant_pad_nd(input: Array, pad: Shape, value: Scalar = 0) -> Array:
     return result
 
 
+@native
 @native
 def edge_pad(input: Array, pad: Shape, mode: str) -> Array:
     """Pad the last dimensions from the input itself: 'reflect', 'replicate' or 'circular'; negative sizes crop."""
@@ -82,6 +85,7 @@ def _sources(size: int, before: int, after: int, mode: str) -> Array:
     return np.where(places >= size, 2 * (size - 1) - places, places)
 
 
+@native
 def edge_pad_back(input: Array, sizes: Shape, pad: Shape, mode: str) -> Array:
     """The adjoint of `edge_pad` of dimensions of `sizes`: what was taken several times is added up."""
     result = widened(input)

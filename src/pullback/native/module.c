@@ -13,6 +13,7 @@ extern const KernelEntry convolution_kernels[];
 extern const KernelEntry accumulation_kernels[];
 extern const KernelEntry elementwise_kernels[];
 extern const KernelEntry pair_loss_kernels[];
+extern const KernelEntry padding_kernels[];
 extern const KernelEntry pooling_kernels[];
 extern const KernelEntry reductions_kernels[];
 extern const KernelEntry extrema_kernels[];
@@ -50,6 +51,7 @@ static const KernelEntry *const tables[] = {
     accumulation_kernels,
     elementwise_kernels,
     pair_loss_kernels,
+    padding_kernels,
     pooling_kernels,
     reductions_kernels,
     extrema_kernels,
