@@ -60,10 +60,13 @@ BINARY: dict[str, Callable[[Any, Any, Any], Any]] = {
 }  # fmt: skip
 
 
-def run(m: Any, seed: int) -> tuple[list[Any], list[str | None]]:
-    """Values, gradients and second derivatives of the graph that `seed` describes, and the names of its nodes."""
+def grow(m: Any, seed: int, rows: int, columns: int) -> list[Any]:
+    """The tensors of the graph that `seed` describes: three leaves, then the results of operations."""
     choose, values = random.Random(seed), np.random.default_rng(seed)
-    leaves = [m.from_numpy(values.normal(size=size)).requires_grad_() for size in ((3, 4), (3, 4), (1, 4))]
+    leaves = [
+        m.from_numpy(values.normal(size=size)).requires_grad_()
+        for size in ((rows, columns), (rows, columns), (1, columns))
+    ]
     pool = list(leaves)
     for _ in range(choose.randint(3, 9)):
         if choose.random() < 0.7:
@@ -71,8 +74,19 @@ def run(m: Any, seed: int) -> tuple[list[Any], list[str | None]]:
         else:
             a, b = choose.choice(pool), choose.choice(pool)
             made = BINARY[choose.choice(sorted(BINARY))](m, a, b if b.shape == a.shape else b[:1, :1])
-        pool.append(made[:6, :8] if made.shape[0] > 6 or made.shape[1] > 8 else made)
-    loss = sum((p.tanh() * (i + 1)).sum() for i, p in enumerate(pool[3:]))
+        is_large = made.shape[0] > 2 * rows or made.shape[1] > 2 * columns
+        pool.append(made[: 2 * rows, : 2 * columns] if is_large else made)
+    return pool
+
+
+def loss_of(pool: list[Any]) -> Any:
+    return sum((p.tanh() * (i + 1)).sum() for i, p in enumerate(pool[3:]))
+
+
+def run(m: Any, seed: int) -> tuple[list[Any], list[str | None]]:
+    """Values, gradients and second derivatives of a graph, and the names of its nodes."""
+    pool = grow(m, seed, 3, 4)
+    leaves, loss = pool[:3], loss_of(pool)
     grads = m.autograd.grad(loss, leaves, create_graph=True, allow_unused=True, materialize_grads=True)
     total = sum((g * g).sum() for g in grads) + sum(leaf.sum() for leaf in leaves) * 0
     second = m.autograd.grad(total, leaves, allow_unused=True, materialize_grads=True)
@@ -86,4 +100,20 @@ def test_a_random_graph_is_the_same(seed: int) -> None:
     actual, actual_names = run(pullback, seed)
     assert actual_names == expected_names
     for a, b in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-8)
+
+
+def run_larger(m: Any, seed: int) -> list[Any]:
+    """First derivatives of a graph of tensors that are large enough for gradients to be overwritten on their way."""
+    pool = grow(m, seed, 12, 14)
+    kept = [p for p in pool[3:] if p.requires_grad][-1:]
+    for p in kept:
+        p.retain_grad()
+    loss_of(pool).backward()
+    return [p.grad.numpy() for p in (*pool[:3], *kept) if p.grad is not None]
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_a_random_graph_of_larger_tensors_has_the_same_gradients(seed: int) -> None:
+    for a, b in zip(run_larger(pullback, seed), run_larger(torch, seed), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-8)
