@@ -67,6 +67,14 @@ def test_in_place_equals_out_of_place(name: str, names: tuple[Any, ...], options
     pullback.testing.assert_close(x, expected)
 
 
+@pytest.mark.parametrize("value", [2, 0.5, float("-inf")])
+def test_masked_fill_in_place(value: float) -> None:
+    for x in (pullback.rand(5, 3), pullback.rand(5, 3, dtype=pullback.float64), pullback.rand(3, 5).t()):
+        for mask in (x > 0.5, x[0] > 0.5, pullback.ones(5, 1, dtype=pullback.bool)):
+            expected = x.masked_fill(mask, value)
+            pullback.testing.assert_close(x.masked_fill_(mask, value), expected)
+
+
 def test_a_tensor_beside_itself() -> None:
     x = pullback.arange(1.0, 2000.0)
     expected = x + x

@@ -66,6 +66,10 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     >>> pullback.tensor([1.9]).to(pullback.int64)
     tensor([1])
     """
+    if len(args) == 1 and not kwargs:
+        given = args[0]
+        if isinstance(given, (Tensor, dtype)) and (given.dtype if isinstance(given, Tensor) else given) is input.dtype:
+            return input
     wanted, copy = _parse_to(args, kwargs)
     order = format_name(kwargs.get("memory_format")) or "preserve_format"
     result = input if wanted is None or wanted is input.dtype else convert(input, wanted)

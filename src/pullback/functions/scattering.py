@@ -11,8 +11,11 @@ from pullback.graph.history import bump_version
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.overwriting import overwrite
 from pullback.kernels.creation import checked_number
-from pullback.kernels.overwriting import write_value
+from pullback.kernels.masking import masked_fill as masked_fill_kernel
+from pullback.kernels.overwriting import overwriting, write_value
 from pullback.tensor.tensor import Tensor, TensorBase
+
+_masked_fill = overwriting(masked_fill_kernel)
 
 
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
@@ -29,6 +32,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """In-place version of masked_fill."""
+    if overwrite(_masked_fill, input, mask, value):
+        return input
     return in_place(masked_fill, input, mask, value)
 
 

@@ -100,7 +100,9 @@ def _overflow(dtype: DType) -> RuntimeError:
 
 def checked_fill(shape: Shape, value: Scalar, dtype: DType) -> Array:
     """One value in every place, refused where the type cannot hold it."""
-    return np.full(shape, checked_number(value, dtype), dtype)
+    array = np.empty(shape, dtype)
+    array.fill(checked_number(value, dtype))
+    return array
 
 
 def _dtypes_in(data: Any) -> set[Any]:

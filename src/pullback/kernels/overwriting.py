@@ -180,8 +180,16 @@ def _clamp(input: Array, min: Array | float, max: Array | float) -> bool:
     return True
 
 
+def _masked_fill(input: Array, mask: Array, value: float) -> bool:
+    is_mask = type(mask) is np.ndarray and mask.dtype.kind == "b" and mask.shape == input.shape
+    if not is_mask or not _is_plain(input) or type(value) is np.ndarray or _LARGEST < abs(value) < np.inf:
+        return False
+    np.copyto(input, value, where=mask)
+    return True
+
+
 _WRITTEN: dict[str, Overwriting] = {
     "add": _add, "sub": _sub, "addcmul": _addcmul, "addcdiv": _addcdiv, "lerp_scalar": _lerp_scalar,
-    "clamp": _clamp,
+    "clamp": _clamp, "masked_fill": _masked_fill,
 }  # fmt: skip
 """Kernels of several functions, without a copy at the end."""
