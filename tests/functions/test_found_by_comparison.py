@@ -123,3 +123,16 @@ def test_infinity_stays_in_the_windows_of_adaptive_pools_that_read_it() -> None:
 def test_what_pytorch_refuses_is_refused(call: Any, message: str) -> None:
     with pytest.raises(RuntimeError, match=message):
         call(pullback.ones(1, 2, 2))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.index_put((pullback.tensor([0]),), pullback.tensor(1.0)),
+        lambda x: x.select_scatter(pullback.ones(5), 0, 0),
+        lambda x: x.slice_scatter(pullback.ones(1, 5), 0, 0, 1),
+        lambda x: x.diagonal_scatter(pullback.ones(3)),
+    ],
+)
+def test_what_is_written_into_a_copy_keeps_the_order_in_memory(call: Any) -> None:
+    assert call(pullback.ones(5, 3).t()).stride() == (1, 3)

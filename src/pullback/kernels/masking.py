@@ -8,7 +8,7 @@ from pullback.backend.array_module import as_strided
 from pullback.backend.dtype import scalar_type_name
 from pullback.kernels.creation import checked_number
 from pullback.kernels.positions import broadcast_shape, check_broadcastable
-from pullback.kernels.scattering import row_major_copy
+from pullback.kernels.scattering import copy_in_order, row_major_copy
 from pullback.kernels.shape import diagonal, select_part
 from pullback.native import native
 from pullback.typing import Array, Dim, Scalar, Shape
@@ -81,7 +81,7 @@ def _check_part(part: Array, src: Array) -> None:
 
 def select_scatter(input: Array, src: Array, dim: Dim, index: int) -> Array:
     """A copy of `input` with `src` at one position of a dimension."""
-    result = row_major_copy(input)
+    result = copy_in_order(input)
     size = input.shape[dim]
     if not -size <= index < size:
         raise IndexError(
@@ -97,7 +97,7 @@ def slice_scatter(
     input: Array, src: Array, dim: Dim = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Array:
     """A copy of `input` with `src` in a slice of a dimension."""
-    result = row_major_copy(input)
+    result = copy_in_order(input)
     part = result[(*[slice(None)] * dim, slice(start, end, step))]
     _check_part(part, src)
     part[...] = src
@@ -106,7 +106,7 @@ def slice_scatter(
 
 def diagonal_scatter(input: Array, src: Array, offset: int = 0, dim1: Dim = 0, dim2: Dim = 1) -> Array:
     """A copy of `input` with `src` on a diagonal."""
-    result = row_major_copy(input)
+    result = copy_in_order(input)
     part = diagonal(result, offset, dim1, dim2)
     _check_part(part, src)
     part[...] = src

@@ -19,9 +19,14 @@ def row_major_copy(input: Array) -> Array:
     return np.array(input, copy=True, order="C")
 
 
+def copy_in_order(input: Array) -> Array:
+    """A copy that can be written to, its elements in the order of the input's."""
+    return np.array(input, copy=True, order="K")
+
+
 def index_put(input: Array, indices: Arrays, dims: Shape, values: Array, accumulate: bool = False) -> Array:
     """A copy of `input` with `values` written, or added, at the positions that `indices` give for `dims`."""
-    result = row_major_copy(input)
+    result = copy_in_order(input)
     index_put_into(result, indices, dims, values, accumulate)
     return result
 
