@@ -79,6 +79,8 @@ _C_NAMES = {
 
 def checked_number(value: Scalar, dtype: DType) -> Any:
     """A Python number as a NumPy scalar, refused where the type cannot hold it; fractions are cut off."""
+    if dtype.kind == "f" and dtype.itemsize > 1 and isinstance(value, (int, float)) and -60000 < value < 60000:
+        return dtype.type(value)  # the common case: even float16 holds it
     if isinstance(value, complex) and dtype.kind not in "cW":
         raise _overflow(dtype)
     if dtype.kind in "iu" and not isinstance(value, complex):
