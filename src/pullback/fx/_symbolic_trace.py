@@ -267,6 +267,8 @@ def _annotation(function: Any, name: str) -> Any:
     """The annotation of a parameter; our own modules' are texts, which PyTorch's are not."""
     kind = getattr(function, "__annotations__", {}).get(name)
     if str(getattr(function, "__module__", "")).startswith("pullback."):
+        if name == "return" and "Tensor" in function.__annotations__.values():
+            return Tensor
         return {"Tensor": Tensor, "int": int, "bool": bool}.get(str(kind))
     return kind
 
