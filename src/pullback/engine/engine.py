@@ -152,6 +152,7 @@ class Engine:
         """
         info: dict[Node, ExecInfo] | None = task.exec_info
         recorded = task.create_graph
+        plain_leaves = info is None and not recorded
         dependencies: dict[Node, int] = task.dependencies
         not_ready: dict[Node, InputBuffer] = task.not_ready
         heap: list[Any] = task.ready_queue.heap
@@ -215,6 +216,10 @@ class Engine:
                     del not_ready[following]
                     arrived, arrived_owned = buffer.grads, buffer.owned
                 dependencies[following] = 0
+                if type(following) is AccumulateGrad and plain_leaves and following.takes_arrays():
+                    if arrived[0] is not None:
+                        following.accumulate_array(arrived[0], arrived_owned[0])
+                    continue
                 if ready is not None:
                     task.ready_queue.push(ready, ready_grads, ready_owned)
                 ready, ready_grads, ready_owned = following, arrived, arrived_owned

@@ -61,6 +61,10 @@ class AccumulateGrad(Node):
         array = self.variable._array
         return InputMetadata(array.shape, array.dtype)
 
+    def takes_arrays(self) -> bool:
+        """Whether no hook is to see the gradient: arrays are accumulated as soon as they are complete."""
+        return self.extra is None and self.variable._extra is None
+
     def accumulate_array(self, grad: Any, owned: bool) -> None:
         """Add an array to `.grad`; one that nobody else holds becomes `.grad` without a copy."""
         variable = self.variable
