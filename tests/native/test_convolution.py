@@ -63,6 +63,7 @@ CASES = {
     "one filter each of five with steps": (2, 6, 6, 6, (28, 27), (5, 5), (2, 2), (2, 2), (1, 1)),
     "one filter each of seven": (2, 3, 3, 3, (9, 40), (7, 7), (1, 1), (3, 3), (1, 1)),
     "one dilated filter each": (2, 5, 5, 5, (19, 23), (3, 5), (1, 2), (2, 3), (2, 2)),
+    "one filter each with much padding": (2, 5, 5, 5, (9, 12), (3, 3), (2, 2), (2, 2), (1, 1)),
     "one filter each without padding": (2, 5, 5, 5, (19, 24), (3, 3), (2, 2), (0, 0), (1, 1)),
     "one long filter each": (2, 4, 4, 4, (100,), (31,), (1,), (15,), (1,)),
     "one long filter each with steps": (2, 4, 4, 4, (101,), (5,), (2,), (1,), (1,)),

@@ -141,63 +141,116 @@ INLINE Vector NAME(adjoint_vector)(const Depthwise *plan, const REAL *staged, pt
     return sum;
 }
 
-/* A row of the adjoint: results of each residue by the stride, side by side; then interleaved. */
-static void NAME(adjoint_row)(const Depthwise *plan, const REAL *staged, ptrdiff_t y, const REAL *weight, REAL bias,
-                              REAL *lines, const REAL *end, REAL *to)
+/* A vector of results, or two whose elements alternate; up to a vector too much is written where there is room. */
+INLINE void NAME(store_alternating)(const Vector *sums, int stride, ptrdiff_t count, const REAL *end, REAL *to)
 {
-    const Geometry *g = &plan->geometry;
-    ptrdiff_t stride = g->stride[2], size = g->result[2];
-    for (int first = 0; first < stride; first++)
-        for (ptrdiff_t x = 0; x * stride + first < size; x += LANES)
-            STORE(lines + first * plan->line + x,
-                  NAME(adjoint_vector)(plan, staged + x, y, first, weight, (Vector){0} + bias));
-    if (stride == 1 && end - to >= size + LANES) {
-        NAME(copy_vectors)(to, lines, size);
-        return;
+    REAL pairs[2 * LANES], even[LANES], odd[LANES];
+    if (stride == 1)
+        STORE(pairs, sums[0]);
+    else {
+        STORE(even, sums[0]);
+        STORE(odd, sums[1]);
+        for (int lane = 0; lane < LANES; lane++) {
+            pairs[2 * lane] = even[lane];
+            pairs[2 * lane + 1] = odd[lane];
+        }
     }
-    if (stride == 1) {
-        memcpy(to, lines, (size_t)size * sizeof(REAL));
-        return;
-    }
-    const REAL *odd = lines + plan->line;
-    for (ptrdiff_t x = 0; x < size / 2; x++) {
-        to[2 * x] = lines[x];
-        to[2 * x + 1] = odd[x];
-    }
-    if (size % 2)
-        to[size - 1] = lines[size / 2];
+    if (end - to < stride * LANES)
+        memcpy(to, pairs, (size_t)(count < stride * LANES ? count : stride * LANES) * sizeof(REAL));
+    else
+        for (int i = 0; i < stride; i++)
+            STORE(to + i * LANES, LOAD(pairs + i * LANES));
 }
 
-static void NAME(adjoint_plane)(const Depthwise *plan, const REAL *staged, const REAL *weight, REAL bias, REAL *lines,
-                                REAL *result)
+/* A row of the adjoint: vectors of the results of each residue by the stride. */
+INLINE void NAME(adjoint_row)(const Depthwise *plan, const REAL *staged, ptrdiff_t y, const REAL *weight, REAL bias,
+                              const REAL *end, REAL *to)
+{
+    ptrdiff_t stride = plan->geometry.stride[2], size = plan->geometry.result[2];
+    for (ptrdiff_t x = 0; x * stride < size; x += LANES) {
+        Vector sums[2] = {(Vector){0} + bias, (Vector){0} + bias};
+        for (int first = 0; first < stride; first++)
+            sums[first] = NAME(adjoint_vector)(plan, staged + x, y, first, weight, sums[first]);
+        NAME(store_alternating)(sums, (int)stride, size - x * stride, end, to + x * stride);
+    }
+}
+
+/* A row of the adjoint of a 3x3 kernel with stride 2: one or two rows of the kernel count, of it two taps for the even
+ * results and one for the odd ones or the other way round. All three are constants. */
+INLINE void NAME(adjoint_row_of_three)(const Depthwise *plan, const int rows, const int even_taps, const REAL *staged,
+                                       ptrdiff_t y, const REAL *weight, REAL bias, const REAL *end, REAL *to)
+{
+    const Geometry *g = &plan->geometry;
+    const int taps[2] = {even_taps, 3 - even_taps};
+    const REAL *from[2];
+    Vector factors[2][2][2];
+    for (int r = 0; r < rows; r++) {
+        ptrdiff_t k = rows == 2 ? 2 * r : 1;
+        from[r] = staged + ((y + g->padding[1] - k) / 2 + plan->before[0]) * plan->row;
+        for (int first = 0; first < 2; first++)
+            for (int tap = 0; tap < taps[first]; tap++)
+                factors[r][first][tap] = (Vector){0} + weight[k * 3 + plan->places[first][tap]];
+    }
+    for (ptrdiff_t x = 0; 2 * x < g->result[2]; x += LANES) {
+        Vector sums[2] = {(Vector){0} + bias, (Vector){0} + bias};
+        for (int first = 0; first < 2; first++)
+            for (int tap = 0; tap < taps[first]; tap++)
+                for (int r = 0; r < rows; r++)
+                    sums[first] += LOAD(from[r] + x + plan->offsets[first][tap]) * factors[r][first][tap];
+        NAME(store_alternating)(sums, 2, g->result[2] - 2 * x, end, to + 2 * x);
+    }
+}
+
+static void NAME(adjoint_plane_of_three)(const Depthwise *plan, const REAL *staged, const REAL *weight, REAL bias,
+                                         REAL *result)
 {
     const Geometry *g = &plan->geometry;
     const REAL *end = result + g->result[1] * g->result[2];
-    for (ptrdiff_t y = 0; y < g->result[1]; y++)
-        NAME(adjoint_row)(plan, staged, y, weight, bias, lines, end, result + y * g->result[2]);
+    for (ptrdiff_t y = 0; y < g->result[1]; y++) {
+        int is_even = (y + g->padding[1]) % 2 == 0, has_two = plan->taps[0] == 2;
+        REAL *to = result + y * g->result[2];
+        if (is_even && has_two)
+            NAME(adjoint_row_of_three)(plan, 2, 2, staged, y, weight, bias, end, to);
+        else if (is_even)
+            NAME(adjoint_row_of_three)(plan, 2, 1, staged, y, weight, bias, end, to);
+        else if (has_two)
+            NAME(adjoint_row_of_three)(plan, 1, 2, staged, y, weight, bias, end, to);
+        else
+            NAME(adjoint_row_of_three)(plan, 1, 1, staged, y, weight, bias, end, to);
+    }
 }
 
-/* Buffers for two staged planes, whose padding is cleared, for one whose rows are not parted, and for two lines. */
+static void NAME(adjoint_plane)(const Depthwise *plan, const REAL *staged, const REAL *weight, REAL bias, REAL *result)
+{
+    const Geometry *g = &plan->geometry;
+    const REAL *end = result + g->result[1] * g->result[2];
+    if (g->kernel[1] == 3 && g->kernel[2] == 3 && g->stride[1] == 2 && g->stride[2] == 2) {
+        NAME(adjoint_plane_of_three)(plan, staged, weight, bias, result);
+        return;
+    }
+    for (ptrdiff_t y = 0; y < g->result[1]; y++)
+        NAME(adjoint_row)(plan, staged, y, weight, bias, end, result + y * g->result[2]);
+}
+
+/* Buffers for two staged planes, whose padding is cleared, and for one whose rows are not parted. */
 typedef struct {
     NAME(Room) room;
-    REAL *staged[2], *whole, *lines;
+    REAL *staged[2], *whole;
 } NAME(PlaneRoom);
 
 static int NAME(make_plane_room)(const Depthwise *plan, NAME(PlaneRoom) *planes)
 {
     ptrdiff_t staged = (plan->rows + DEPTHWISE_ROWS) * plan->row + 2 * LANES;
-    ptrdiff_t results = 2 * (plan->geometry.result[2] + 4 * LANES), lines = 4 * plan->line + 4 * LANES + results;
-    if (!NAME(make_room)(3 * staged, lines, 0, &planes->room))
+    if (!NAME(make_room)(3 * staged, 0, 0, &planes->room))
         return 0;
     memset(planes->room.staged, 0, (size_t)(3 * staged) * sizeof(REAL));
     planes->staged[0] = planes->room.staged;
     planes->staged[1] = planes->room.staged + staged;
     planes->whole = planes->room.staged + 2 * staged;
-    planes->lines = planes->room.scratch;
     return 1;
 }
 
-static void NAME(convolve_staged)(const DepthwiseCall *call, ptrdiff_t plane, const REAL *staged, REAL *lines)
+static void NAME(convolve_staged)(const DepthwiseCall *call, ptrdiff_t plane, const REAL *staged)
 {
     const Depthwise *plan = call->plan;
     const Geometry *g = &plan->geometry;
@@ -206,7 +259,7 @@ static void NAME(convolve_staged)(const DepthwiseCall *call, ptrdiff_t plane, co
     REAL bias = call->bias ? ((const REAL *)call->bias)[channel] : 0;
     REAL *result = (REAL *)call->result + plane * g->result[1] * g->result[2], turned[MOST_TAPS];
     if (g->transposed) {
-        NAME(adjoint_plane)(plan, staged, weight, bias, lines, result);
+        NAME(adjoint_plane)(plan, staged, weight, bias, result);
         return;
     }
     for (ptrdiff_t k = 0; k < taps && plan->turned; k++)
@@ -231,7 +284,7 @@ static void NAME(convolve_depthwise)(void *context, ptrdiff_t begin, ptrdiff_t e
     for (ptrdiff_t plane = begin; plane < end; plane++) {
         if (plane + 1 < end)
             NAME(stage_plane)(plan, input + (plane + 1) * in_plane, input_end, room.whole, room.staged[(plane + 1) % 2]);
-        NAME(convolve_staged)(call, plane, room.staged[plane % 2], room.lines);
+        NAME(convolve_staged)(call, plane, room.staged[plane % 2]);
     }
     free(room.room.memory);
 }

@@ -1,23 +1,33 @@
 /* Bags of rows of a table, for one type of number; included by for_each_real.h. */
 
+/* The sums of `count` columns (LANES, or fewer) of the rows of one bag, which stay in registers. */
+INLINE void TYPED(sum_columns)(const Bags *b, ptrdiff_t first, ptrdiff_t last, ptrdiff_t column, int count, REAL *to)
+{
+    const REAL *weight = (const REAL *)b->weight + column, *factors = b->factors;
+    REAL sums[LANES] = {0};
+    for (ptrdiff_t i = first; i < last; i++) {
+        if (b->indices[i] == b->padding)
+            continue;
+        const REAL *row = weight + b->indices[i] * b->width;
+        REAL factor = factors[i];
+        for (int j = 0; j < count; j++)
+            sums[j] += row[j] * factor;
+    }
+    for (int j = 0; j < count; j++)
+        to[column + j] = sums[j];
+}
+
 /* Items are bags: sums of rows times factors. */
 MULTIVERSIONED static void TYPED(sum_bags)(void *context, ptrdiff_t begin, ptrdiff_t end)
 {
     const Bags *b = context;
-    const REAL *weight = b->weight, *factors = b->factors;
-    ptrdiff_t width = b->width;
+    ptrdiff_t width = b->width, column;
     for (ptrdiff_t bag = begin; bag < end; bag++) {
-        REAL *restrict to = (REAL *)b->result + bag * width;
-        for (ptrdiff_t j = 0; j < width; j++)
-            to[j] = 0;
-        for (ptrdiff_t i = b->offsets[bag]; i < BAG_END(b, bag); i++) {
-            if (b->indices[i] == b->padding)
-                continue;
-            const REAL *restrict row = weight + b->indices[i] * width;
-            REAL factor = factors[i];
-            for (ptrdiff_t j = 0; j < width; j++)
-                to[j] += row[j] * factor;
-        }
+        REAL *to = (REAL *)b->result + bag * width;
+        for (column = 0; column + LANES <= width; column += LANES)
+            TYPED(sum_columns)(b, b->offsets[bag], BAG_END(b, bag), column, LANES, to);
+        if (column < width)
+            TYPED(sum_columns)(b, b->offsets[bag], BAG_END(b, bag), column, (int)(width - column), to);
     }
 }
 

@@ -61,37 +61,80 @@ static void NAME(transform_weight)(void *context, ptrdiff_t begin, ptrdiff_t end
     }
 }
 
+/* A dy A' of a vector of squares. */
+INLINE void NAME(transform_grad_vectors)(Vector y[2][2], REAL *to, ptrdiff_t step)
+{
+    Vector rows[4][2];
+    for (int j = 0; j < 2; j++) {
+        rows[0][j] = y[0][j];
+        rows[1][j] = y[0][j] + y[1][j];
+        rows[2][j] = y[0][j] - y[1][j];
+        rows[3][j] = -y[1][j];
+    }
+    for (int i = 0; i < 4; i++) {
+        STORE(to + (4 * i) * step, rows[i][0]);
+        STORE(to + (4 * i + 1) * step, rows[i][0] + rows[i][1]);
+        STORE(to + (4 * i + 2) * step, rows[i][0] - rows[i][1]);
+        STORE(to + (4 * i + 3) * step, -rows[i][1]);
+    }
+}
+
+/* Rows are short: the squares' rows are copied one after the other, all first ones and all second ones. */
+static void NAME(transform_narrow_grads)(const Winograd *plan, const REAL *output_grad, ptrdiff_t channel, ptrdiff_t first,
+                                         ptrdiff_t units, REAL *lines, REAL *to, ptrdiff_t step)
+{
+    const Geometry *g = &plan->geometry;
+    ptrdiff_t height = g->result[1], size = g->result[2], channels = g->groups * g->out_channels;
+    ptrdiff_t squares = units * plan->columns, width = (squares + LANES - 1) / LANES * LANES;
+    REAL *next = lines;
+    for (ptrdiff_t unit = 0; unit < units; unit++) {
+        ptrdiff_t sample = (first + unit) / plan->rows, row = 2 * ((first + unit) % plan->rows);
+        const REAL *from = output_grad + ((sample * channels + channel) * height + row) * size;
+        int is_whole = row + 1 < height;
+        for (ptrdiff_t x = 0; x < size; x += 2, next += 2) {
+            REAL *second = next + 2 * width;
+            next[0] = from[x];
+            next[1] = x + 1 < size ? from[x + 1] : 0;
+            second[0] = is_whole ? from[size + x] : 0;
+            second[1] = is_whole && x + 1 < size ? from[size + x + 1] : 0;
+        }
+    }
+    memset(next, 0, (size_t)(2 * (width - squares)) * sizeof(REAL));
+    memset(next + 2 * width, 0, (size_t)(2 * (width - squares)) * sizeof(REAL));
+    for (ptrdiff_t t = 0; t < width; t += LANES) {
+        Vector y[2][2];
+        for (int i = 0; i < 2; i++) {
+            REAL left[LANES], right[LANES];
+            NAME(part_row)(lines + 2 * (i * width + t), LANES, left, right);
+            y[i][0] = LOAD(left);
+            y[i][1] = LOAD(right);
+        }
+        NAME(transform_grad_vectors)(y, to + t, step);
+    }
+}
+
 /* A dy A' of the squares of some units of one output channel. */
 static void NAME(transform_grads)(const Winograd *plan, const REAL *output_grad, ptrdiff_t channel, ptrdiff_t first,
                                   ptrdiff_t units, REAL *lines, REAL *to, ptrdiff_t step)
 {
     const Geometry *g = &plan->geometry;
-    ptrdiff_t size = g->result[2], plane = g->result[1] * size, channels = g->groups * g->out_channels;
+    ptrdiff_t size = g->result[2], plane = g->result[1] * size, channels = g->groups * g->out_channels, line = plan->line;
     const REAL *end = output_grad + g->batch * channels * plane;
+    if (plan->is_narrow) {
+        NAME(transform_narrow_grads)(plan, output_grad, channel, first, units, lines, to, step);
+        return;
+    }
     for (ptrdiff_t unit = 0; unit < units; unit++, to += plan->columns) {
         ptrdiff_t sample = (first + unit) / plan->rows, row = (first + unit) % plan->rows;
         const REAL *from = output_grad + (sample * channels + channel) * plane;
         for (int i = 0; i < 4; i++)
             if (2 * row + i / 2 < g->result[1])
-                NAME(stage_row)(from + (2 * row + i / 2) * size, size, i % 2, 2, plan->columns, end, lines + i * plan->line);
+                NAME(stage_row)(from + (2 * row + i / 2) * size, size, i % 2, 2, plan->columns, end, lines + i * line);
             else
-                NAME(clear_vectors)(lines + i * plan->line, plan->columns);
+                NAME(clear_vectors)(lines + i * line, plan->columns);
         for (ptrdiff_t t = 0; t < plan->columns; t += LANES) {
-            Vector y[2][2] = {{LOAD(lines + t), LOAD(lines + plan->line + t)},
-                              {LOAD(lines + 2 * plan->line + t), LOAD(lines + 3 * plan->line + t)}};
-            Vector rows[4][2];
-            for (int j = 0; j < 2; j++) {
-                rows[0][j] = y[0][j];
-                rows[1][j] = y[0][j] + y[1][j];
-                rows[2][j] = y[0][j] - y[1][j];
-                rows[3][j] = -y[1][j];
-            }
-            for (int i = 0; i < 4; i++) {
-                STORE(to + (4 * i) * step + t, rows[i][0]);
-                STORE(to + (4 * i + 1) * step + t, rows[i][0] + rows[i][1]);
-                STORE(to + (4 * i + 2) * step + t, rows[i][0] - rows[i][1]);
-                STORE(to + (4 * i + 3) * step + t, -rows[i][1]);
-            }
+            Vector y[2][2] = {{LOAD(lines + t), LOAD(lines + line + t)}, {LOAD(lines + 2 * line + t), LOAD(lines + 3 * line + t)}};
+            NAME(transform_grad_vectors)(y, to + t, step);
         }
     }
     for (int element = 0; element < SQUARES; element++)
