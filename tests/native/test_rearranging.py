@@ -1,4 +1,4 @@
-"""Compiled flips, rolls, triangles and paddings against the NumPy kernels."""
+"""Compiled flips, rolls and triangles against the NumPy kernels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pullback.kernels import padding, rearranging
+from pullback.kernels import rearranging
 from tests.native.rows import declines, needs_extension, with_threads
 
 pytestmark = needs_extension
@@ -52,21 +52,12 @@ def test_triangles(dtype: str, shape: tuple[int, ...], diagonal: int) -> None:
     assert_same(rearranging.triu, x, diagonal)
 
 
-@dtypes
-@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
-@pytest.mark.parametrize("pad", [(1, 2), (0, 1), (2, 1, 1, 2), (0, 0, 1, 0), (1, 1, 1, 1, 1, 1)])
-def test_paddings(dtype: str, mode: str, pad: tuple[int, ...]) -> None:
-    for shape in ((4, 5, 6), (2, 3, 4, 5), (3, 40, 50)):
-        assert_same(padding.edge_pad, array(shape, dtype), pad, mode)
-
-
 def test_threads_do_not_change_the_result() -> None:
     x = array((400, 500), "float32")
     cases: list[tuple[Any, tuple[Any, ...]]] = [
         (rearranging.flip, ((0, 1),)),
         (rearranging.roll, ((7,), (0,))),
         (rearranging.tril, (3,)),
-        (padding.edge_pad, ((2, 3, 1, 1), "reflect")),
     ]
     for kernel, arguments in cases:
         np.testing.assert_array_equal(with_threads(3, kernel, x, *arguments), kernel.__wrapped__(x, *arguments))
@@ -77,6 +68,3 @@ def test_what_is_left_to_the_reference() -> None:
     assert declines(rearranging.flip, x.T, (0,))
     assert declines(rearranging.roll, x, (1, 2), (0, 1))
     assert declines(rearranging.tril, x[0])
-    assert declines(padding.edge_pad, x, (-1, 0), "reflect")
-    assert declines(padding.edge_pad, x, (1, 2), "circular") is False
-    assert declines(padding.edge_pad, np.ones((0, 3)), (1, 1), "replicate")

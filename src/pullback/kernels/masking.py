@@ -25,7 +25,8 @@ def masked_fill(input: Array, mask: Array, value: Scalar) -> Array:
     """A copy of `input` with a number where `mask` is true."""
     chosen = _as_mask("masked_fill_", mask)
     check_broadcastable(input.shape, mask.shape)
-    return np.where(chosen, np.asarray(checked_number(value, input.dtype), input.dtype), input)
+    filled = np.where(chosen, np.asarray(checked_number(value, input.dtype), input.dtype), input)
+    return np.ascontiguousarray(filled) if filled.ndim > 1 else filled
 
 
 def masked_fill_tensor(input: Array, mask: Array, value: Array) -> Array:

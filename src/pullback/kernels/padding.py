@@ -6,7 +6,6 @@ import numpy as np
 
 from pullback.kernels.accumulation import widened
 from pullback.native import native
-from pullback.native import native
 from pullback.typing import Array, Scalar, Shape
 
 
@@ -42,7 +41,6 @@ def constant_pad_nd(input: Array, pad: Shape, value: Scalar = 0) -> Array:
     return result
 
 
-@native
 @native
 def edge_pad(input: Array, pad: Shape, mode: str) -> Array:
     """Pad the last dimensions from the input itself: 'reflect', 'replicate' or 'circular'; negative sizes crop."""

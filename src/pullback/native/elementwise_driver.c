@@ -610,7 +610,11 @@ static PyObject *run_broadcast(Call *call, const Variant *variant)
         return DECLINE;
     Walk walk = {.numbers = call->given.numbers, .count = call->count};
     find_sources(call, ndim, shape, &walk);
-    order_dimensions(&walk, ndim, order);
+    if (call->kernel->row_major)
+        for (int i = 0; i < ndim; i++)
+            order[i] = i;
+    else
+        order_dimensions(&walk, ndim, order);
     walk.loop = call->type == NPY_FLOAT ? variant->of_float : variant->of_double;
     walk.result_size = call->type == NPY_FLOAT ? 4 : 8;
     PyObject *result = result_of(call, ndim, shape, order);

@@ -81,6 +81,7 @@ typedef struct {
     const Variant *variants;
     int (*choose)(const Arguments *given); /* which variant; -1 for none; NULL if there is one only */
     PyObject **names;                      /* room for the interned names of the parameters */
+    int row_major;                         /* whether the result is, and not in the operands' order of dimensions */
 } Elementwise;
 
 PyObject *run_elementwise(const Elementwise *kernel, PyObject *const *arguments, Py_ssize_t positional,
@@ -91,12 +92,12 @@ PyObject *overwrite_elementwise(const Elementwise *kernel, PyObject *const *argu
                                 PyObject *keywords);
 
 /* The description and the entries of the kernel whose parameters and variants stand above. */
-#define DESCRIBE(kernel, choice)                                                                                      \
+#define DESCRIBE(kernel, choice, order)                                                                               \
     static PyObject *names_of_##kernel[MOST_PARAMETERS];                                                              \
     static const Elementwise description_of_##kernel = {                                                              \
         parameters_of_##kernel, sizeof parameters_of_##kernel / sizeof *parameters_of_##kernel,                       \
         variants_of_##kernel,   choice,                                                                               \
-        names_of_##kernel,                                                                                            \
+        names_of_##kernel,      order,                                                                                \
     };                                                                                                                \
     static PyObject *call_##kernel(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)             \
     {                                                                                                                 \

@@ -1119,7 +1119,8 @@ MULTIVERSIONED void NAME(loop_masked_fill)(void *out, void *const *operands, con
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const int mask = mask_at[i];
-        out_at[i] = (mask ? (REAL)value : input);
+        const REAL filled = (mask ? (REAL)value : input);
+        out_at[i] = filled;
     }
 }
 

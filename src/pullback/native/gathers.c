@@ -12,12 +12,10 @@ MULTIVERSIONED int all_within(const int64_t *positions, ptrdiff_t count, int64_t
     return !(wrong >> 63); /* a sign bit where a position is below `least` or not below `extent` */
 }
 
-/* Numbers of one size that follow one another; `wraps` where a position may count from the end. */
-#define TAKE(type, from, to, positions, count, extent)                                                                 \
-    for (ptrdiff_t k = 0; k < (count); k++) {                                                                          \
-        int64_t position = (positions)[k];                                                                             \
-        ((type *)(to))[k] = ((const type *)(from))[position + (position < 0 ? (extent) : 0)];                          \
-    }
+/* Numbers of one size that follow one another. */
+#define TAKE(type)                                                                                                     \
+    for (ptrdiff_t k = 0; k < count; k++)                                                                              \
+        ((type *)to)[k] = ((const type *)from)[positions[k]];
 
 /* Rows are counted through all outer positions; those of one outer position follow one another. */
 MULTIVERSIONED static void take_rows(void *context, ptrdiff_t begin, ptrdiff_t end)
@@ -30,14 +28,12 @@ MULTIVERSIONED static void take_rows(void *context, ptrdiff_t begin, ptrdiff_t e
         const char *from = take->from + outer * take->extent * take->bytes;
         char *to = take->to + i * take->bytes;
         if (take->bytes == 4) {
-            TAKE(uint32_t, from, to, positions, count, take->extent)
+            TAKE(uint32_t)
         } else if (take->bytes == 8) {
-            TAKE(uint64_t, from, to, positions, count, take->extent)
+            TAKE(uint64_t)
         } else {
-            for (ptrdiff_t k = 0; k < count; k++) {
-                int64_t position = positions[k] + (positions[k] < 0 ? take->extent : 0);
-                memcpy(to + k * take->bytes, from + position * take->bytes, take->bytes);
-            }
+            for (ptrdiff_t k = 0; k < count; k++)
+                memcpy(to + k * take->bytes, from + positions[k] * take->bytes, take->bytes);
         }
         i += count;
     }
@@ -45,14 +41,14 @@ MULTIVERSIONED static void take_rows(void *context, ptrdiff_t begin, ptrdiff_t e
 
 void take_positions(Take *take) { run_items(take->outer * take->count, take->bytes / 4 + 1, take_rows, take); }
 
-/* `input` with the dimension `dim` replaced by those of `index`, which may count from the end with `wraps`. */
-static PyObject *take_along(PyObject *input, int dim, PyObject *index, int wraps)
+/* `input` with the dimension `dim` replaced by those of `index`. */
+static PyObject *take_along(PyObject *input, int dim, PyObject *index)
 {
     npy_intp shape[NPY_MAXDIMS];
     int index_ndim = NDIM(index), ndim = NDIM(input) - 1 + index_ndim;
     Layout layout = layout_along(input, dim);
     if (ndim > NPY_MAXDIMS || !size_of(index) || !size_of(input) ||
-        !all_within(data_of(index), size_of(index), wraps ? -layout.count : 0, layout.count))
+        !all_within(data_of(index), size_of(index), 0, layout.count))
         return DECLINE;
     for (int i = 0; i < ndim; i++)
         shape[i] = i < dim                ? SHAPE(input)[i]
@@ -74,7 +70,7 @@ static PyObject *embedding(PyObject *const *arguments, Py_ssize_t positional, Py
     PLACE(slots, "weight", "indices", "padding_idx", "scale_grad_by_freq", "sparse");
     if (!is_plain_memory(slots[0]) || NDIM(slots[0]) != 2 || !are_positions(slots[1]))
         return DECLINE;
-    return take_along(slots[0], 0, slots[1], 0);
+    return take_along(slots[0], 0, slots[1]);
 }
 
 static PyObject *index_select(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
@@ -83,7 +79,7 @@ static PyObject *index_select(PyObject *const *arguments, Py_ssize_t positional,
     if (positional != 3 || keywords || !is_plain_memory(arguments[0]) ||
         !read_dim(arguments[1], NDIM(arguments[0]), &dim) || !are_positions(arguments[2]) || NDIM(arguments[2]) != 1)
         return DECLINE;
-    return take_along(arguments[0], dim, arguments[2], 0);
+    return take_along(arguments[0], dim, arguments[2]);
 }
 
 #define LOOPS "gather_loops.h"

@@ -42,7 +42,7 @@ INLINE int is_plain_memory(PyObject *array)
 /* Whether all positions are from `least` up to below `extent`. */
 int all_within(const int64_t *positions, ptrdiff_t count, int64_t least, int64_t extent);
 
-/* Take the rows; negative positions count from the end. */
+/* Take the rows at positions that are all within the extent. */
 void take_positions(Take *take);
 
 /* Add the rows, each sum in the order of the positions. */

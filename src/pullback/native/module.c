@@ -32,7 +32,6 @@ extern const KernelEntry grid_sampling_kernels[];
 extern const KernelEntry gru_kernels[];
 extern const KernelEntry joining_kernels[];
 extern const KernelEntry matrix_product_kernels[];
-extern const KernelEntry nll_kernels[];
 extern const KernelEntry optimizer_step_kernels[];
 extern const KernelEntry part_kernels[];
 extern const KernelEntry random_kernels[];
@@ -70,7 +69,6 @@ static const KernelEntry *const tables[] = {
     gru_kernels,
     joining_kernels,
     matrix_product_kernels,
-    nll_kernels,
     optimizer_step_kernels,
     part_kernels,
     random_kernels,

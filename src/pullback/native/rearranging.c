@@ -1,5 +1,4 @@
-/* Row-major arrays of any dtype with their elements in other places: kernels of kernels/rearranging.py and the padding of
- * kernels/padding.py that takes from the array itself. */
+/* Row-major arrays of any dtype with their elements in other places: kernels of kernels/rearranging.py. */
 #include "gathers.h"
 
 static PyObject *new_of(PyObject *array, int ndim, const npy_intp *shape)
@@ -171,94 +170,7 @@ static PyObject *triu(PyObject *const *arguments, Py_ssize_t positional, PyObjec
     return triangle(slots, 1);
 }
 
-typedef struct {
-    const char *from;
-    char *to;
-    int ndim;
-    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS]; /* of the result; of the input in bytes */
-    int64_t *sources[NPY_MAXDIMS];                     /* for each place of the result, where it is taken from */
-    ptrdiff_t before, size, item;                      /* of the last dimension: padding in front, and what is copied */
-} Pad;
-
-static void pad_rows(void *context, ptrdiff_t begin, ptrdiff_t end)
-{
-    const Pad *pad = context;
-    int last = pad->ndim - 1;
-    ptrdiff_t width = pad->shape[last], item = pad->item;
-    for (ptrdiff_t row = begin; row < end; row++) {
-        const char *from = pad->from;
-        char *to = pad->to + row * width * item;
-        ptrdiff_t left = row;
-        for (int d = last; d--; left /= pad->shape[d])
-            from += pad->sources[d][left % pad->shape[d]] * pad->strides[d];
-        for (ptrdiff_t i = 0; i < pad->before; i++)
-            memcpy(to + i * item, from + pad->sources[last][i] * item, item);
-        memcpy(to + pad->before * item, from, pad->size * item);
-        for (ptrdiff_t i = pad->before + pad->size; i < width; i++)
-            memcpy(to + i * item, from + pad->sources[last][i] * item, item);
-    }
-}
-
-/* Where a place outside of a dimension is taken from; -1 where the padding goes too far for one step. */
-static int64_t source_of(int64_t place, int64_t size, char mode)
-{
-    if (mode == 'c')
-        place += place < 0 ? size : place >= size ? -size : 0;
-    else if (mode == 'e')
-        place = place < 0 ? 0 : place >= size ? size - 1 : place;
-    else
-        place = place < 0 ? -place : place >= size ? 2 * (size - 1) - place : place;
-    return place >= 0 && place < size ? place : -1;
-}
-
-/* edge_pad(input, pad, mode), not negative: 'reflect', 'replicate' or 'circular'. */
-static PyObject *edge_pad(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    npy_intp sizes[NPY_MAXDIMS];
-    int count;
-    if (positional != 3 || keywords || !is_plain_memory(arguments[0]) || !size_of(arguments[0]) || !NDIM(arguments[0]) ||
-        (count = read_shape(arguments[1], sizes)) < 2 || count % 2 || count / 2 > NDIM(arguments[0]) ||
-        !PyUnicode_CheckExact(arguments[2]) || PyUnicode_GET_LENGTH(arguments[2]) < 3)
-        return DECLINE;
-    PyObject *input = arguments[0];
-    char mode = (char)PyUnicode_READ_CHAR(arguments[2], 0) == 'c' ? 'c' : (char)PyUnicode_READ_CHAR(arguments[2], 2) == 'p' ? 'e' : 'r';
-    int ndim = NDIM(input);
-    Pad pad = {.from = data_of(input), .ndim = ndim, .item = ITEM(input), .before = sizes[0], .size = SHAPE(input)[ndim - 1]};
-    ptrdiff_t total = 0, rows = 1;
-    npy_intp before[NPY_MAXDIMS] = {0};
-    for (int d = 0; d < ndim; d++) {
-        int pair = 2 * (ndim - 1 - d);
-        before[d] = pair < count ? sizes[pair] : 0;
-        npy_intp after = pair < count ? sizes[pair + 1] : 0;
-        if (before[d] < 0 || after < 0)
-            return DECLINE;
-        pad.shape[d] = SHAPE(input)[d] + before[d] + after;
-        pad.strides[d] = PyArray_STRIDE((PyArrayObject *)input, d);
-        total += pad.shape[d];
-        rows *= d < ndim - 1 ? pad.shape[d] : 1;
-    }
-    int64_t *sources = PyMem_RawMalloc(sizeof(int64_t) * (size_t)total), *next = sources;
-    if (!sources)
-        return PyErr_NoMemory();
-    int fits = 1;
-    for (int d = 0; d < ndim; next += pad.shape[d++]) {
-        pad.sources[d] = next;
-        for (npy_intp i = 0; i < pad.shape[d]; i++) {
-            next[i] = source_of(i - before[d], SHAPE(input)[d], mode);
-            fits &= next[i] >= 0;
-        }
-    }
-    PyObject *result = fits ? new_of(input, ndim, pad.shape) : NULL;
-    if (result) {
-        pad.to = data_of(result);
-        run_items(rows, pad.shape[ndim - 1], pad_rows, &pad);
-    }
-    PyMem_RawFree(sources);
-    return result;
-}
-
 const KernelEntry rearranging_kernels[] = {
-    {"edge_pad", edge_pad},
     {"flip", flip},
     {"roll", roll},
     {"tril", tril},
