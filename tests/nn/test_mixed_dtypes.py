@@ -55,6 +55,12 @@ def test_float32_parameters_beside_16_bits_are_taken() -> None:
     assert result.dtype is pullback.float16
 
 
+def test_running_statistics_of_an_instance_norm_may_have_another_dtype() -> None:
+    mean, variance = pullback.zeros(4, dtype=pullback.float64), pullback.ones(4, dtype=pullback.float64)
+    F.instance_norm(pullback.ones(2, 4, 3), mean, variance)
+    assert mean.tolist() == pytest.approx([0.1] * 4)
+
+
 def test_a_loss_of_logits_has_the_dtype_of_the_target() -> None:
     assert F.binary_cross_entropy_with_logits(x, x.half()).dtype is pullback.float16
 

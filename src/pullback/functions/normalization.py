@@ -176,6 +176,8 @@ def instance_norm(
     batch, channels = sizes[:2]
     side_by_side = G.view(_contiguous(input), (1, batch * channels, *sizes[2:]))
     means, variances = (None if v is None else v.repeat(batch) for v in (running_mean, running_var))
+    if use_input_stats and means is not None and variances is not None:  # running ones of any dtype are updated
+        means, variances = means.to(input.dtype), variances.to(input.dtype)
     result = batch_norm(
         side_by_side, None if weight is None else weight.repeat(batch), None if bias is None else bias.repeat(batch),
         means, variances, use_input_stats, momentum, eps,
