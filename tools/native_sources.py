@@ -42,7 +42,7 @@ MODULES = (
     "pullback.tensor.tensor", "pullback.tensor.arguments",
     "pullback.graph.node", "pullback.graph.accumulate_grad", "pullback.graph.basic_nodes", "pullback.graph.saved_tensor",
     "pullback.graph.partial_gradient", "pullback.graph.recording", "pullback.graph.views", "pullback.graph.history",
-    "pullback.graph.overwriting",
+    "pullback.graph.overwriting", "pullback.graph.in_place",
     "pullback.engine.input_buffer", "pullback.engine.ready_queue", "pullback.engine.graph_task",
     "pullback.engine.engine", "pullback.autograd.differentiation",
     *[f"pullback.functions.{family}" for family in FUNCTIONS],

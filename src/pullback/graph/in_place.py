@@ -8,11 +8,12 @@ copy; what it saved of the result becomes x itself, so that a later modification
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from pullback.backend.array_module import copy_array, has_internal_overlap, may_share_memory
 from pullback.backend.dtype import can_cast, is_float_or_complex, scalar_type_name
+from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.history import bump_version, check_in_place, gradient_edge, rebase_history
 from pullback.graph.out_dtypes import check_out_dtype
 from pullback.graph.saved_tensor import SavedOutput
@@ -37,10 +38,9 @@ def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any
     if not isinstance(input, TensorBase):
         return function(input, *args, **kwargs)
     grad_mode = (not process.changed or switches.records) and is_float_or_complex(input._array.dtype)
-    others = [a for a in (*args, *kwargs.values()) if isinstance(a, TensorBase)]
-    records = grad_mode and (input._requires_grad or any(a._requires_grad for a in others))
+    records = grad_mode and (input._requires_grad or _require_grad(args) or _require_grad(kwargs.values()))
     check_in_place(input, records=records)  # type: ignore[arg-type]  # every TensorBase is a Tensor
-    if function.__name__ not in _FILLS:
+    if not input._array.flags.c_contiguous and function.__name__ not in _FILLS:
         check_overlap(input)
     alias = alias_of(input, recorded=records)
     if process.changed and switches.dual_level >= 0:
@@ -58,6 +58,14 @@ def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any
     if process.changed and switches.dual_level >= 0:
         update_tangents(input, result)
     return input
+
+
+def _require_grad(values: Iterable[Any]) -> bool:
+    """Whether one of the arguments is a tensor that requires grad."""
+    for value in values:  # noqa: SIM110  (a generator costs as much as a small operation)
+        if isinstance(value, TensorBase) and value._requires_grad:
+            return True
+    return False
 
 
 def check_overlap(input: Any) -> None:
@@ -116,7 +124,7 @@ def alias_of(tensor: Any, *, recorded: bool = True) -> Tensor:
     alias._requires_grad = recorded and tensor._requires_grad
     if alias._requires_grad:
         edge = gradient_edge(tensor)
-        if edge is not None and hasattr(edge[0], "variable"):
+        if edge is not None and isinstance(edge[0], AccumulateGrad):
             alias._accumulator = tensor._accumulator
         else:
             alias._edge = edge
@@ -140,23 +148,36 @@ def check_writable(input: Any, result: Any) -> None:
         )
 
 
+_SAVED: dict[Any, tuple[str, ...]] = {}
+"""The attributes in which the nodes of an operation keep what they saved, by `saved_names`."""
+
+
+def _saved_by(node: Any) -> list[tuple[str, Any]]:
+    """What a node saved, by the names of its attributes."""
+    names = _SAVED.get(node.saved_names)
+    if names is None:
+        names = _SAVED[node.saved_names] = tuple([f"saved_{name}" for name in node.saved_names])
+    return [(name, getattr(node, name, None)) for name in names]
+
+
 def adopt_result(input: Any, alias: Tensor, result: Tensor) -> None:
     """Write the recorded result into `input` and make its node the history of `input`."""
     edge = result._gradient_edge()
     node = edge[0]
-    aliased = [name for name in node.saved_names if getattr(node, f"saved_{name}", None) is alias]
-    if aliased:
-        alias._array = copy_array(alias._array)
+    saved = _saved_by(node)
+    for _, value in saved:
+        if value is alias:
+            alias._array = copy_array(alias._array)
+            break
     input._array[...] = result._array
     bump_version(input)
     counter = input._counter
     assert counter is not None
-    for name in node.saved_names:
-        saved = getattr(node, f"saved_{name}", None)
-        if isinstance(saved, SavedOutput) and input._array.dtype == result._array.dtype:
-            saved._array = input._array
-            saved._counter = counter
-            setattr(node, f"saved_{name}_version", counter.value)
+    for name, value in saved:
+        if isinstance(value, SavedOutput) and input._array.dtype == result._array.dtype:
+            value._array = input._array
+            value._counter = counter
+            setattr(node, f"{name}_version", counter.value)
     rebase_history(input, node)
 
 
