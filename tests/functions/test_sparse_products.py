@@ -8,7 +8,11 @@ import pullback
 def test_a_dense_tensor_becomes_sparse_and_dense_again() -> None:
     dense = pullback.tensor([[0.0, 1.0], [2.0, 0.0]])
     sparse = dense.to_sparse()
-    assert (sparse.is_sparse, sparse.indices().tolist(), sparse.values().tolist()) == (True, [[0, 1], [1, 0]], [1.0, 2.0])
+    assert (sparse.is_sparse, sparse.indices().tolist(), sparse.values().tolist()) == (
+        True,
+        [[0, 1], [1, 0]],
+        [1.0, 2.0],
+    )
     assert sparse.to_dense().tolist() == dense.tolist()
     rows = pullback.tensor([[0, 0], [3, 4]]).to_sparse(1)
     assert (rows.indices().tolist(), rows.values().tolist()) == ([[1]], [[3, 4]])

@@ -23,11 +23,11 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     tensor([3., 3.])
     """
     if not isinstance(input, Tensor):
-        if is_foreign(input):
+        if is_foreign(input):  # type: ignore[unreachable]  # see Note [Foreign arguments]
             return ask_foreign(matmul, (input, other), {"out": out})
         raise not_a_tensor("matmul", "input", 1, input)
     if not isinstance(other, Tensor):
-        if is_foreign(other):
+        if is_foreign(other):  # type: ignore[unreachable]  # see Note [Foreign arguments]
             return ask_foreign(matmul, (input, other), {"out": out})
         raise not_a_tensor("matmul", "other", 2, other)
     first, second = input._array.ndim, other._array.ndim
@@ -62,7 +62,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
         return write_out("linear", out, linear(input, weight, bias))
     for position, (name, value) in enumerate((("input", input), ("weight", weight)), 1):
         if not isinstance(value, Tensor):
-            if is_foreign(value):
+            if is_foreign(value):  # type: ignore[unreachable]  # see Note [Foreign arguments]
                 return ask_foreign(linear, (input, weight, bias))
             raise not_a_tensor("linear", name, position, value)
     folded = input._array.ndim != 2

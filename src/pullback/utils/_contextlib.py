@@ -8,7 +8,7 @@ from typing import Any
 from pullback.autograd.grad_mode import _ContextDecorator as _DecoratorContextManager
 from pullback.autograd.grad_mode import decorate
 
-__all__ = ["context_decorator"]
+__all__ = ["_DecoratorContextManager", "_NoParamDecoratorContextManager", "context_decorator"]
 
 
 class _NoParamDecoratorContextManager(_DecoratorContextManager):
