@@ -7,9 +7,11 @@ import math
 import numpy as np
 
 from pullback.kernels.windows import add_windows, pad_with, window_counts, window_view
+from pullback.native import native
 from pullback.typing import Array, Shape
 
 
+@native
 def im2col(input: Array, kernel_size: Shape, dilation: Shape, padding: Shape, stride: Shape) -> Array:
     """The windows of (N, C, H, W) or (C, H, W) as columns: (N, C * kernel, windows)."""
     counts = window_counts(input.shape[-2:], kernel_size, stride, padding, dilation)
@@ -17,6 +19,7 @@ def im2col(input: Array, kernel_size: Shape, dilation: Shape, padding: Shape, st
     return windows.reshape(*input.shape[:-3], input.shape[-3] * math.prod(kernel_size), math.prod(counts))
 
 
+@native
 def col2im(
     input: Array, output_size: Shape, kernel_size: Shape, dilation: Shape, padding: Shape, stride: Shape
 ) -> Array:

@@ -26,6 +26,7 @@ extern const KernelEntry embedding_bag_kernels[];
 extern const KernelEntry count_kernels[];
 extern const KernelEntry reduction_gradient_kernels[];
 extern const KernelEntry factorization_kernels[];
+extern const KernelEntry folding_kernels[];
 extern const KernelEntry gather_kernels[];
 extern const KernelEntry indexing_kernels[];
 extern const KernelEntry grid_sampling_kernels[];
@@ -63,6 +64,7 @@ static const KernelEntry *const tables[] = {
     count_kernels,
     reduction_gradient_kernels,
     factorization_kernels,
+    folding_kernels,
     gather_kernels,
     indexing_kernels,
     grid_sampling_kernels,
