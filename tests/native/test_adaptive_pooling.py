@@ -13,6 +13,7 @@ from tests.native.rows import assert_as_reference, declines, dtypes, layouts, ne
 pytestmark = needs_extension
 
 adaptive: Any = pooling_to_size._adaptive
+unpool: Any = pooling_to_size._unpool
 
 
 @dtypes
@@ -60,3 +61,21 @@ def test_what_the_reference_serves() -> None:
     assert not declines(adaptive, x, (2, 2))
     assert declines(adaptive, x.astype(np.int64), (2, 2))
     assert declines(adaptive, x, (0, 2))
+
+
+@dtypes
+@pytest.mark.parametrize("sizes", [(8, 10), (9, 11)])
+def test_maxima_put_back(sizes: tuple[int, int], dtype: Any) -> None:
+    values = normal((2, 3, 4, 5), dtype)
+    places = np.stack([np.random.default_rng(i).permutation(80)[:20] for i in range(6)]).reshape(2, 3, 4, 5)
+    expected = assert_as_reference(unpool, values, places, sizes)
+    for count in (2, 8):
+        np.testing.assert_array_equal(with_threads(count, unpool, values, places, sizes), expected)
+
+
+def test_a_place_beyond_the_plane_raises() -> None:
+    values, places = normal((1, 2, 2), np.float32), np.array([[[0, 1], [2, 16]]])
+    with pytest.raises(RuntimeError, match="Found an invalid max index: 16"):
+        unpool(values, places, (4, 4))
+    assert declines(unpool, values, places, (4, 4))
+    assert declines(unpool, values, -places, (4, 4))

@@ -120,6 +120,7 @@ def max_unpool3d(input: Array, indices: Array, output_size: Shape) -> Array:
     return _unpool(input, indices, output_size)
 
 
+@native
 def _unpool(input: Array, indices: Array, sizes: Shape) -> Array:
     plane = math.prod(sizes)
     if indices.size and (int(indices.min()) < 0 or int(indices.max()) >= plane):

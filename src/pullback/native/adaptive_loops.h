@@ -87,3 +87,20 @@ MULTIVERSIONED static void TYPED(adaptive_planes)(void *context, ptrdiff_t begin
                 }
     }
 }
+
+/* Items are planes: each element is put where its index says. An index beyond the plane is noted. */
+static void TYPED(unpool_planes)(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    Unpooling *u = context;
+    for (ptrdiff_t plane = begin; plane < end; plane++) {
+        const REAL *from = (const REAL *)u->input + plane * u->count;
+        const npy_int64 *indices = u->indices + plane * u->count;
+        REAL *to = (REAL *)u->output + plane * u->plane;
+        memset(to, 0, (size_t)u->plane * sizeof(REAL));
+        for (ptrdiff_t i = 0; i < u->count; i++)
+            if (indices[i] < 0 || indices[i] >= u->plane)
+                u->failed = 1;
+            else
+                to[indices[i]] = from[i];
+    }
+}

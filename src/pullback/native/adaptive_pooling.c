@@ -1,4 +1,6 @@
-/* The compiled kernel of kernels/pooling_to_size.py: maxima of windows that divide up the input. */
+/* The compiled kernels of kernels/pooling_to_size.py: maxima of windows that divide up the input, and maxima put back. */
+#include <string.h>
+
 #include "windows.h"
 
 typedef struct {
@@ -8,6 +10,14 @@ typedef struct {
     ptrdiff_t sizes[WINDOW_DIMS], counts[WINDOW_DIMS];
     ptrdiff_t *begins[WINDOW_DIMS], *ends[WINDOW_DIMS]; /* of windows */
 } Adaptive;
+
+typedef struct {
+    const void *input;
+    void *output;
+    const npy_int64 *indices;
+    ptrdiff_t count, plane; /* elements of a plane, before and after */
+    int failed;
+} Unpooling;
 
 #define LOOPS "adaptive_loops.h"
 #include "for_each_real.h"
@@ -67,7 +77,38 @@ static PyObject *_adaptive(PyObject *const *arguments, Py_ssize_t positional, Py
     return result;
 }
 
+static PyObject *_unpool(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    PLACE(slots, "input", "indices", "sizes");
+    ptrdiff_t sizes[WINDOW_DIMS];
+    int dims = slots[2] && PyTuple_CheckExact(slots[2]) ? (int)PyTuple_GET_SIZE(slots[2]) : 0;
+    if (!slots[0] || !is_plain(slots[0]) || !size_of(slots[0]) || !slots[1] || !PyArray_CheckExact(slots[1]) ||
+        type_of(slots[1]) != NPY_INT64 || !PyArray_ISCARRAY_RO((PyArrayObject *)slots[1]) || !same_shape(slots[0], slots[1]) ||
+        dims < 1 || dims > WINDOW_DIMS || PyArray_NDIM((PyArrayObject *)slots[0]) < dims ||
+        !read_sizes(slots[2], dims, 1, 1, sizes))
+        return DECLINE;
+    npy_intp shape[NPY_MAXDIMS];
+    int ndim = PyArray_NDIM((PyArrayObject *)slots[0]), type = type_of(slots[0]);
+    Unpooling u = {.input = data_of(slots[0]), .indices = data_of(slots[1]), .count = 1,
+                   .plane = sizes[0] * sizes[1] * sizes[2]};
+    for (int d = 0; d < ndim; d++) {
+        int axis = d - (ndim - dims);
+        shape[d] = axis < 0 ? PyArray_DIM((PyArrayObject *)slots[0], d) : sizes[WINDOW_DIMS - dims + axis];
+        if (axis >= 0)
+            u.count *= PyArray_DIM((PyArrayObject *)slots[0], d);
+    }
+    PyObject *result = new_array(ndim, shape, type);
+    if (result) {
+        u.output = data_of(result);
+        run_items(size_of(slots[0]) / u.count, u.plane, FOR_TYPE(type, unpool_planes), &u);
+        if (u.failed) /* the reference says which index */
+            Py_CLEAR(result);
+    }
+    return result;
+}
+
 const KernelEntry adaptive_pooling_kernels[] = {
     {"_adaptive", _adaptive},
+    {"_unpool", _unpool},
     {NULL},
 };
