@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pullback.backend.dtype import type_name
 from pullback.errors import AutogradError, graph_freed, modified_in_place
+from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.modes.anomaly_mode import is_anomaly_enabled
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.saved_tensor_hooks import current_hooks
@@ -104,7 +105,7 @@ class PackedTensor:
         tensor._counter = result._counter
         tensor._requires_grad = True
         edge = self.edge if self.output_nr is None else (node, self.output_nr)
-        if edge is not None and hasattr(edge[0], "variable"):
+        if edge is not None and isinstance(edge[0], AccumulateGrad):
             tensor._accumulator = edge[0].variable._accumulator
         else:
             tensor._edge = edge

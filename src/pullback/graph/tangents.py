@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.history import gradient_edge
 from pullback.graph.saved_tensor import SavedOutput
 from pullback.modes.switches import set_switch, switches
@@ -65,9 +66,9 @@ def without_tangents(value: Any, level: int) -> Any:
     alias._requires_grad = value._requires_grad
     if value._requires_grad:
         edge = gradient_edge(value)
-        if edge is not None and hasattr(edge[0], "variable"):
+        if edge is not None and isinstance(edge[0], AccumulateGrad):
             alias._accumulator = edge[0].variable._accumulator
-        alias._edge = None if edge is None or hasattr(edge[0], "variable") else edge
+        alias._edge = None if edge is None or isinstance(edge[0], AccumulateGrad) else edge
     for known in levels_of(value):
         if known < level:
             set_tangent(alias, known, tangent_at(value, known))
