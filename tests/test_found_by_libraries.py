@@ -245,3 +245,8 @@ def test_the_attributes_of_a_tensor_are_those_of_users() -> None:
     assert (y.tag, y.more, y.tolist()) == ("first", 1, [0.0, 0.0, 0.0])
     y.__dict__.pop("tag")
     assert not hasattr(y, "tag")
+
+
+def test_sizes_to_broadcast_to_may_be_given_one_by_one() -> None:
+    x = pullback.ones(1, 3)
+    assert x.broadcast_to(2, 3).shape == x.broadcast_to((2, 3)).shape == x.broadcast_to(size=(2, 3)).shape == (2, 3)

@@ -59,7 +59,7 @@ FILES = {
     "scattering": "masked_fill masked_fill_ fill_ fill zero_ scatter scatter_ index_fill index_fill_ index_put index_put_",
     "searching": "nonzero argwhere searchsorted bucketize unique unique_consecutive take_along_dim isin bincount histogram histogramdd",
     "segments": "segment_reduce",
-    "shape": "sizes reshape view view_as reshape_as flatten ravel unflatten permute expand expand_as broadcast_to squeeze unsqueeze wrap_new_dim swapaxes swapdims movedim moveaxis tensor_T tensor_mT tensor_H tensor_mH adjoint contiguous format_name check_channels_last clone is_contiguous copy_ detach detach_copy slice_inverse as_strided numel is_tensor sum_to_size",
+    "shape": "sizes reshape view view_as reshape_as flatten ravel unflatten permute expand expand_as broadcast_to method_broadcast_to squeeze unsqueeze wrap_new_dim swapaxes swapdims movedim moveaxis tensor_T tensor_mT tensor_H tensor_mH adjoint contiguous format_name check_channels_last clone is_contiguous copy_ detach detach_copy slice_inverse as_strided numel is_tensor sum_to_size",
     "short_time_fourier": "stft istft",
     "softmaxes": "softmax log_softmax functional_softmax functional_log_softmax softmin logsumexp",
     "solvers": "linalg_solve linalg_solve_ex linalg_solve_triangular triangular_solve linalg_lstsq lu_solve linalg_tensorsolve linalg_tensorinv",

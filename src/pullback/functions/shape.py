@@ -153,6 +153,11 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
     return G.expand(input, sizes((size,)))
 
 
+def method_broadcast_to(input: Tensor, *size: Any, **named: Any) -> Tensor:
+    """As `broadcast_to`; sizes may be given one by one."""
+    return G.expand(input, sizes((named["size"],)) if named else sizes(size))
+
+
 def squeeze(input: Tensor, dim: Any = None, *more: Any, axis: Any = None) -> Tensor:
     """A view without dimensions of size 1: all of them, or those named."""
     if type(input) is not Tensor and is_foreign(input):
