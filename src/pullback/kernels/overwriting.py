@@ -20,7 +20,7 @@ Overwriting = Callable[..., bool]
 
 _LARGEST = 3.4e38
 """Numbers beyond it are left to the operation: float32 may not hold them."""
-_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 _UFUNCS = {
     "mul": np.multiply, "div": np.divide, "neg": np.negative, "sqrt": np.sqrt, "abs": np.absolute,
     "maximum": np.maximum, "minimum": np.minimum, "clamp_min": np.maximum, "clamp_max": np.minimum,
@@ -44,20 +44,30 @@ def _fits(input: Array, other: Any) -> bool:
 
 
 def _is_plain(input: Array) -> bool:
-    return input.dtype in _FLOATS and type(input) is np.ndarray and input.flags.carray
+    dtype = input.dtype
+    return (dtype is _FLOAT32 or dtype is _FLOAT64) and type(input) is np.ndarray and input.flags.carray
+
+
+def _takes(input: Array, other: Any) -> bool:
+    """Whether `input` can be overwritten by what is made of it and `other`. (Calls cost as much as the checks.)"""
+    dtype = input.dtype
+    if not ((dtype is _FLOAT32 or dtype is _FLOAT64) and type(input) is np.ndarray and input.flags.carray):
+        return False
+    if type(other) is float or type(other) is int:
+        return True
+    return other.dtype is dtype and (other.shape == input.shape or not other.ndim)
 
 
 def _by_ufunc(function: Any) -> Overwriting:
     def overwrite(input: Array, *operands: Any) -> bool:
+        if operands:
+            if not _takes(input, operands[0]):
+                return False
+            function(input, operands[0], out=input)
+            return True
         if not _is_plain(input):
             return False
-        if operands:
-            other = operands[0]
-            if not _fits(input, other):
-                return False
-            function(input, other, out=input)
-        else:
-            function(input, out=input)
+        function(input, out=input)
         return True
 
     return overwrite
@@ -82,7 +92,7 @@ def _by_kernel(kernel: Any) -> Overwriting:
 @native
 def write_value(input: Array, value: Array | float) -> bool:
     """Write a value, or the values of an array, into an array."""
-    if not _is_plain(input) or not _fits(input, value):
+    if not _takes(input, value):
         return False
     if type(value) is np.ndarray:
         input[...] = value
@@ -116,7 +126,7 @@ def _in_blocks(form: Overwriting, input: Array, *operands: Any) -> bool:
 def _add(input: Array, other: Array | Scalar, alpha: Scalar = 1) -> bool:
     if input.size > BLOCK and type(alpha) is not np.ndarray and alpha != 1:
         return _in_blocks(_add, input, other, alpha)
-    if not _is_plain(input) or not _fits(input, other) or type(alpha) is np.ndarray:
+    if not _takes(input, other) or type(alpha) is np.ndarray:
         return False
     np.add(input, other if alpha == 1 else other * alpha, out=input)
     return True
@@ -125,7 +135,7 @@ def _add(input: Array, other: Array | Scalar, alpha: Scalar = 1) -> bool:
 def _sub(input: Array, other: Array | Scalar, alpha: Scalar = 1) -> bool:
     if input.size > BLOCK and type(alpha) is not np.ndarray and alpha != 1:
         return _in_blocks(_sub, input, other, alpha)
-    if not _is_plain(input) or not _fits(input, other) or type(alpha) is np.ndarray:
+    if not _takes(input, other) or type(alpha) is np.ndarray:
         return False
     np.subtract(input, other if alpha == 1 else other * alpha, out=input)
     return True
@@ -154,13 +164,13 @@ def _addcdiv(input: Array, tensor1: Array, tensor2: Array, value: float = 1) -> 
 
 def _are_products(input: Array, tensor1: Any, tensor2: Any, value: Any) -> bool:
     arrays = type(tensor1) is type(tensor2) is np.ndarray and type(value) is not np.ndarray
-    return arrays and _is_plain(input) and _fits(input, tensor1) and _fits(input, tensor2) and abs(value) < _LARGEST
+    return arrays and _takes(input, tensor1) and _fits(input, tensor2) and abs(value) < _LARGEST
 
 
 def _lerp_scalar(input: Array, end: Array, weight: float) -> bool:
     if input.size > BLOCK:
         return _in_blocks(_lerp_scalar, input, end, weight)
-    if not _is_plain(input) or type(end) is not np.ndarray or not _fits(input, end):
+    if type(end) is not np.ndarray or not _takes(input, end):
         return False
     step = end - input
     if abs(weight) < 0.5:
@@ -173,7 +183,7 @@ def _lerp_scalar(input: Array, end: Array, weight: float) -> bool:
 
 
 def _clamp(input: Array, min: Array | float, max: Array | float) -> bool:
-    if not _is_plain(input) or not _fits(input, min) or not _fits(input, max):
+    if not _takes(input, min) or not _fits(input, max):
         return False
     np.maximum(input, min, out=input)
     np.minimum(input, max, out=input)
