@@ -15,7 +15,7 @@ _FRESH_CALLS = {
     "nll_loss_grad", "put_along", "put_reduced", "relu_grad", "repeat_back", "reversed_cumsum", "roll_back", "rot90",
     "scatter_add", "scatter_value", "select_back", "share_of_tie", "slice_back", "soft_margin_loss_grad",
     "softmax_grad", "split_back", "split_with_sizes_back", "take_back", "tril", "triu", "unbind_back", "var_grad",
-    "where",
+    "where", "zeros_of",
 }  # fmt: skip
 
 

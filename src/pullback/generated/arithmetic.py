@@ -1058,6 +1058,7 @@ class DivRoundedNode(Node):
     """Gradient of div_rounded."""
 
     __slots__ = ("__dict__",)
+    fresh = (True, True)
     broadcast: bool = False
     input_shape: Any = None
     input_dtype: Any = None

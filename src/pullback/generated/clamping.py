@@ -232,6 +232,7 @@ class TiedToBackward0(Node):
     """Gradient of tied_to."""
 
     __slots__ = ("__dict__",)
+    fresh = (False, True)
     broadcast: bool = False
     input_shape: Any = None
     input_dtype: Any = None

@@ -58,6 +58,7 @@ class FloorBackward0(Node):
     """Gradient of floor."""
 
     __slots__ = ("__dict__",)
+    fresh = (True,)
 
     def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
@@ -140,6 +141,7 @@ class CeilBackward0(Node):
     """Gradient of ceil."""
 
     __slots__ = ("__dict__",)
+    fresh = (True,)
 
     def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
@@ -222,6 +224,7 @@ class TruncBackward0(Node):
     """Gradient of trunc."""
 
     __slots__ = ("__dict__",)
+    fresh = (True,)
 
     def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
@@ -304,6 +307,7 @@ class RoundBackward0(Node):
     """Gradient of round."""
 
     __slots__ = ("__dict__",)
+    fresh = (True,)
 
     def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
@@ -386,6 +390,7 @@ class RoundDecimalsNode(Node):
     """Gradient of round_decimals."""
 
     __slots__ = ("__dict__",)
+    fresh = (True,)
 
     def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
@@ -553,6 +558,7 @@ class SignBackward0(Node):
     """Gradient of sign."""
 
     __slots__ = ("__dict__",)
+    fresh = (True,)
 
     def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
@@ -666,6 +672,7 @@ class CopysignBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "result")
     public_names = {"input": "self"}
+    fresh = (False, True)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_result: Any = None
@@ -1001,7 +1008,7 @@ class NextafterBackward0(Node):
     __slots__ = ("__dict__",)
     saved_names = ("input", "other")
     public_names = {"input": "self"}
-    fresh = (True, False)
+    fresh = (True, True)
     saved_input: Any = None
     saved_input_version: int = -1
     saved_other: Any = None
@@ -1571,6 +1578,7 @@ class ZerosOfBackward0(Node):
     """Gradient of zeros_of."""
 
     __slots__ = ("__dict__",)
+    fresh = (True,)
 
     def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
