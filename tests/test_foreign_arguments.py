@@ -117,3 +117,8 @@ def test_an_overriding_subclass_elsewhere_changes_nothing() -> None:
     t = pullback.ones(2)
     assert Overriding is not None
     assert [(t + x)[0], t.mul(x)[0], pullback.relu(x)[0]] == ["torch.Tensor.add", "torch.mul", "torch.relu"]
+
+
+def test_a_method_that_was_used_does_not_rename_the_function() -> None:
+    pullback.ones(2).relu()
+    assert pullback.relu(x)[0] == "torch.relu"

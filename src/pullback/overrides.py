@@ -143,7 +143,10 @@ def public_function(function: Any) -> Any:
     public = functions.public_names()
     while name and name not in public:
         name = name.rpartition("_")[0]
-    if not name or functions.module_of(name) is None or resolve_name(function) is not None:
+    if not name or functions.module_of(name) is None:
+        return function
+    known = resolve_name(function)
+    if known is not None and not known.startswith("torch.Tensor."):  # a method's name, once the method has been used
         return function
     found = getattr(import_module("pullback"), name)
     return found if _takes_arguments_of(found, function) else function
