@@ -61,13 +61,13 @@ conformance: $(VENV)/.conformance
 parity: $(VENV)/.conformance
 	$(BIN)/python -m pytest tests/parity
 
-# Both compare with PyTorch, which they install. The first takes a quarter of an hour and writes docs/performance.md; the
-# second takes under three minutes. One workload: `.venv/bin/python -m benchmarks --only LeNet`.
-bench: $(VENV)/.conformance
-	$(BIN)/python -m benchmarks --threads 1 2 --json docs/performance.json --write
+# Both compare what `pip install .` gives with PyTorch, which they install. The first takes a quarter of an hour and writes
+# docs/performance.md; the second takes under three minutes. One workload: `.venv/bin/python -m benchmarks --only LeNet`.
+bench: $(VENV)/.conformance $(COMPILED)/.installed
+	$(BIN)/python -m benchmarks --python $(COMPILED)/bin/python --threads 1 2 --json docs/performance.json --write
 
-bench-quick: $(VENV)/.conformance
-	$(BIN)/python -m benchmarks --quick
+bench-quick: $(VENV)/.conformance $(COMPILED)/.installed
+	$(BIN)/python -m benchmarks --python $(COMPILED)/bin/python --quick
 
 size: $(VENV)/.developed
 	$(BIN)/python -m tools.size_report
