@@ -148,6 +148,31 @@ def test_only_a_gradient_of_the_layout_of_the_result_is_overwritten() -> None:
     assert line(read_only, ones, True) is not read_only
 
 
+def halves() -> list[Any]:
+    types: list[Any] = [np.dtype(np.float16)]
+    try:
+        import ml_dtypes
+    except ImportError:
+        return types
+    return [*types, np.dtype(ml_dtypes.bfloat16)]
+
+
+@every_kernel
+@pytest.mark.parametrize("dtype", halves(), ids=str)
+def test_16_bits_are_computed_in_float32_and_rounded_once(name: str, dtype: Any) -> None:
+    for shape in ((5,), (3, 1000)):
+        for arguments in calls(name, shape, np.float32):
+            narrow = [a.astype(dtype) if isinstance(a, np.ndarray) and a.dtype == np.float32 else a for a in arguments]
+            wide = [a.astype(np.float32) if isinstance(a, np.ndarray) and a.dtype == dtype else a for a in narrow]
+            expected, actual = rendered_or_declined(name, wide), rendered_or_declined(name, narrow)
+            assert (actual is None) == (expected is None)
+            if actual is not None:
+                assert actual.dtype == dtype
+                with np.errstate(over="ignore"):
+                    rounded = expected.astype(dtype)
+                np.testing.assert_array_equal(actual.astype(np.float32), rounded.astype(np.float32))
+
+
 SHAPES = [
     ((3, 4), (4,)), ((3, 1), (1, 4)), ((), (5,)), ((5,), ()), ((1,), (2, 3)), ((2, 3), (1, 1)), ((0, 3), (3,)),
     ((2, 1, 3), (4, 1)), ((70, 3), (3,)), ((70, 3), (70, 1)), ((3, 700), (700,)), ((3, 700), (3, 1)), ((1, 1), (1,)),
@@ -206,7 +231,7 @@ def test_shapes_that_do_not_fit_raise_as_the_reference_does() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [(np.ones(3, np.float16), 2.0), (np.ones(3), np.ones(3, np.float32)), (np.ones(3, ">f8"), 2.0),
+    "arguments", [(np.ones(3, np.float16), np.ones(3)), (np.ones(3), np.ones(3, np.float32)), (np.ones(3, ">f8"), 2.0),
                   (np.arange(3), 2), (np.ones(3), 1j), (np.ones(3), True), (np.ones(3) * 1j, 2.0)],
 )  # fmt: skip
 def test_other_types_are_left_to_the_reference(arguments: tuple[Any, ...]) -> None:

@@ -19,6 +19,7 @@ _NAMES = {
         "promote_arrays", "promote_arrays_to_float", "promote_for_product", "promote_for_quotient",
         "promote_for_subtraction", "promote_to_float", "widen_half",
     ],
+    "pullback.backend.halves": ["rounded"],
     "pullback.engine.double_pullback": ["double_pullback"],
     "pullback.errors": ["derivative_not_implemented", "graph_freed"],
     "pullback.graph.history": ["adopt_switches", "gradient_edge", "set_history"],

@@ -230,7 +230,7 @@ def _line_block(
         out += ["if self.broadcast:", f"    {target} = {function}({target}, self.{p}_shape, self.{p}_dtype)"]
     if on_arrays and rounds_often(operation):
         test = "elif half:" if needs_broadcast(operation) else "if half:"
-        out += [test, f"    {target} = {target}.astype(grads[0].dtype)"]
+        out += [test, f"    {target} = rounded({target}, grads[0].dtype)"]
     return out
 
 

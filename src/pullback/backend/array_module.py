@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from pullback.backend.halves import cast_half
 from pullback.typing import Array, DType, Shape
 
 ndarray = np.ndarray
@@ -241,5 +242,5 @@ def cast_array(array: Array, dtype: DType) -> Array:
     if dtype.itemsize == 1 and dtype.kind in "fV":
         return _as_float8(array, dtype)
     if array.ndim and 0 in array.strides and array.size:
-        return copy_array(array).astype(dtype)  # NumPy would put a repeated dimension last in memory
-    return array.astype(dtype)
+        array = copy_array(array)  # NumPy would put a repeated dimension last in memory
+    return cast_half(array, dtype)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.backend.halves import FLOAT32, cast_half
 from pullback.backend.naming import display_namespace
 from pullback.typing import Array, DType, Scalar
 
@@ -401,7 +402,7 @@ def promote_for_subtraction(input: Array, other: Array | Scalar) -> tuple[Array,
 def widen_half(value: Any) -> Any:
     """A float16 or bfloat16 array as float32; anything else as it is."""
     half = getattr(value, "dtype", None)
-    return value.astype(np.float32) if half is not None and half.itemsize == 2 and is_float_or_complex(half) else value
+    return cast_half(value, FLOAT32) if half is not None and half.itemsize == 2 and is_float_or_complex(half) else value
 
 
 def to_dtype(operand: Any, numpy_dtype: DType) -> Any:
@@ -410,7 +411,7 @@ def to_dtype(operand: Any, numpy_dtype: DType) -> Any:
         return number_as(operand, numpy_dtype)
     if operand.dtype == numpy_dtype:
         return operand
-    return operand.astype(numpy_dtype)
+    return cast_half(operand, numpy_dtype)
 
 
 def number_as(value: Any, numpy_dtype: DType) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.backend.dtype import promote_arrays, promote_to_float, widen_half
+from pullback.backend.halves import rounded
 from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import elu_grad as elu_grad_kernel
@@ -196,7 +197,7 @@ class SigmoidBackward0(Node):
             result = widen_half(result)
         grad_of_input = sigmoid_grad_of_input(grad, result, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -312,7 +313,7 @@ class LogsigmoidNode(Node):
             input = widen_half(input)
         grad_of_input = logsigmoid_grad_of_input(grad, input, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -416,7 +417,7 @@ class SiluBackward0(Node):
             input = widen_half(input)
         grad_of_input = silu_grad_of_input(grad, input, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -530,7 +531,7 @@ class MishBackward0(Node):
             input = widen_half(input)
         grad_of_input = mish_grad_of_input(grad, input, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -646,7 +647,7 @@ class GeluBackward0(Node):
             input = widen_half(input)
         grad_of_input = gelu_grad_of_input(grad, input, approximate, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -766,7 +767,7 @@ class SoftplusBackward0(Node):
             input = widen_half(input)
         grad_of_input = softplus_grad_of_input(grad, input, beta, threshold, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1320,7 +1321,7 @@ class HardswishBackward0(Node):
             input = widen_half(input)
         grad_of_input = hardswish_grad_of_input(grad, input, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1440,7 +1441,7 @@ class EluBackward0(Node):
             input = widen_half(input)
         grad_of_input = elu_grad_of_input(grad, input, alpha, scale, input_scale, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1569,7 +1570,7 @@ class CeluBackward0(Node):
             input = widen_half(input)
         grad_of_input = celu_grad_of_input(grad, input, alpha, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -2343,7 +2344,7 @@ class LogitBackward0(Node):
             input = widen_half(input)
         grad_of_input = logit_grad_of_input(grad, input, eps, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:

@@ -15,6 +15,7 @@ from pullback.backend.dtype import (
     promote_to_float,
     widen_half,
 )
+from pullback.backend.halves import rounded
 from pullback.errors import derivative_not_implemented, graph_freed
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
@@ -897,7 +898,7 @@ class DivBackward0(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
-                grad_of_input = grad_of_input.astype(grads[0].dtype)
+                grad_of_input = rounded(grad_of_input, grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
@@ -916,7 +917,7 @@ class DivBackward0(Node):
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
-                grad_of_other = grad_of_other.astype(grads[0].dtype)
+                grad_of_other = rounded(grad_of_other, grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -1366,7 +1367,7 @@ class RemainderNode(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
-                grad_of_input = grad_of_input.astype(grads[0].dtype)
+                grad_of_input = rounded(grad_of_input, grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
@@ -1384,7 +1385,7 @@ class RemainderNode(Node):
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
-                grad_of_other = grad_of_other.astype(grads[0].dtype)
+                grad_of_other = rounded(grad_of_other, grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -1663,7 +1664,7 @@ class FmodNode(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
-                grad_of_input = grad_of_input.astype(grads[0].dtype)
+                grad_of_input = rounded(grad_of_input, grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
@@ -1681,7 +1682,7 @@ class FmodNode(Node):
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
-                grad_of_other = grad_of_other.astype(grads[0].dtype)
+                grad_of_other = rounded(grad_of_other, grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -2043,7 +2044,7 @@ class ReciprocalBackward0(Node):
             result = widen_half(result)
         grad_of_input = reciprocal_grad_of_input(grad, result, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -2172,7 +2173,7 @@ class AddcmulBackward0(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
-                grad_of_input = grad_of_input.astype(grads[0].dtype)
+                grad_of_input = rounded(grad_of_input, grads[0].dtype)
         if edges[1] is not None:
             tensor2 = self.saved_tensor2
             if tensor2._counter is not None and tensor2._counter.value != self.saved_tensor2_version:
@@ -2186,7 +2187,7 @@ class AddcmulBackward0(Node):
             if self.broadcast:
                 grad_of_tensor1 = sum_to_like(grad_of_tensor1, self.tensor1_shape, self.tensor1_dtype)
             elif half:
-                grad_of_tensor1 = grad_of_tensor1.astype(grads[0].dtype)
+                grad_of_tensor1 = rounded(grad_of_tensor1, grads[0].dtype)
         if edges[2] is not None:
             tensor1 = self.saved_tensor1
             if tensor1._counter is not None and tensor1._counter.value != self.saved_tensor1_version:
@@ -2198,7 +2199,7 @@ class AddcmulBackward0(Node):
             if self.broadcast:
                 grad_of_tensor2 = sum_to_like(grad_of_tensor2, self.tensor2_shape, self.tensor2_dtype)
             elif half:
-                grad_of_tensor2 = grad_of_tensor2.astype(grads[0].dtype)
+                grad_of_tensor2 = rounded(grad_of_tensor2, grads[0].dtype)
         return (
             grad_of_input,
             grad_of_tensor1,
@@ -2418,7 +2419,7 @@ class AddcdivBackward0(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
-                grad_of_input = grad_of_input.astype(grads[0].dtype)
+                grad_of_input = rounded(grad_of_input, grads[0].dtype)
         if edges[1] is not None:
             tensor2 = self.saved_tensor2
             if tensor2._counter is not None and tensor2._counter.value != self.saved_tensor2_version:
@@ -2432,7 +2433,7 @@ class AddcdivBackward0(Node):
             if self.broadcast:
                 grad_of_tensor1 = sum_to_like(grad_of_tensor1, self.tensor1_shape, self.tensor1_dtype)
             elif half:
-                grad_of_tensor1 = grad_of_tensor1.astype(grads[0].dtype)
+                grad_of_tensor1 = rounded(grad_of_tensor1, grads[0].dtype)
         if edges[2] is not None:
             tensor1 = self.saved_tensor1
             if tensor1._counter is not None and tensor1._counter.value != self.saved_tensor1_version:
@@ -2450,7 +2451,7 @@ class AddcdivBackward0(Node):
             if self.broadcast:
                 grad_of_tensor2 = sum_to_like(grad_of_tensor2, self.tensor2_shape, self.tensor2_dtype)
             elif half:
-                grad_of_tensor2 = grad_of_tensor2.astype(grads[0].dtype)
+                grad_of_tensor2 = rounded(grad_of_tensor2, grads[0].dtype)
         return (
             grad_of_input,
             grad_of_tensor1,

@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.backend.dtype import promote_arrays, widen_half
+from pullback.backend.halves import rounded
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import clamp_grad as clamp_grad_kernel
 from pullback.generated.array_formulas import clamp_grad_max as clamp_grad_max_kernel
@@ -410,7 +411,7 @@ class MaximumBackward0(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
-                grad_of_input = grad_of_input.astype(grads[0].dtype)
+                grad_of_input = rounded(grad_of_input, grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
@@ -428,7 +429,7 @@ class MaximumBackward0(Node):
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
-                grad_of_other = grad_of_other.astype(grads[0].dtype)
+                grad_of_other = rounded(grad_of_other, grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -604,7 +605,7 @@ class MinimumBackward0(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
-                grad_of_input = grad_of_input.astype(grads[0].dtype)
+                grad_of_input = rounded(grad_of_input, grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
@@ -622,7 +623,7 @@ class MinimumBackward0(Node):
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
-                grad_of_other = grad_of_other.astype(grads[0].dtype)
+                grad_of_other = rounded(grad_of_other, grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -1139,7 +1140,7 @@ class ClampNode(Node):
             input = widen_half(input)
         grad_of_input = clamp_grad_of_input(grad, input, min, max, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1302,7 +1303,7 @@ class ClampTensorNode(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
-                grad_of_input = grad_of_input.astype(grads[0].dtype)
+                grad_of_input = rounded(grad_of_input, grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
@@ -1328,7 +1329,7 @@ class ClampTensorNode(Node):
             if self.broadcast:
                 grad_of_min = sum_to_like(grad_of_min, self.min_shape, self.min_dtype)
             elif half:
-                grad_of_min = grad_of_min.astype(grads[0].dtype)
+                grad_of_min = rounded(grad_of_min, grads[0].dtype)
         if edges[2] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
@@ -1354,7 +1355,7 @@ class ClampTensorNode(Node):
             if self.broadcast:
                 grad_of_max = sum_to_like(grad_of_max, self.max_shape, self.max_dtype)
             elif half:
-                grad_of_max = grad_of_max.astype(grads[0].dtype)
+                grad_of_max = rounded(grad_of_max, grads[0].dtype)
         return (
             grad_of_input,
             grad_of_min,
@@ -2204,7 +2205,7 @@ class LerpNode(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
-                grad_of_input = grad_of_input.astype(grads[0].dtype)
+                grad_of_input = rounded(grad_of_input, grads[0].dtype)
         if edges[1] is not None:
             weight = self.saved_weight
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
@@ -2216,7 +2217,7 @@ class LerpNode(Node):
             if self.broadcast:
                 grad_of_end = sum_to_like(grad_of_end, self.end_shape, self.end_dtype)
             elif half:
-                grad_of_end = grad_of_end.astype(grads[0].dtype)
+                grad_of_end = rounded(grad_of_end, grads[0].dtype)
         if edges[2] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
@@ -2234,7 +2235,7 @@ class LerpNode(Node):
             if self.broadcast:
                 grad_of_weight = sum_to_like(grad_of_weight, self.weight_shape, self.weight_dtype)
             elif half:
-                grad_of_weight = grad_of_weight.astype(grads[0].dtype)
+                grad_of_weight = rounded(grad_of_weight, grads[0].dtype)
         return (
             grad_of_input,
             grad_of_end,
@@ -2444,13 +2445,13 @@ class LerpScalarNode(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
-                grad_of_input = grad_of_input.astype(grads[0].dtype)
+                grad_of_input = rounded(grad_of_input, grads[0].dtype)
         if edges[1] is not None:
             grad_of_end = lerp_scalar_grad_of_end(grad, weight, owned)
             if self.broadcast:
                 grad_of_end = sum_to_like(grad_of_end, self.end_shape, self.end_dtype)
             elif half:
-                grad_of_end = grad_of_end.astype(grads[0].dtype)
+                grad_of_end = rounded(grad_of_end, grads[0].dtype)
         return (
             grad_of_input,
             grad_of_end,

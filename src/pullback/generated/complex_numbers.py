@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.backend.dtype import promote_arrays, promote_to_float, widen_half
+from pullback.backend.halves import rounded
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import angle_grad as angle_grad_kernel
 from pullback.generated.array_formulas import sgn_grad as sgn_grad_kernel
@@ -73,7 +74,7 @@ class AbsBackward0(Node):
             input = widen_half(input)
         grad_of_input = abs_grad_of_input(grad, input, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -181,7 +182,7 @@ class AngleBackward0(Node):
             input = widen_half(input)
         grad_of_input = angle_grad_kernel(grad, input)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -286,7 +287,7 @@ class SgnBackward0(Node):
             result = widen_half(result)
         grad_of_input = sgn_grad_kernel(grad, input, result)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -384,7 +385,7 @@ class ConjPhysicalBackward0(Node):
             return (None,)
         grad_of_input = conj_physical_kernel(grad)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -490,7 +491,7 @@ class PolarBackward0(Node):
             if self.broadcast:
                 grad_of_abs = sum_to_like(grad_of_abs, self.abs_shape, self.abs_dtype)
             elif half:
-                grad_of_abs = grad_of_abs.astype(grads[0].dtype)
+                grad_of_abs = rounded(grad_of_abs, grads[0].dtype)
         if edges[1] is not None:
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
@@ -502,7 +503,7 @@ class PolarBackward0(Node):
             if self.broadcast:
                 grad_of_angle = sum_to_like(grad_of_angle, self.angle_shape, self.angle_dtype)
             elif half:
-                grad_of_angle = grad_of_angle.astype(grads[0].dtype)
+                grad_of_angle = rounded(grad_of_angle, grads[0].dtype)
         return (
             grad_of_abs,
             grad_of_angle,
@@ -643,13 +644,13 @@ class ComplexBackward0(Node):
             if self.broadcast:
                 grad_of_real = sum_to_like(grad_of_real, self.real_shape, self.real_dtype)
             elif half:
-                grad_of_real = grad_of_real.astype(grads[0].dtype)
+                grad_of_real = rounded(grad_of_real, grads[0].dtype)
         if edges[1] is not None:
             grad_of_imag = imaginary_part_kernel(grad)
             if self.broadcast:
                 grad_of_imag = sum_to_like(grad_of_imag, self.imag_shape, self.imag_dtype)
             elif half:
-                grad_of_imag = grad_of_imag.astype(grads[0].dtype)
+                grad_of_imag = rounded(grad_of_imag, grads[0].dtype)
         return (
             grad_of_real,
             grad_of_imag,

@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.backend.dtype import promote_arrays, promote_to_float, widen_half
+from pullback.backend.halves import rounded
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import pow_base_grad as pow_base_grad_kernel
 from pullback.generated.array_formulas import pow_grad_exponent as pow_grad_exponent_kernel
@@ -94,7 +95,7 @@ class PowNode(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
-                grad_of_input = grad_of_input.astype(grads[0].dtype)
+                grad_of_input = rounded(grad_of_input, grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
@@ -118,7 +119,7 @@ class PowNode(Node):
             if self.broadcast:
                 grad_of_exponent = sum_to_like(grad_of_exponent, self.exponent_shape, self.exponent_dtype)
             elif half:
-                grad_of_exponent = grad_of_exponent.astype(grads[0].dtype)
+                grad_of_exponent = rounded(grad_of_exponent, grads[0].dtype)
         return (
             grad_of_input,
             grad_of_exponent,
@@ -303,7 +304,7 @@ class PowScalarNode(Node):
         if self.broadcast:
             grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         elif half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -473,7 +474,7 @@ class PowBaseNode(Node):
         if self.broadcast:
             grad_of_exponent = sum_to_like(grad_of_exponent, self.exponent_shape, self.exponent_dtype)
         elif half:
-            grad_of_exponent = grad_of_exponent.astype(grads[0].dtype)
+            grad_of_exponent = rounded(grad_of_exponent, grads[0].dtype)
         return (grad_of_exponent,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -615,7 +616,7 @@ class SqrtBackward0(Node):
             result = widen_half(result)
         grad_of_input = sqrt_grad_of_input(grad, result, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -730,7 +731,7 @@ class RsqrtBackward0(Node):
             result = widen_half(result)
         grad_of_input = rsqrt_grad_of_input(grad, result, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -953,7 +954,7 @@ class Exp2Backward0(Node):
             result = widen_half(result)
         grad_of_input = exp2_grad_of_input(grad, result, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1068,7 +1069,7 @@ class Expm1Backward0(Node):
             result = widen_half(result)
         grad_of_input = expm1_grad_of_input(grad, result, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1293,7 +1294,7 @@ class Log2Backward0(Node):
             input = widen_half(input)
         grad_of_input = log2_grad_of_input(grad, input, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1409,7 +1410,7 @@ class Log10Backward0(Node):
             input = widen_half(input)
         grad_of_input = log10_grad_of_input(grad, input, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1525,7 +1526,7 @@ class Log1pNode(Node):
             input = widen_half(input)
         grad_of_input = log1p_grad_of_input(grad, input, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1665,7 +1666,7 @@ class LogaddexpBackward0(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
-                grad_of_input = grad_of_input.astype(grads[0].dtype)
+                grad_of_input = rounded(grad_of_input, grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
@@ -1683,7 +1684,7 @@ class LogaddexpBackward0(Node):
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
-                grad_of_other = grad_of_other.astype(grads[0].dtype)
+                grad_of_other = rounded(grad_of_other, grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -1849,7 +1850,7 @@ class Logaddexp2Backward0(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
-                grad_of_input = grad_of_input.astype(grads[0].dtype)
+                grad_of_input = rounded(grad_of_input, grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
@@ -1867,7 +1868,7 @@ class Logaddexp2Backward0(Node):
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
-                grad_of_other = grad_of_other.astype(grads[0].dtype)
+                grad_of_other = rounded(grad_of_other, grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,

@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.backend.dtype import widen_half
+from pullback.backend.halves import rounded
 from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed
 from pullback.graph.history import adopt_switches, gradient_edge
@@ -427,7 +428,7 @@ class GridPointsBackward0(Node):
             input = widen_half(input)
         grad_of_input = grad * grid_slopes_kernel(input, sizes, mode, padding_mode, align_corners)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:

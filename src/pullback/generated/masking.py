@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.backend.dtype import widen_half
+from pullback.backend.halves import rounded
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import masked_keep as masked_keep_kernel
 from pullback.generated.array_formulas import strided_part as strided_part_kernel
@@ -1072,7 +1073,7 @@ class FillBackward0(Node):
             return (None,)
         grad_of_input = zeros_in_shape_of_kernel(grad)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1152,7 +1153,7 @@ class RefillNode(Node):
             return (None,)
         grad_of_input = zeros_in_shape_of_kernel(grad)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1455,7 +1456,7 @@ class ZeroBackward0(Node):
             return (None,)
         grad_of_input = zeros_in_shape_of_kernel(grad)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:

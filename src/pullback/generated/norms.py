@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.backend.dtype import promote_arrays, widen_half
+from pullback.backend.halves import rounded
 from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import renorm_grad as renorm_grad_kernel
@@ -211,7 +212,7 @@ class DivOrZeroBackward0(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
-                grad_of_input = grad_of_input.astype(grads[0].dtype)
+                grad_of_input = rounded(grad_of_input, grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
@@ -229,7 +230,7 @@ class DivOrZeroBackward0(Node):
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
-                grad_of_other = grad_of_other.astype(grads[0].dtype)
+                grad_of_other = rounded(grad_of_other, grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -379,7 +380,7 @@ class PowOrZeroBackward0(Node):
             input = widen_half(input)
         grad_of_input = grad * (pow_or_zero_kernel(input, exponent - 1) * exponent)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:

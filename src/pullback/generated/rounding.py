@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.backend.dtype import promote_arrays, promote_arrays_to_float, widen_half
+from pullback.backend.halves import rounded
 from pullback.errors import derivative_not_implemented, graph_freed
 from pullback.generated.array_formulas import copysign_grad as copysign_grad_kernel
 from pullback.generated.array_formulas import exp2_of as exp2_of_kernel
@@ -710,13 +711,13 @@ class CopysignBackward0(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
-                grad_of_input = grad_of_input.astype(grads[0].dtype)
+                grad_of_input = rounded(grad_of_input, grads[0].dtype)
         if edges[1] is not None:
             grad_of_other = zeros_of_kernel(grad)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
-                grad_of_other = grad_of_other.astype(grads[0].dtype)
+                grad_of_other = rounded(grad_of_other, grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -892,7 +893,7 @@ class CopysignScalarNode(Node):
         if self.broadcast:
             grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         elif half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1201,7 +1202,7 @@ class FrexpBackward0(Node):
             exponent = widen_half(exponent)
         grad_of_input = grad / exp2_of_kernel(exponent, grad)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1307,7 +1308,7 @@ class LdexpBackward0(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
-                grad_of_input = grad_of_input.astype(grads[0].dtype)
+                grad_of_input = rounded(grad_of_input, grads[0].dtype)
         if edges[1] is not None:
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
@@ -1319,7 +1320,7 @@ class LdexpBackward0(Node):
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
-                grad_of_other = grad_of_other.astype(grads[0].dtype)
+                grad_of_other = rounded(grad_of_other, grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,

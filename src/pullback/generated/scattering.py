@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.backend.dtype import widen_half
+from pullback.backend.halves import rounded
 from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import index_add_back_source as index_add_back_source_kernel
@@ -388,7 +389,7 @@ class ScatterValueNode(Node):
             index = widen_half(index)
         grad_of_input = scatter_value_kernel(grad, dim, index, 0)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1271,7 +1272,7 @@ class IndexFillBackward0(Node):
             index = widen_half(index)
         grad_of_input = index_fill_kernel(grad, dim, index, 0)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.backend.dtype import widen_half
+from pullback.backend.halves import rounded
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import logsumexp_grad as logsumexp_grad_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
@@ -59,7 +60,7 @@ class SoftmaxBackward0(Node):
             result = widen_half(result)
         grad_of_input = softmax_grad_kernel(grad, result, dim)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.backend.dtype import promote_arrays_to_float, promote_to_float, widen_half
+from pullback.backend.halves import rounded
 from pullback.errors import derivative_not_implemented, graph_freed
 from pullback.generated.array_formulas import gamma_density as gamma_density_kernel
 from pullback.generated.array_formulas import i1_grad as i1_grad_kernel
@@ -116,7 +117,7 @@ class ErfBackward0(Node):
             input = widen_half(input)
         grad_of_input = erf_grad_of_input(grad, input, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -232,7 +233,7 @@ class ErfcBackward0(Node):
             input = widen_half(input)
         grad_of_input = erfc_grad_of_input(grad, input, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -356,7 +357,7 @@ class ErfcxNode(Node):
             result = widen_half(result)
         grad_of_input = erfcx_grad_of_input(grad, input, result, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -465,7 +466,7 @@ class ErfinvBackward0(Node):
             result = widen_half(result)
         grad_of_input = erfinv_grad_of_input(grad, result, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -581,7 +582,7 @@ class NdtrBackward0(Node):
             input = widen_half(input)
         grad_of_input = ndtr_grad_of_input(grad, input, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -679,7 +680,7 @@ class LogNdtrNode(Node):
             input = widen_half(input)
         grad_of_input = grad / erfcx_kernel(input * -0.7071067811865476) * 0.7978845608028654
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -784,7 +785,7 @@ class NdtriNode(Node):
             result = widen_half(result)
         grad_of_input = ndtri_grad_of_input(grad, result, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -890,7 +891,7 @@ class EntrNode(Node):
             input = widen_half(input)
         grad_of_input = entr_grad_of_input(grad, input, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1017,7 +1018,7 @@ class XlogyBackward0(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
-                grad_of_input = grad_of_input.astype(grads[0].dtype)
+                grad_of_input = rounded(grad_of_input, grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
@@ -1035,7 +1036,7 @@ class XlogyBackward0(Node):
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
-                grad_of_other = grad_of_other.astype(grads[0].dtype)
+                grad_of_other = rounded(grad_of_other, grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -1221,7 +1222,7 @@ class Xlog1pyNode(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
-                grad_of_input = grad_of_input.astype(grads[0].dtype)
+                grad_of_input = rounded(grad_of_input, grads[0].dtype)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
@@ -1239,7 +1240,7 @@ class Xlog1pyNode(Node):
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
-                grad_of_other = grad_of_other.astype(grads[0].dtype)
+                grad_of_other = rounded(grad_of_other, grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -1392,7 +1393,7 @@ class LgammaBackward0(Node):
             input = widen_half(input)
         grad_of_input = grad * digamma_kernel(input)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1503,7 +1504,7 @@ class DigammaBackward0(Node):
             input = widen_half(input)
         grad_of_input = grad * polygamma_kernel(1, input)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1616,7 +1617,7 @@ class PolygammaBackward0(Node):
             input = widen_half(input)
         grad_of_input = grad * polygamma_kernel(n + 1, input)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1726,7 +1727,7 @@ class MvlgammaBackward0(Node):
             input = widen_half(input)
         grad_of_input = grad * mvlgamma_slope_kernel(input, p)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1857,7 +1858,7 @@ class ZetaNode(Node):
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
-                grad_of_other = grad_of_other.astype(grads[0].dtype)
+                grad_of_other = rounded(grad_of_other, grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -2024,7 +2025,7 @@ class IgammaBackward0(Node):
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
-                grad_of_other = grad_of_other.astype(grads[0].dtype)
+                grad_of_other = rounded(grad_of_other, grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -2198,7 +2199,7 @@ class IgammacBackward0(Node):
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
-                grad_of_other = grad_of_other.astype(grads[0].dtype)
+                grad_of_other = rounded(grad_of_other, grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -2349,7 +2350,7 @@ class I0Backward0(Node):
             input = widen_half(input)
         grad_of_input = grad * i1_kernel(input)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -2468,7 +2469,7 @@ class I0eNode(Node):
             result = widen_half(result)
         grad_of_input = grad * (i1e_kernel(input) - sgn_kernel(input) * result)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -2580,7 +2581,7 @@ class I1Node(Node):
             result = widen_half(result)
         grad_of_input = i1_grad_kernel(grad, input, result)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -2692,7 +2693,7 @@ class I1eNode(Node):
             result = widen_half(result)
         grad_of_input = i1e_grad_kernel(grad, input, result)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:

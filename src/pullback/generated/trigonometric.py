@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.backend.dtype import promote_arrays, promote_arrays_to_float, promote_to_float, widen_half
+from pullback.backend.halves import rounded
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import acosh_slope as acosh_slope_kernel
 from pullback.generated.array_formulas import over_square_radius as over_square_radius_kernel
@@ -82,7 +83,7 @@ class SinBackward0(Node):
             input = widen_half(input)
         grad_of_input = sin_grad_of_input(grad, input, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -198,7 +199,7 @@ class CosBackward0(Node):
             input = widen_half(input)
         grad_of_input = cos_grad_of_input(grad, input, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -313,7 +314,7 @@ class TanBackward0(Node):
             result = widen_half(result)
         grad_of_input = tan_grad_of_input(grad, result, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -429,7 +430,7 @@ class AsinBackward0(Node):
             input = widen_half(input)
         grad_of_input = asin_grad_of_input(grad, input, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -545,7 +546,7 @@ class AcosBackward0(Node):
             input = widen_half(input)
         grad_of_input = acos_grad_of_input(grad, input, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -661,7 +662,7 @@ class AtanBackward0(Node):
             input = widen_half(input)
         grad_of_input = atan_grad_of_input(grad, input, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -772,7 +773,7 @@ class SinhBackward0(Node):
             input = widen_half(input)
         grad_of_input = grad * cosh_kernel(input).conjugate()
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -883,7 +884,7 @@ class CoshBackward0(Node):
             input = widen_half(input)
         grad_of_input = grad * sinh_kernel(input).conjugate()
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -998,7 +999,7 @@ class TanhBackward0(Node):
             result = widen_half(result)
         grad_of_input = tanh_grad_of_input(grad, result, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1114,7 +1115,7 @@ class AsinhBackward0(Node):
             input = widen_half(input)
         grad_of_input = asinh_grad_of_input(grad, input, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1230,7 +1231,7 @@ class AcoshBackward0(Node):
             input = widen_half(input)
         grad_of_input = acosh_grad_of_input(grad, input, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1346,7 +1347,7 @@ class AtanhBackward0(Node):
             input = widen_half(input)
         grad_of_input = atanh_grad_of_input(grad, input, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1474,13 +1475,13 @@ class Atan2Backward0(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
-                grad_of_input = grad_of_input.astype(grads[0].dtype)
+                grad_of_input = rounded(grad_of_input, grads[0].dtype)
         if edges[1] is not None:
             grad_of_other = -input * scaled
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
-                grad_of_other = grad_of_other.astype(grads[0].dtype)
+                grad_of_other = rounded(grad_of_other, grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -1669,7 +1670,7 @@ class HypotBackward0(Node):
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
-                grad_of_input = grad_of_input.astype(grads[0].dtype)
+                grad_of_input = rounded(grad_of_input, grads[0].dtype)
         if edges[1] is not None:
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
@@ -1687,7 +1688,7 @@ class HypotBackward0(Node):
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
-                grad_of_other = grad_of_other.astype(grads[0].dtype)
+                grad_of_other = rounded(grad_of_other, grads[0].dtype)
         return (
             grad_of_input,
             grad_of_other,
@@ -1839,7 +1840,7 @@ class Deg2radNode(Node):
             return (None,)
         grad_of_input = deg2rad_kernel(grad)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -1931,7 +1932,7 @@ class Rad2degNode(Node):
             return (None,)
         grad_of_input = rad2deg_kernel(grad)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -2040,7 +2041,7 @@ class SincBackward0(Node):
             input = widen_half(input)
         grad_of_input = sinc_grad_of_input(grad, input, owned)
         if half:
-            grad_of_input = grad_of_input.astype(grads[0].dtype)
+            grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:

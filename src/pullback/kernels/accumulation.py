@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.dtype import default_float, is_float_or_complex, scalar_type_name
+from pullback.backend.halves import FLOAT32, cast_half
 from pullback.native import native
 from pullback.typing import Array, Dims, DType
 
@@ -41,7 +42,7 @@ def accumulation_dtype(dtype: DType) -> DType:
 
 def widened(input: Array) -> Array:
     """The array in the dtype to compute in; the same array if that is its own."""
-    return input.astype(np.float32) if input.dtype.itemsize == 2 and is_float_or_complex(input.dtype) else input
+    return cast_half(input, FLOAT32) if input.dtype.itemsize == 2 and is_float_or_complex(input.dtype) else input
 
 
 def floated(input: Array) -> Array:
@@ -106,7 +107,7 @@ def accurate_sum(input: Array, axes: tuple[int, ...], keepdim: bool) -> Any:
     if has_short_rows(input, axes):
         return contiguous(add_short_rows(input, keepdim))
     if input.dtype.itemsize == 2 and is_float_or_complex(input.dtype):
-        return contiguous(add_up(input, axes, keepdim, dtype=np.float32).astype(input.dtype))
+        return cast_half(np.asarray(accurate_sum(widened(input), axes, keepdim)), input.dtype)
     if len(axes) == input.ndim and input.size >= _LONG and input.dtype.kind in "fc" and input.flags.c_contiguous:
         return _sum_flat(input.reshape(-1), input.ndim if keepdim else 0)
     if input.dtype.char not in "fF":

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
+from pullback.backend.halves import FLOAT32, cast_half
 from pullback.kernels.clamping import _select, drop_where
 from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
 from pullback.kernels.special import erf
@@ -40,7 +41,7 @@ def relu_grad(grad: Array, result: Array) -> Array:
 def sigmoid(input: Array) -> Array:
     """Compute 1 / (1 + exp(-input))."""
     if input.dtype.itemsize == 2:
-        return sigmoid(input.astype(np.float32)).astype(input.dtype)
+        return cast_half(sigmoid(cast_half(input, FLOAT32)), input.dtype)
     return 1 / (1 + np.exp(-input))
 
 

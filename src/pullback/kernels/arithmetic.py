@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pullback.backend.halves import cast_half
 from pullback.kernels.creation import checked_number
 from pullback.kernels.dtype_support import _in_float32, _refuse_kinds, _with_number
 from pullback.native import native
@@ -186,7 +187,7 @@ def _scaled(other: Array | Scalar, alpha: Scalar, input: Array) -> Array:
 
 def _rounded(value: Array, input: Array) -> Array:
     """A sum in the dtype of `input`: one with a scaled term is rounded to 16 bits only here."""
-    return value if input.dtype.itemsize != 2 else value.astype(input.dtype)
+    return value if input.dtype.itemsize != 2 else cast_half(value, input.dtype)
 
 
 def _truncated_quotient(input: Array, other: Array | Scalar) -> Array:

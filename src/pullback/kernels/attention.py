@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from pullback.backend.halves import rounded
 from pullback.kernels.accumulation import add_short_rows, has_short_rows, largest_along, widened
 from pullback.native import native
 from pullback.typing import Array
@@ -37,7 +38,7 @@ def attention_fused(
         result[part] /= total
         normalizer[part] = (np.log(total) + top)[..., 0]
     shape = (batch, heads, length)
-    output = result.reshape(*shape, value.shape[-1]).astype(query.dtype, copy=False)
+    output = rounded(result.reshape(*shape, value.shape[-1]), query.dtype)
     if query.strides[1] < query.strides[2]:  # (N, L, H, E) seen as (N, H, L, E): so is the output
         output = np.ascontiguousarray(output.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3)
     return output, normalizer.reshape(shape)
@@ -96,7 +97,7 @@ def attention_back(
         np.matmul(scores, k[part], out=to_query[part])
         np.matmul(scores.transpose(0, 2, 1), q[part], out=to_key[part])
     parts = zip((to_query, to_key, to_value), (query, key, value), strict=True)
-    first, second, third = (p.reshape(a.shape).astype(a.dtype, copy=False) for p, a in parts)
+    first, second, third = (rounded(p.reshape(a.shape), a.dtype) for p, a in parts)
     return first, second, third
 
 

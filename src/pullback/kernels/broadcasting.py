@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import cast_array
+from pullback.backend.halves import cast_half
 from pullback.kernels.accumulation import add_short_rows, add_up, has_short_rows, widened
 from pullback.native import native
 from pullback.typing import Array, DType, Shape
@@ -33,7 +34,7 @@ def sum_to(grad: Any, shape: Shape) -> Any:
     elif axes:
         wide = widened(grad)
         total = add_up(wide, axes, False, wide.dtype)
-        grad = total if wide is grad else total.astype(grad.dtype)
+        grad = total if wide is grad else cast_half(total, grad.dtype)
     return grad.reshape(shape)
 
 

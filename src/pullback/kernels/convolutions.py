@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from pullback.backend.halves import rounded
 from pullback.kernels.accumulation import widened
 from pullback.kernels.windows import add_windows, offset_slices, pad_with, window_counts, window_view
 from pullback.native import native
@@ -33,7 +34,7 @@ def convolution(
         result = _forward(x, w, stride, padding, dilation, groups)
     if bias is not None:
         result += bias.reshape((-1,) + (1,) * (input.ndim - 2))
-    return result if result.dtype == dtype else result.astype(dtype)
+    return rounded(result, dtype)
 
 
 def _forward(x: Array, w: Array, stride: Shape, padding: Shape, dilation: Shape, groups: int) -> Array:
@@ -228,4 +229,4 @@ def convolution_grad_weight(
         part = g[start : start + step].reshape(-1, groups, out_channels // groups, math.prod(counts))
         rows = _unrolled(part, _samples_last(len(part), kernel, counts))
         total += np.matmul(rows, columns.conj().transpose(0, 2, 1))
-    return total.reshape(weight_shape).astype(input.dtype, copy=False)
+    return rounded(total.reshape(weight_shape), input.dtype)

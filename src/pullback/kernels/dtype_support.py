@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
+from pullback.backend.halves import FLOAT32, cast_half
 from pullback.typing import Array
 
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
@@ -24,7 +25,7 @@ def _with_number(function: Callable[[Any, Any], Any], input: Array, other: Any) 
     """Combine with an array of the same dtype, or in float32 with a number that float16 and bfloat16 would round."""
     if hasattr(other, "dtype"):
         return function(input, other)
-    return function(input.astype(np.float32), np.float32(other)).astype(input.dtype)
+    return cast_half(function(cast_half(input, FLOAT32), np.float32(other)), input.dtype)
 
 
 def _in_float32(kernel: _Kernel) -> _Kernel:
@@ -35,7 +36,7 @@ def _in_float32(kernel: _Kernel) -> _Kernel:
         dtype = input.dtype
         if dtype.itemsize != 2:
             return kernel(input, *args, **kwargs)
-        wide = [a.astype(np.float32) if hasattr(a, "astype") and a.dtype == dtype else a for a in args]
-        return kernel(input.astype(np.float32), *wide, **kwargs).astype(dtype)
+        wide = [cast_half(a, FLOAT32) if hasattr(a, "astype") and a.dtype == dtype else a for a in args]
+        return cast_half(kernel(cast_half(input, FLOAT32), *wide, **kwargs), dtype)
 
     return computed  # type: ignore[return-value]  # the same signature

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
+from pullback.backend.halves import FLOAT32, cast_half
 from pullback.kernels.accumulation import widened
 from pullback.kernels.broadcasting import sum_to
 from pullback.kernels.creation import checked_number
@@ -44,7 +45,7 @@ def _c_name(name: str) -> str:
 def _multiply(a: Array, b: Array) -> Array:
     """np.matmul, with 16-bit floats accumulated in float32."""
     if a.dtype.itemsize == 2 and a.dtype.kind in "fV":
-        return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
+        return cast_half(np.matmul(cast_half(a, FLOAT32), cast_half(b, FLOAT32)), a.dtype)
     return np.matmul(a, b)
 
 
@@ -239,7 +240,7 @@ def linalg_cross(input: Array, other: Array, *, dim: Dim = -1) -> Array:
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Array:
     """`beta * input + alpha * (mat1 @ mat2)`."""
     if _all_half(input, mat1, mat2):
-        return addmm(widened(input), widened(mat1), widened(mat2), beta=beta, alpha=alpha).astype(input.dtype)
+        return cast_half(addmm(widened(input), widened(mat1), widened(mat2), beta=beta, alpha=alpha), input.dtype)
     return _blend(input, mm(mat1, mat2), beta, alpha)
 
 
@@ -266,7 +267,7 @@ def addr(input: Array, vec1: Array, vec2: Array, *, beta: Scalar = 1, alpha: Sca
 def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Array:
     """`beta * input + alpha * bmm(batch1, batch2)`."""
     if _all_half(input, batch1, batch2):
-        return baddbmm(widened(input), widened(batch1), widened(batch2), beta=beta, alpha=alpha).astype(input.dtype)
+        return cast_half(baddbmm(widened(input), widened(batch1), widened(batch2), beta=beta, alpha=alpha), input.dtype)
     return _blend(input, bmm(batch1, batch2), beta, alpha)
 
 
@@ -320,7 +321,7 @@ def _check_expandable(shape: Shape, target: Shape) -> None:
 def linear_bias(input: Array, weight: Array, bias: Array) -> Array:
     """`input @ weight.T + bias` for a matrix of inputs."""
     if input.dtype.itemsize == 2 and _all_half(input, weight, bias):
-        return linear_bias(widened(input), widened(weight), widened(bias)).astype(input.dtype)
+        return cast_half(linear_bias(widened(input), widened(weight), widened(bias)), input.dtype)
     result = linear_product(input, weight)
     if bias.shape != result.shape[-1:]:
         _check_expandable(bias.shape, result.shape)

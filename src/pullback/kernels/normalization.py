@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
+from pullback.backend.halves import rounded
 from pullback.kernels.accumulation import require_floating, require_real_floating, widened
 from pullback.kernels.broadcasting import sum_to
 from pullback.native import native
@@ -30,7 +31,7 @@ def native_layer_norm(
     factor, shift = (None if p is None else widened(p).reshape(-1) for p in (weight, bias))
     normalized, mean, rstd = _normalize_rows(rows, eps, factor, shift)
     kept = lead + (1,) * len(normalized_shape)
-    result = normalized.reshape(input.shape).astype(input.dtype, copy=False)
+    result = rounded(normalized.reshape(input.shape), input.dtype)
     return result, mean.reshape(kept), rstd.reshape(kept)
 
 
@@ -78,8 +79,8 @@ def layer_norm_back(
     rows, g = widened(input).reshape(mean.size, count), widened(grad).reshape(mean.size, count)
     factor = None if weight is None else widened(weight).reshape(-1)
     to_input, along = _normalization_back(g, rows, mean.reshape(-1, 1), rstd.reshape(-1, 1), factor)
-    to_input = to_input.reshape(input.shape).astype(input.dtype, copy=False)
-    to_weight = None if weight is None else along.reshape(normalized_shape).astype(weight.dtype, copy=False)
+    to_input = rounded(to_input.reshape(input.shape), input.dtype)
+    to_weight = None if weight is None else rounded(along.reshape(normalized_shape), weight.dtype)
     return to_input, to_weight, sum_to(grad, normalized_shape)
 
 
@@ -124,7 +125,7 @@ def batch_norm_training(
     centered *= _as_channels(factor, input)
     if bias is not None:
         centered += _as_channels(bias, input)
-    return centered.astype(input.dtype, copy=False), mean, rstd, variance
+    return rounded(centered, input.dtype), mean, rstd, variance
 
 
 def _check_parameters(input: Array, *parameters: Array | None) -> None:
@@ -167,8 +168,8 @@ def batch_norm_training_back(
     normalized += g
     normalized -= _as_channels(total / count, input)
     normalized *= _as_channels(rstd if weight is None else rstd * weight, input)
-    kept = along if weight is None else along.astype(weight.dtype, copy=False)
-    return normalized.astype(input.dtype, copy=False), kept, total.astype(grad.dtype, copy=False)
+    kept = along if weight is None else rounded(along, weight.dtype)
+    return rounded(normalized, input.dtype), kept, rounded(total, grad.dtype)
 
 
 @native
@@ -185,7 +186,7 @@ def batch_norm_evaluation(
     shift = -running_mean * factor if bias is None else bias - running_mean * factor
     result = x * _as_channels(factor.astype(x.dtype, copy=False), input)
     result += _as_channels(shift, input)
-    return result.astype(input.dtype, copy=False)
+    return rounded(result, input.dtype)
 
 
 @native
@@ -204,7 +205,7 @@ def batch_norm_evaluation_weight_back(
     """The gradient of a batch norm by given statistics with respect to its weight."""
     centered = widened(input) - _as_channels(running_mean, input)
     total = _channel_products(widened(grad), centered) / np.sqrt(widened(running_var) + eps)
-    return total.astype(dtype, copy=False)
+    return rounded(total, dtype)
 
 
 @native
@@ -221,7 +222,7 @@ def native_group_norm(
         result *= _as_channels(weight, input)
     if bias is not None:
         result += _as_channels(bias, input)
-    return result.astype(input.dtype, copy=False), mean.reshape(N, group), rstd.reshape(N, group)
+    return rounded(result, input.dtype), mean.reshape(N, group), rstd.reshape(N, group)
 
 
 @native
@@ -233,12 +234,12 @@ def group_norm_back(
     scale = rstd.reshape(-1, 1)
     rows = (mean.size, math.prod(input.shape[1:]) // group)
     normalized = ((x.reshape(rows) - mean.reshape(-1, 1)) * scale).reshape(input.shape)
-    to_weight, to_bias = _channel_products(g, normalized), _channel_sums(g).astype(grad.dtype, copy=False)
+    to_weight, to_bias = _channel_products(g, normalized), rounded(_channel_sums(g), grad.dtype)
     if weight is not None:
         g = g * _as_channels(widened(weight), input)
-        to_weight = to_weight.astype(weight.dtype, copy=False)
+        to_weight = rounded(to_weight, weight.dtype)
     to_input, _ = _normalization_back(g.reshape(rows), x.reshape(rows), mean.reshape(-1, 1), scale, None)
-    return to_input.reshape(input.shape).astype(input.dtype, copy=False), to_weight, to_bias
+    return rounded(to_input.reshape(input.shape), input.dtype), to_weight, to_bias
 
 
 @native
@@ -250,7 +251,7 @@ def rms_norm_fused(input: Array, normalized_shape: Shape, weight: Array | None, 
     result = rows * _root_mean_square(rows, eps)
     if weight is not None:
         result *= weight.reshape(-1)
-    return result.reshape(input.shape).astype(input.dtype, copy=False)
+    return rounded(result.reshape(input.shape), input.dtype)
 
 
 def _root_mean_square(rows: Array, eps: float | None) -> Array:
@@ -269,5 +270,5 @@ def rms_norm_back(
     rows, g = widened(input).reshape(-1, count), widened(grad).reshape(-1, count)
     factor = None if weight is None else widened(weight).reshape(-1)
     to_input, to_weight = _normalization_back(g, rows, None, _root_mean_square(rows, eps), factor)
-    to_input = to_input.reshape(input.shape).astype(input.dtype, copy=False)
-    return to_input, None if weight is None else to_weight.reshape(normalized_shape).astype(weight.dtype, copy=False)
+    to_input = rounded(to_input.reshape(input.shape), input.dtype)
+    return to_input, None if weight is None else rounded(to_weight.reshape(normalized_shape), weight.dtype)

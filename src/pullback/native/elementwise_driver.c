@@ -9,6 +9,8 @@
  */
 #include "elementwise_driver.h"
 
+#include "casts.h"
+
 #include <numpy/arrayscalars.h>
 #include <string.h>
 
@@ -31,7 +33,7 @@ typedef struct {
     PyObject *operands[MOST_PARAMETERS]; /* by operand; NULL for a number or None */
     double constants[MOST_PARAMETERS];   /* the numbers among the operands, stored in the float type */
     int count;                           /* of operands */
-    int type;                            /* NPY_FLOAT, NPY_DOUBLE; -1 while unknown */
+    int type;                            /* NPY_FLOAT, NPY_DOUBLE or that of 16 bits; -1 while unknown */
     PyArrayObject *lead;                 /* an array of the most dimensions; NULL if there is none */
     int owned;                           /* whether the first operand may be overwritten */
 } Call;
@@ -79,7 +81,7 @@ static int take_array(Call *call, PyObject *object)
     PyArrayObject *array = (PyArrayObject *)object;
     int type = type_of(object);
     if (UNLIKELY(call->type != type)) {
-        if (call->type >= 0 || (type != NPY_FLOAT && type != NPY_DOUBLE))
+        if (call->type >= 0 || float_kind(PyArray_DESCR(array)) == NO_FLOAT)
             return 0;
         call->type = type;
     }
@@ -208,10 +210,10 @@ static int take_arguments(Call *call, PyObject *const *arguments, Py_ssize_t pos
 
 static void store(char *target, double value, int type)
 {
-    if (type == NPY_FLOAT)
-        *(float *)(void *)target = (float)value;
-    else
+    if (type == NPY_DOUBLE)
         *(double *)(void *)target = value;
+    else
+        *(float *)(void *)target = (float)value; /* in which floats of 16 bits are computed, too */
 }
 
 /* Fill a buffer with one element; buffers are aligned. */
@@ -706,6 +708,10 @@ static const Variant *begin_call(Call *call, const Elementwise *kernel, PyObject
     return &kernel->variants[chosen];
 }
 
+#include "elementwise_halves.h"
+
+static int has_16_bits(const Call *call) { return call->type != NPY_FLOAT && call->type != NPY_DOUBLE; }
+
 PyObject *run_elementwise(const Elementwise *kernel, PyObject *const *arguments, Py_ssize_t positional,
                           PyObject *keywords)
 {
@@ -713,6 +719,8 @@ PyObject *run_elementwise(const Elementwise *kernel, PyObject *const *arguments,
     const Variant *variant = begin_call(&call, kernel, arguments, positional, keywords);
     if (!variant)
         return DECLINE;
+    if (UNLIKELY(has_16_bits(&call)))
+        return run_halves(&call, variant);
     npy_intp total = call.lead ? PyArray_SIZE(call.lead) : 1; /* NumPy's scalars alone make a 0-dim array */
     if (total <= SMALL) {
         PyObject *result = run_small(&call, variant, total);
@@ -803,7 +811,7 @@ PyObject *overwrite_elementwise(const Elementwise *kernel, PyObject *const *argu
         return DECLINE;
     Walk walk = {.numbers = call.given.numbers, .count = call.count, .ndim = 1};
     walk.total = walk.shape[0] = PyArray_SIZE(target);
-    if (call.type != type_of(arguments[0]) || !find_flat_sources(&call, target, &walk))
+    if (call.type != type_of(arguments[0]) || has_16_bits(&call) || !find_flat_sources(&call, target, &walk))
         return DECLINE;
     walk.loop = call.type == NPY_FLOAT ? variant->of_float : variant->of_double;
     walk.result_size = call.type == NPY_FLOAT ? 4 : 8;

@@ -8,6 +8,7 @@
 #include "instruction_set.h"
 
 extern const KernelEntry adaptive_pooling_kernels[];
+extern const KernelEntry cast_kernels[];
 extern const KernelEntry channel_scaling_kernels[];
 extern const KernelEntry convolution_kernels[];
 extern const KernelEntry accumulation_kernels[];
@@ -46,6 +47,7 @@ extern const KernelEntry view_kernels[];
 
 static const KernelEntry *const tables[] = {
     adaptive_pooling_kernels,
+    cast_kernels,
     channel_scaling_kernels,
     convolution_kernels,
     accumulation_kernels,
