@@ -118,9 +118,12 @@ def _hot_modules(cythonize: Any) -> list[Any]:
     for typed in (True, False):
         modules = [
             Extension(
-                module, [str(path)], include_dirs=[numpy.get_include()], extra_compile_args=["-O2", "-g0"],
+                module,
+                [str(path)],
+                include_dirs=[numpy.get_include()],
+                extra_compile_args=["-O2", "-g0"],
                 extra_link_args=LINK_FLAGS,
-            )  # fmt: skip
+            )
             for module, path in written.items()
             if (module in TYPED) == typed
         ]
