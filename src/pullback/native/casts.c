@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "functions.h"
 #include "instruction_set.h"
 #ifdef HAS_INSTRUCTION_SETS
 #include <immintrin.h>
@@ -14,27 +15,13 @@
 
 #define SHARE 65536
 
-INLINE uint32_t bits_of(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-INLINE float float_of(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 MULTIVERSIONED void single_to_half(const float *restrict from, uint16_t *restrict to, ptrdiff_t count)
 {
     for (ptrdiff_t i = 0; i < count; i++) {
-        uint32_t bits = bits_of(from[i]), sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
+        uint32_t bits = bits_of_float(from[i]), sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
         uint32_t rounded = (size + 0xfff + (size >> 13 & 1) - (112u << 23)) >> 13;
         /* Below 2^-14 the last place is 2^-24, which is that of float32 from 0.5 to 1: adding 0.5 rounds to it. */
-        uint32_t tiny = bits_of(float_of(size) + 0.5f) - bits_of(0.5f);
+        uint32_t tiny = bits_of_float(float_of_bits(size) + 0.5f) - bits_of_float(0.5f);
         uint32_t result = size < 0x38800000 ? tiny : rounded;
         result = size >= 0x477ff000 ? 0x7c00 : result; /* from 65520 on */
         result = size > 0x7f800000 ? 0x7e00 | (size >> 13 & 0x3ff) : result;
@@ -47,10 +34,10 @@ MULTIVERSIONED void half_to_single(const uint16_t *restrict from, float *restric
     for (ptrdiff_t i = 0; i < count; i++) {
         uint32_t sign = (uint32_t)(from[i] & 0x8000) << 16, size = (uint32_t)(from[i] & 0x7fff) << 13;
         uint32_t normal = size + (112u << 23);
-        uint32_t tiny = bits_of(float_of(size + (113u << 23)) - float_of(113u << 23));
+        uint32_t tiny = bits_of_float(float_of_bits(size + (113u << 23)) - float_of_bits(113u << 23));
         uint32_t result = size < 1u << 23 ? tiny : normal;
         result = size >= 31u << 23 ? size + (224u << 23) : result; /* infinite, or NaN */
-        to[i] = float_of(sign | result);
+        to[i] = float_of_bits(sign | result);
     }
 }
 
@@ -96,7 +83,7 @@ static void from_halves(const uint16_t *from, float *to, ptrdiff_t count)
 MULTIVERSIONED void single_to_brain(const float *restrict from, uint16_t *restrict to, ptrdiff_t count)
 {
     for (ptrdiff_t i = 0; i < count; i++) {
-        uint32_t bits = bits_of(from[i]), rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+        uint32_t bits = bits_of_float(from[i]), rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
         to[i] = (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? (bits >> 16 & 0x8000) | 0x7fc0 : rounded);
     }
 }
@@ -104,7 +91,7 @@ MULTIVERSIONED void single_to_brain(const float *restrict from, uint16_t *restri
 MULTIVERSIONED void brain_to_single(const uint16_t *restrict from, float *restrict to, ptrdiff_t count)
 {
     for (ptrdiff_t i = 0; i < count; i++)
-        to[i] = float_of((uint32_t)from[i] << 16);
+        to[i] = float_of_bits((uint32_t)from[i] << 16);
 }
 
 /* bfloat16 is no type of NumPy: it is known by its name, and by its number from then on. */
