@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.backend.dtype import default_float, is_float_or_complex, scalar_type_name
-from pullback.backend.halves import FLOAT32, cast_half
+from pullback.backend.dtype import default_float, is_float_or_complex, scalar_type_name, widen_half
+from pullback.backend.halves import cast_half
 from pullback.native import native
 from pullback.typing import Array, Dims, DType
 
@@ -42,7 +42,8 @@ def accumulation_dtype(dtype: DType) -> DType:
 
 def widened(input: Array) -> Array:
     """The array in the dtype to compute in; the same array if that is its own."""
-    return cast_half(input, FLOAT32) if input.dtype.itemsize == 2 and is_float_or_complex(input.dtype) else input
+    wide: Array = widen_half(input)
+    return wide
 
 
 def floated(input: Array) -> Array:

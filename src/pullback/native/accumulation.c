@@ -55,13 +55,7 @@ static PyObject *add_in_place(PyObject *const *arguments, Py_ssize_t positional,
     npy_intp count = PyArray_SIZE(total), distance = addition.value - addition.total;
     if (distance && distance < PyArray_NBYTES(total) && distance > -PyArray_NBYTES(total))
         return DECLINE; /* they overlap */
-    if (count < UNLOCK_ABOVE) {
-        add_range(&addition, 0, count);
-    } else {
-        Py_BEGIN_ALLOW_THREADS
-        run_blocks(count, SHARE, add_range, &addition);
-        Py_END_ALLOW_THREADS
-    }
+    run_unlocked((double)count, count, SHARE, add_range, &addition);
     return Py_NewRef(arguments[0]);
 }
 

@@ -158,13 +158,7 @@ static PyObject *cast_half(PyObject *const *arguments, Py_ssize_t positional, Py
         return NULL;
     cast.to = PyArray_BYTES((PyArrayObject *)result);
     npy_intp count = PyArray_SIZE(array);
-    if (count < UNLOCK_ABOVE) {
-        cast_range(&cast, 0, count);
-    } else {
-        Py_BEGIN_ALLOW_THREADS
-        run_blocks(count, SHARE, cast_range, &cast);
-        Py_END_ALLOW_THREADS
-    }
+    run_unlocked((double)count, count, SHARE, cast_range, &cast);
     return result;
 }
 

@@ -35,13 +35,7 @@ INLINE void share_out(ptrdiff_t count, double work, BlockFunction body, void *ca
     ptrdiff_t smallest = (ptrdiff_t)(PRODUCTS_PER_THREAD / (work / count)) + 1;
     if (work < 2 * PRODUCTS_PER_THREAD)
         smallest = count;
-    if (work < UNLOCK_ABOVE) {
-        run_blocks(count, smallest, body, call);
-        return;
-    }
-    Py_BEGIN_ALLOW_THREADS;
-    run_blocks(count, smallest, body, call);
-    Py_END_ALLOW_THREADS;
+    run_unlocked(work, count, smallest, body, call);
 }
 
 /* Read stride, padding and dilation, which stand side by side. */

@@ -468,14 +468,7 @@ static void run_walk(Walk *walk, ptrdiff_t share)
         }
         smallest = share / PIECE;
     }
-    BlockFunction body = flat ? do_range : do_pieces;
-    if (walk->total < UNLOCK_ABOVE) {
-        body(walk, 0, items);
-        return;
-    }
-    Py_BEGIN_ALLOW_THREADS
-    run_blocks(items, smallest, body, walk);
-    Py_END_ALLOW_THREADS
+    run_unlocked((double)walk->total, items, smallest, flat ? do_range : do_pieces, walk);
 }
 
 /* Broadcast shapes together; 0 where they do not fit, which is for the reference to say. */
@@ -818,12 +811,6 @@ PyObject *overwrite_elementwise(const Elementwise *kernel, PyObject *const *argu
     walk.result = PyArray_BYTES(target);
     walk.piece = needs_room(&walk, variant);
     ptrdiff_t pieces = (walk.total + PIECE - 1) / PIECE;
-    if (walk.total < UNLOCK_ABOVE) {
-        overwrite_pieces(&walk, 0, pieces);
-    } else {
-        Py_BEGIN_ALLOW_THREADS
-        run_blocks(pieces, variant->share / PIECE, overwrite_pieces, &walk);
-        Py_END_ALLOW_THREADS
-    }
+    run_unlocked((double)walk.total, pieces, variant->share / PIECE, overwrite_pieces, &walk);
     Py_RETURN_TRUE;
 }

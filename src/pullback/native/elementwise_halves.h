@@ -92,12 +92,6 @@ static PyObject *run_halves(const Call *call, const Variant *variant)
         return NULL;
     Halves halves = {call, variant->of_float, float_kind(descr), PyArray_BYTES((PyArrayObject *)result), PyArray_SIZE(call->lead)};
     ptrdiff_t pieces = (halves.total + PIECE - 1) / PIECE;
-    if (halves.total < UNLOCK_ABOVE) {
-        do_halves(&halves, 0, pieces);
-    } else {
-        Py_BEGIN_ALLOW_THREADS
-        run_blocks(pieces, variant->share / PIECE, do_halves, &halves);
-        Py_END_ALLOW_THREADS
-    }
+    run_unlocked((double)halves.total, pieces, variant->share / PIECE, do_halves, &halves);
     return result;
 }

@@ -50,6 +50,19 @@ typedef struct {
 /* Below this many elements the interpreter's lock is kept: letting it go costs more than the work. */
 #define UNLOCK_ABOVE 16384
 
+/* Do `count` items that are so many elements together: at once where they are few, else without the interpreter's lock and
+ * on threads, none of which gets fewer than `smallest` items. */
+INLINE void run_unlocked(double elements, ptrdiff_t count, ptrdiff_t smallest, BlockFunction body, void *context)
+{
+    if (LIKELY(elements <= UNLOCK_ABOVE)) {
+        body(context, 0, count);
+        return;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    run_blocks(count, smallest, body, context);
+    Py_END_ALLOW_THREADS
+}
+
 /* The answer of a kernel that leaves the work to its reference. */
 #define DECLINE ((PyObject *)NULL)
 

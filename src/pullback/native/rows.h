@@ -108,13 +108,8 @@ INLINE void *data_or_null(PyObject *object) { return is_none(object) ? NULL : da
 /* Do `count` items of `work` elements each, on threads and without the interpreter's lock where that pays. */
 INLINE void run_items(ptrdiff_t count, ptrdiff_t work, BlockFunction body, void *context)
 {
-    if (LIKELY(count * work <= UNLOCK_ABOVE)) {
-        body(context, 0, count);
-        return;
-    }
-    Py_BEGIN_ALLOW_THREADS
-    run_blocks(count, work >= THREAD_WORK ? 1 : THREAD_WORK / (work > 0 ? work : 1), body, context);
-    Py_END_ALLOW_THREADS
+    ptrdiff_t smallest = work >= THREAD_WORK ? 1 : THREAD_WORK / (work > 0 ? work : 1);
+    run_unlocked((double)(count * work), count, smallest, body, context);
 }
 
 /* The compiled loop for an array's type, of the pair that for_each_real.h made. */
