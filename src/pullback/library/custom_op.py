@@ -11,10 +11,7 @@ from pullback.graph.history import bump_version
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.tensor.tensor import Tensor
 
-__all__ = [
-    "CustomOpDef", "custom_op", "opcheck", "register_autocast", "register_autograd", "register_fake", "register_kernel",
-    "register_vmap", "triton_op", "wrap_triton",
-]  # fmt: skip
+__all__ = ["CustomOpDef", "custom_op", "triton_op", "wrap_triton"]
 
 _operators: dict[str, CustomOpDef] = {}
 """The custom operators by their names with namespaces."""
@@ -47,7 +44,7 @@ class CustomOpDef:
         self._fake: Callable[..., Any] | None = None
         self._vmap: Callable[..., Any] | None = None
         self._kernels: dict[str | None, Callable[..., Any]] = {}
-        self._function = _make_function(self)
+        self._function = make_function(self)
         _operators[name] = self
 
     @property
@@ -71,7 +68,7 @@ class CustomOpDef:
         """Call the implementation, and count the modification of what it says it mutates."""
         names = list(self._signature.parameters)
         kernel = self._kernels.get("cpu") or self._kernels.get(None) or self._implementation
-        positional, keywords = self._split(args)
+        positional, keywords = split_arguments(self._signature, args)
         result = kernel(*positional, **keywords)
         for name, value in zip(names, args, strict=True):
             if name in self._mutated and isinstance(value, Tensor):
@@ -83,16 +80,6 @@ class CustomOpDef:
                     "operator and may not alias any inputs to this custom operator or other returns. Return a clone()."
                 )
         return result
-
-    def _split(self, args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-        positional: list[Any] = []
-        keywords: dict[str, Any] = {}
-        for value, parameter in zip(args, self._signature.parameters.values(), strict=True):
-            if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-                keywords[parameter.name] = value
-            else:
-                positional.append(value)
-        return positional, keywords
 
     # What can be registered.
 
@@ -139,12 +126,29 @@ class CustomOpDef:
         self._implementation = cast_first
 
 
+def split_arguments(signature: inspect.Signature, args: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Tell positional arguments from those that go by keyword, given all in the order of the signature."""
+    positional: list[Any] = []
+    keywords: dict[str, Any] = {}
+    for value, parameter in zip(args, signature.parameters.values(), strict=True):
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+            keywords[parameter.name] = value
+        else:
+            positional.append(value)
+    return tuple(positional), keywords
+
+
+def _count_keywords(signature: inspect.Signature) -> int:
+    """How many arguments go by keyword only; they have no gradients."""
+    return sum(p.kind is inspect.Parameter.KEYWORD_ONLY for p in signature.parameters.values())
+
+
 def _shares(output: Tensor, value: Any) -> bool:
     return isinstance(value, Tensor) and output._array is value._array
 
 
-def _make_function(operator: CustomOpDef) -> Any:
-    """The Function that records the operator, under the name PyTorch shows."""
+def make_function(operator: Any) -> Any:
+    """The Function that records an operator, a CustomOpDef or one of a Library, under the name PyTorch shows."""
 
     class Generated(Function):
         """Runs the operator and calls what was registered for it."""
@@ -156,9 +160,11 @@ def _make_function(operator: CustomOpDef) -> Any:
         @staticmethod
         def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
             if operator._setup_context is not None:
+                positional, keywords = split_arguments(operator._signature, inputs)
+                named = {"keyword_only_inputs": keywords} if keywords else {}
                 former = set_grad_mode(True)
                 try:
-                    operator._setup_context(ctx, inputs, output)
+                    operator._setup_context(ctx, positional, output=output, **named)
                 finally:
                     set_grad_mode(former)
 
@@ -169,7 +175,9 @@ def _make_function(operator: CustomOpDef) -> Any:
                     f"Trying to backward through {operator.overload_name} but no autograd formula was registered. Please "
                     "use register_autograd to add one."
                 )
-            return operator._backward(ctx, *grads)
+            grads = operator._backward(ctx, *grads)
+            grads = grads if isinstance(grads, tuple) else (grads,)
+            return *grads, *[None] * _count_keywords(operator._signature)
 
         @staticmethod
         def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
@@ -203,68 +211,6 @@ def wrap_triton(kernel: Any, /) -> Any:
     raise NotImplementedError("wrap_triton needs Triton and a GPU")
 
 
-def _find(op: Any) -> CustomOpDef:
-    if isinstance(op, CustomOpDef):
-        return op
-    found = _operators.get(str(op))
-    if found is None:
-        raise ValueError(f"no custom operator is called {op!r}")
-    return found
-
-
 def find_custom_op(name: str) -> CustomOpDef | None:
     """The operator of this name with its namespace, if `custom_op` made one."""
     return _operators.get(name)
-
-
-def register_autograd(op: Any, backward: Callable[..., Any], /, *, setup_context: Any = None, lib: Any = None) -> None:
-    """Give an operator, named or given, a backward."""
-    _find(op).register_autograd(backward, setup_context=setup_context)
-
-
-def register_fake(op: Any, func: Any = None, /, *, lib: Any = None, **options: Any) -> Any:
-    """Give an operator a function that only makes the outputs' shapes."""
-    return _find(op).register_fake if func is None else _find(op).register_fake(func)
-
-
-def register_kernel(op: Any, device_types: Any, func: Any = None, /, *, lib: Any = None) -> Any:
-    """Give an operator an implementation for a device type."""
-    return _find(op).register_kernel(device_types, func)
-
-
-def register_vmap(op: Any, func: Any = None, /, *, lib: Any = None) -> Any:
-    """Give an operator a batching rule."""
-    return _find(op).register_vmap(func)
-
-
-def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> None:
-    """Run an operator on inputs of a given dtype inside of autocast."""
-    _find(op).register_autocast(device_type, cast_inputs)
-
-
-def opcheck(
-    op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, *, test_utils: Any = None,
-    raise_exception: bool = True, atol: float | None = None, rtol: float | None = None,
-) -> dict[str, str]:  # fmt: skip
-    """Check that an operator leaves its inputs alone unless it says so, and that its gradient can be computed."""
-    from pullback.testing import assert_close  # lazy: only the check needs it
-
-    operator = _find(op)
-    results: dict[str, str] = {}
-    copies = [a.detach().clone() if isinstance(a, Tensor) else a for a in args]
-    output = operator(*args, **(kwargs or {}))
-    for parameter, before, after in zip(operator._signature.parameters, copies, args, strict=False):
-        if isinstance(after, Tensor) and parameter not in operator._mutated:
-            assert_close(
-                after.detach(),
-                before,
-                msg=f"{operator._qualname} modified {parameter}, but mutates_args does not say so",
-            )
-    results["test_schema"] = "SUCCESS"
-    outputs = [
-        o for o in (output if isinstance(output, tuple) else (output,)) if isinstance(o, Tensor) and o.requires_grad
-    ]
-    if outputs:
-        sum(o.sum() for o in outputs).backward()
-    results["test_autograd_registration"] = "SUCCESS"
-    return results

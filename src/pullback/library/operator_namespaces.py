@@ -6,12 +6,14 @@ Dispatch keys choose among implementations in PyTorch; here the one that would r
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from inspect import Signature
 from typing import Any
 
 from pullback import functions
-from pullback.library.custom_op import find_custom_op
+from pullback.library.custom_op import find_custom_op, make_function, split_arguments
+from pullback.library.schema import signature_of
 from pullback.missing_names import is_provided_for
 from pullback.nn import functional
 
@@ -20,13 +22,28 @@ __all__ = ["Library", "define", "impl", "ops"]
 _ORDER = ("Autograd", "AutogradCPU", "CompositeImplicitAutograd", "CPU", "CompositeExplicitAutograd", "")
 """Dispatch keys, the one that comes first on a CPU first."""
 
+_KEY_OF_DEVICE = {
+    "cpu": "CPU",
+    "cuda": "CUDA",
+    "default": "CompositeExplicitAutograd",
+    None: "CompositeExplicitAutograd",
+}
+"""The dispatch keys that stand for types of devices."""
+
 
 class OpOverload:
     """An operator of one name: called like a function; `op.default` and its other overloads are the same object."""
 
-    def __init__(self, namespace: str, name: str, implementations: dict[str, Callable[..., Any]]) -> None:
-        self._namespace, self.__name__ = namespace, name
+    def __init__(
+        self, namespace: str, name: str, implementations: dict[str, Callable[..., Any]],
+        signature: Signature | None = None,
+    ) -> None:  # fmt: skip
+        self._namespace, self._name, self.__name__ = namespace, name, name
         self._implementations = implementations
+        self._signature = signature
+        self._backward: Callable[..., Any] | None = None
+        self._setup_context: Callable[..., Any] | None = None
+        self._vmap: Callable[..., Any] | None = None
 
     @property
     def namespace(self) -> str:
@@ -44,7 +61,10 @@ class OpOverload:
     @property
     def op(self) -> Callable[..., Any]:
         """The function that runs."""
-        for key in _ORDER:
+        return self._first_of(_ORDER)
+
+    def _first_of(self, keys: Sequence[str]) -> Callable[..., Any]:
+        for key in keys:
             if key in self._implementations:
                 return self._implementations[key]
         raise NotImplementedError(
@@ -60,12 +80,75 @@ class OpOverload:
             raise AttributeError(name)
         return self
 
+    # What can be registered, as for a CustomOpDef.
+
+    @property
+    def _qualname(self) -> str:
+        return self.name()
+
+    @property
+    def overload_name(self) -> str:
+        """The operator as messages call it."""
+        return f"{self._namespace}.{self._name}.default"
+
+    def run(self, args: Sequence[Any]) -> Any:
+        """Call the implementation below autograd on all arguments of the schema."""
+        assert self._signature is not None
+        positional, keywords = split_arguments(self._signature, args)
+        return self._first_of(_ORDER[2:])(*positional, **keywords)
+
+    def register_autograd(
+        self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None
+    ) -> None:
+        """Give the operator a backward, and a function that saves what it needs."""
+        self._backward, self._setup_context = backward, setup_context
+        signature, function = self._signature, make_function(self)
+        if signature is None:
+            return
+
+        def record(*args: Any, **kwargs: Any) -> Any:
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            return function.apply(*bound.args, *bound.kwargs.values())
+
+        self._implementations["Autograd"] = record
+
+    def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
+        """Give the operator a function that only makes the outputs' shapes; nothing here needs it."""
+        return fn
+
+    def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
+        """Give the operator a function that computes a batch at once."""
+        if func is None:
+            return self.register_vmap
+        self._vmap = func
+        return func
+
+    def register_kernel(self, device_types: Any, fn: Callable[..., Any] | None = None, /) -> Any:
+        """Give the operator an implementation for device types."""
+        types = (device_types,) if isinstance(device_types, str) or device_types is None else tuple(device_types)
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            for device_type in types:
+                self._implementations[_KEY_OF_DEVICE.get(device_type, device_type)] = function
+            return function
+
+        return register if fn is None else register(fn)
+
+    def register_autocast(self, device_type: str, cast_inputs: Any, /) -> None:
+        """Accepted: operators of libraries get their inputs as they are."""
+
     def __repr__(self) -> str:
         return f"<OpOverload(op='{self._namespace}.{self.__name__}', overload='default')>"
 
 
 _defined: dict[str, OpOverload] = {}
 """The operators of libraries, by their names with namespaces."""
+
+
+def find_defined(name: str) -> OpOverload | None:
+    """The operator of this name with its namespace, if a library defined one."""
+    return _defined.get(name)
 
 
 class Library:
@@ -87,7 +170,8 @@ class Library:
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
         """Name an operator by its schema, and return its name."""
         name = schema.partition("(")[0].strip().partition(".")[0]
-        _defined.setdefault(f"{self.ns}::{name}", OpOverload(self.ns, name, {}))
+        operator = _defined.setdefault(f"{self.ns}::{name}", OpOverload(self.ns, name, {}))
+        operator._signature = operator._signature or signature_of(schema)
         return name
 
     def impl(
@@ -133,8 +217,7 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         for kind in kinds:
-            key = {"cpu": "CPU", "default": "CompositeExplicitAutograd"}.get(kind, kind)
-            Library(namespace, "FRAGMENT").impl(qualname, function, key)
+            Library(namespace, "FRAGMENT").impl(qualname, function, _KEY_OF_DEVICE.get(kind, kind))
         return function
 
     return register if func is None else register(func)
@@ -175,8 +258,12 @@ class _Ops:
 
     loaded_libraries: frozenset[str] = frozenset()
 
+    def __init__(self) -> None:
+        self.refused_libraries: list[str] = []
+
     def load_library(self, path: Any) -> None:
         """Refuse compiled operators, which need PyTorch itself."""
+        self.refused_libraries.append(str(path))
         raise OSError(
             f"{path}: operators compiled for PyTorch cannot be loaded; libraries that can do without them, do."
         )
