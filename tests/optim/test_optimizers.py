@@ -210,3 +210,14 @@ def test_lbfgs_finds_the_minimum_of_a_quadratic_in_one_step() -> None:
 
     optimizer.step(closure)
     assert x.tolist() == pytest.approx([1.0, 1.0], abs=1e-4)
+
+
+def test_printed_optimizer_separates_its_groups_by_empty_lines() -> None:
+    first, second = pullback.zeros(1, requires_grad=True), pullback.zeros(1, requires_grad=True)
+    optimizer = pullback.optim.Adagrad([{"params": [first]}, {"params": [second], "lr": 0.5}])
+    group = "\n    differentiable: False\n    eps: 1e-10\n    foreach: None\n    fused: None\n    initial_accumulator_value: 0"
+    actual = repr(optimizer).split("\n\n")
+    assert len(actual) == 2
+    assert actual[0].startswith("Adagrad (\nParameter Group 0" + group)
+    assert actual[1].startswith("Parameter Group 1" + group)
+    assert actual[1].endswith("    maximize: False\n    weight_decay: 0\n)")

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pullback.backend.array_module import as_array, copy_array
+from pullback.backend.array_module import as_array, copy_array, data_address
 from pullback.backend.mirror import Mirror
 from pullback.errors import LeafModificationError, ViewModificationError, graph_freed
 from pullback.graph.edge import Edge
@@ -86,7 +86,7 @@ def _chain_replays(source: Tensor, first: Any, second: Any, view: Tensor) -> Cal
     outer = second
     if outer is None:
         size, stride = tuple(view.shape), view.stride()
-        offset = view.storage_offset() - source.storage_offset()
+        offset = _elements_between(source, view)
         return lambda base: _relative_as_strided(inner(base), size, stride, offset)
     return lambda base: outer(inner(base))
 
@@ -94,8 +94,15 @@ def _chain_replays(source: Tensor, first: Any, second: Any, view: Tensor) -> Cal
 def _strided_replay(source: Tensor) -> Callable[[Tensor], Tensor]:
     base = source._base
     assert base is not None
-    size, stride, offset = tuple(source.shape), source.stride(), source.storage_offset() - base.storage_offset()
+    size, stride, offset = tuple(source.shape), source.stride(), _elements_between(base, source)
     return lambda tensor: _relative_as_strided(tensor, size, stride, offset)
+
+
+def _elements_between(base: Tensor, view: Tensor) -> int:
+    """How far a view of the same dtype begins behind its base: the difference of their offsets in the storage."""
+    if view._array.size == 0:
+        return -base.storage_offset()
+    return (data_address(view._array) - data_address(base._array)) // view._array.itemsize
 
 
 def view_like(tensor: Any, view: Tensor) -> Any:
