@@ -250,3 +250,10 @@ def test_the_attributes_of_a_tensor_are_those_of_users() -> None:
 def test_sizes_to_broadcast_to_may_be_given_one_by_one() -> None:
     x = pullback.ones(1, 3)
     assert x.broadcast_to(2, 3).shape == x.broadcast_to((2, 3)).shape == x.broadcast_to(size=(2, 3)).shape == (2, 3)
+
+
+def test_the_processor_tells_its_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ATEN_CPU_CAPABILITY", raising=False)
+    assert pullback.backends.cpu.get_cpu_capability() in {"DEFAULT", "AVX2", "AVX512"}
+    monkeypatch.setenv("ATEN_CPU_CAPABILITY", "avx2")
+    assert pullback.backends.cpu.get_cpu_capability() == "AVX2"

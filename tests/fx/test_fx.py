@@ -103,3 +103,22 @@ def test_a_graph_is_printed_as_a_table(capsys: pytest.CaptureFixture[str]) -> No
         "placeholder  x       x         ()      {}",
         "output       output  output    (x,)    {}",
     ]
+
+
+def test_a_graph_module_of_ones_own_is_built_from_another_modules_attributes() -> None:
+    from pullback.fx.graph_module import _CodeOnlyModule, _copy_attr
+
+    class Own(fx.GraphModule):
+        def __init__(self, root: Any, graph: fx.Graph) -> None:
+            super(fx.GraphModule, self).__init__()
+            for node in graph.nodes:
+                if node.op == "call_module":
+                    _copy_attr(root, self, str(node.target))
+            self.graph = graph
+
+    model = pullback.nn.Sequential(pullback.nn.Sequential(pullback.nn.Linear(2, 1)), pullback.nn.ReLU())
+    graph = fx.symbolic_trace(model).graph
+    own = Own(_CodeOnlyModule(dict(model.__dict__)), graph)
+    x = pullback.ones(1, 2)
+    assert own(x).tolist() == model(x).tolist()
+    assert next(own.parameters()) is next(model.parameters())

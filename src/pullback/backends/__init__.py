@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback.backend.processor import cpu_capability
+
 __all__ = ["cpu", "cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "openmp", "opt_einsum"]
 
 
@@ -64,6 +66,14 @@ class _CudaBackend(_Backend):
     mem_efficient_sdp_enabled = flash_sdp_enabled
 
 
+class _CpuBackend(_Backend):
+    """The processor."""
+
+    def get_cpu_capability(self) -> str:
+        """The widest vectors of the processor: "AVX512", "AVX2" or "DEFAULT"."""
+        return cpu_capability()
+
+
 cudnn = _Backend(False, enabled=True, benchmark=False, deterministic=False, allow_tf32=True, benchmark_limit=10)
 cuda = _CudaBackend(False, matmul=_Backend(False, allow_tf32=False, allow_fp16_reduced_precision_reduction=True))
 mps = _Backend(False)
@@ -72,4 +82,4 @@ mkldnn = _Backend(False, enabled=True, deterministic=False)
 openmp = _Backend(False)
 opt_einsum = _Backend(False, enabled=False, strategy=None)
 mha = _Backend(True)
-cpu = _Backend(True)
+cpu = _CpuBackend(True)

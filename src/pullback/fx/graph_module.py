@@ -15,6 +15,9 @@ from pullback.tensor.tensor import Tensor
 
 __all__ = ["GraphModule", "reduce_graph_module"]
 
+_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
+"""Where `meta` names attributes that copies keep."""
+
 _numbers = itertools.count()
 
 
@@ -27,39 +30,45 @@ def _forward_from_src(src: str, scope: dict[str, Any]) -> Any:
     return scope["forward"]
 
 
+class _CodeOnlyModule(Module):
+    """A module of given attributes, for a graph to take from."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        super().__init__()
+        self.__dict__.update(body)
+
+
 def reduce_graph_module(body: dict[str, Any], import_block: str) -> Any:
     """A GraphModule from what was pickled of it: the graph is traced anew."""
     name = body.pop("_graphmodule_cls_name", "GraphModule")
     body.pop("_graph", None)
-    holder = Module()
-    holder.__dict__.update(body)
     scope: dict[str, Any] = {}
     exec(import_block, scope)
     forward = _forward_from_src(body["_code"], {**scope})
     from pullback.fx._symbolic_trace import Tracer  # lazy: tracing makes GraphModules
 
-    class CodeOnlyModule(Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.__dict__.update(holder.__dict__)
+    class Rebuilt(_CodeOnlyModule):
+        pass
 
-    CodeOnlyModule.forward = forward
+    Rebuilt.forward = forward
 
     class KeepModules(Tracer):
         def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
             return True
 
-    rebuilt = CodeOnlyModule()
+    rebuilt = Rebuilt(body)
     return GraphModule(rebuilt, KeepModules().trace(rebuilt), name)
 
 
-def _copy_attribute(source: Any, target: Module, path: str) -> None:
+def _copy_attr(source: Any, target: Module, path: str) -> None:
     """Put what `source` has at a path there in `target` too; containers on the way become plain modules."""
     *parents, name = path.split(".")
     for part in parents:
         source = getattr(source, part)
         if not hasattr(target, part):
             target.add_module(part, Module())
+        elif getattr(target, part) is source:
+            return
         target = getattr(target, part)
     value = getattr(source, name)
     if isinstance(value, Tensor) and not isinstance(value, Parameter):
@@ -68,7 +77,7 @@ def _copy_attribute(source: Any, target: Module, path: str) -> None:
         setattr(target, name, value)
 
 
-def _assign(value: Any, target: Module, path: str) -> None:
+def _assign_attr(value: Any, target: Module, path: str) -> None:
     *parents, name = path.split(".")
     for part in parents:
         if not hasattr(target, part):
@@ -99,7 +108,7 @@ class GraphModule(Module):
             self.training = getattr(root, "training", True)
             for node in graph.nodes:
                 if node.op in ("get_attr", "call_module"):
-                    _copy_attribute(root, self, str(node.target))
+                    _copy_attr(root, self, str(node.target))
         elif isinstance(root, dict):
             self._take(root, graph)
         else:
@@ -115,7 +124,7 @@ class GraphModule(Module):
             if target not in root:
                 raise RuntimeError(f"Node references target {target} but that target was not provided in `root`!")
         for target in sorted(set(targets), key=lambda path: path.count(".")):
-            _assign(root[target], self, target)
+            _assign_attr(root[target], self, target)
 
     @property
     def graph(self) -> Graph:
@@ -210,9 +219,8 @@ class GraphModule(Module):
         return super().__call__(*args, **kwargs)
 
     def __deepcopy__(self, memo: Any) -> GraphModule:
-        holder = Module()
         state = {k: v for k, v in self.__dict__.items() if k != "_graph"}
-        holder.__dict__.update(copy.deepcopy(state, memo))
+        holder = _CodeOnlyModule(copy.deepcopy(state, memo))
         copied: GraphModule = GraphModule(holder, copy.deepcopy(self._graph), "GraphModule")
         for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_state_dict_hooks"):
             if name in holder.__dict__:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from pullback.fx._symbolic_trace import symbolic_trace
 from pullback.fx.graph import Graph
-from pullback.fx.graph_module import GraphModule, _copy_attribute
+from pullback.fx.graph_module import GraphModule, _copy_attr
 from pullback.fx.node import Node, nodes_in
 
 __all__ = ["Match", "ReplacedPatterns", "replace_pattern", "replace_pattern_with_filters"]
@@ -134,7 +134,7 @@ def _copy_missing(gm: GraphModule, replacement: GraphModule) -> None:
             and not _has(gm, str(node.target))
             and _has(replacement, str(node.target))
         ):
-            _copy_attribute(replacement, gm, str(node.target))
+            _copy_attr(replacement, gm, str(node.target))
 
 
 def _has(module: Any, path: str) -> bool:
