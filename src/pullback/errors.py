@@ -96,6 +96,17 @@ def not_a_tensor(function: str, argument: str, position: int, value: object) -> 
     )
 
 
+def wrong_type(function: str, argument: str, position: int | None, expected: str, value: object) -> TypeError:
+    """An argument is of another type than its function takes; `position` is None for one given by its name."""
+    place = "" if position is None else f" (position {position})"
+    return TypeError(f"{function}(): argument '{argument}'{place} must be {expected}, not {type(value).__name__}")
+
+
+def not_a_bool(function: str, argument: str, value: object) -> TypeError:
+    """A switch is neither True nor False."""
+    return wrong_type(function, argument, None, "bool", value)
+
+
 def derivative_not_implemented(name: str) -> NotImplementedError:
     """A rule says that this derivative does not exist yet."""
     return NotImplementedError(f"the derivative for '{name}' is not implemented.")

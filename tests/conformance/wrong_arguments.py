@@ -1,14 +1,17 @@
-"""Compare what wrong arguments raise: `python -m tests.conformance.wrong_arguments [operation ...]`.
+"""Compare what wrong arguments raise: `python -m tests.conformance.wrong_arguments [--form] [--words] [operation ...]`.
 
 Every argument of a sample of each operation is replaced by something that does not fit: a str, None, a list, a number, a
 tensor of another dtype or shape; arguments are left out, added and misnamed. PyTorch's error and ours must have one type.
-The last line has the counts. Each operation runs in a process of its own, since PyTorch crashes on some.
+`--method` and `--in_place` call these forms instead of the function. Errors of one type whose first lines share no three
+words in a row are counted apart, as "worded", and shown with `--words`. The last line has the counts. Each operation runs
+in a process of its own, since PyTorch crashes on some.
 """
 
 from __future__ import annotations
 
 import builtins
 import multiprocessing
+import re
 import sys
 import warnings
 from collections import Counter
@@ -18,11 +21,12 @@ from typing import Any
 import torch
 
 from .entries import Sample, database
-from .translation import Copier
+from .translation import Copier, our_function
 
 SECONDS = 30  # for one operation
-Difference = tuple[str, str, str]
-"""What was wrong, PyTorch's outcome, ours."""
+FORMS = ("function", "method", "in_place")
+Difference = tuple[str, str, str, str]
+"""The kind ("differ" or "worded"), what was wrong, PyTorch's outcome, ours."""
 
 
 def wrong_values(value: Any) -> Iterator[Any]:
@@ -66,19 +70,39 @@ def builtin_type(error: BaseException) -> type[BaseException]:
     return next(c for c in type(error).__mro__ if c.__module__ == builtins.__name__)
 
 
-def compare(index: int) -> tuple[int, list[Difference]]:
+def shares_words(theirs: BaseException, actual: BaseException) -> bool:
+    """Whether three words in a row of the first line of PyTorch's message are in that of ours, numbers aside."""
+    words, ours = (re.findall(r"[a-z_]+", (str(e).splitlines() or [""])[0].lower()) for e in (theirs, actual))
+    length = min(3, len(words))
+    parts = {tuple(ours[i : i + length]) for i in range(len(ours))}
+    return any(tuple(words[i : i + length]) in parts for i in range(len(words) - length + 1))
+
+
+def difference(theirs: BaseException | None, actual: BaseException | None) -> str | None:
+    """The kind of a difference between two outcomes."""
+    if theirs is None or actual is None:
+        return None if theirs is actual else "differ"
+    if not isinstance(actual, builtin_type(theirs)):
+        return "differ"
+    return None if shares_words(theirs, actual) else "worded"
+
+
+def compare(index: int, form: str = "function") -> tuple[int, list[Difference]]:
     """How many wrong calls of an entry of the database were made, and those after which the two libraries differ."""
     warnings.simplefilter("ignore")
     entry = database()[index]
-    ours, made, differences = entry.ours(), 0, []
+    function = entry.theirs if form == "function" else getattr(entry, form)
+    ours, made, differences = entry.ours() if form == "function" else our_function(function), 0, []
     samples = list(entry.samples(entry.dtypes[0], False))[:40]
     for sample in {id(s): s for s in (*samples[:1], *sorted(samples, key=_size)[-1:])}.values():
         for what, arguments, options in wrong_calls(sample):
-            theirs = outcome(entry.theirs, False, arguments, options)
+            if form != "function" and not (arguments and isinstance(arguments[0], torch.Tensor)):
+                continue
+            theirs = outcome(function, False, arguments, options)
             actual = outcome(ours, True, arguments, options)
             made += 1
-            if (theirs is None) != (actual is None) or (theirs and not isinstance(actual, builtin_type(theirs))):
-                differences.append((what, repr(theirs)[:110], repr(actual)[:110]))
+            if kind := difference(theirs, actual):
+                differences.append((kind, what, repr(theirs)[:160], repr(actual)[:160]))
     return made, differences
 
 
@@ -88,18 +112,24 @@ def _size(sample: Sample) -> int:
 
 def main(names: list[str]) -> int:
     """Compare the operations named, or all of them."""
+    form = next((form for form in FORMS if f"--{form}" in names), "function")
+    shown = ("differ", "worded") if "--words" in names else ("differ",)
+    names = [name for name in names if not name.startswith("--")]
     counts: Counter[str] = Counter()
     for index, entry in enumerate(database()):
-        if not entry.dtypes or (names and entry.name not in names):
+        exists = form == "function" or getattr(entry, form) is not None
+        if not entry.dtypes or not exists or (names and entry.name not in names):
             continue
         with multiprocessing.get_context("fork").Pool(1) as pool:
             try:
-                made, differences = pool.apply_async(compare, (index,)).get(SECONDS)
+                made, differences = pool.apply_async(compare, (index, form)).get(SECONDS)
             except Exception as error:
-                made, differences = 0, [("all", repr(error), "")]
-        counts.update(calls=made, differ=len(differences), operations=1)
-        for what, theirs, ours in differences:
-            print(f"{entry.name}: {what}: {theirs} | {ours}")
+                made, differences = 0, [("differ", "all", repr(error), "")]
+        counts.update({"calls": made, "operations": 1, "differ": 0, "worded": 0})
+        for kind, what, theirs, ours in differences:
+            counts[kind] += 1
+            if kind in shown:
+                print(f"{entry.name}: {what}: {theirs} | {ours}", flush=True)
     print(", ".join(f"{name} {count}" for name, count in counts.items()))
     return int(counts["differ"] > 0)
 

@@ -195,6 +195,11 @@ def _checks(operation: Operation, takes_out: bool) -> list[str]:
                 out.append(f"        {p.name} = {function}({p.name}, {ndim})")
             else:
                 out.append(f"    {p.name} = {function}({p.name}, {ndim})")
+        elif p.annotation == "bool":
+            out += [
+                f"    if {p.name} is not False and {p.name} is not True:",
+                f"        raise not_a_bool({_public_name(operation)!r}, {p.name!r}, {p.name})",
+            ]
         elif p.annotation == "Shape":
             out.append(f"    {p.name} = as_shape({p.name})")
         elif p.annotation.startswith("DType"):

@@ -21,7 +21,7 @@ _NAMES = {
     ],
     "pullback.backend.halves": ["rounded"],
     "pullback.engine.double_pullback": ["double_pullback"],
-    "pullback.errors": ["derivative_not_implemented", "graph_freed"],
+    "pullback.errors": ["derivative_not_implemented", "graph_freed", "not_a_bool"],
     "pullback.graph.history": ["adopt_switches", "gradient_edge", "set_history"],
     "pullback.graph.in_place": ["in_place", "write_out"],
     "pullback.graph.node": ["Node", "next_sequence_nr"],

@@ -7,6 +7,7 @@ from typing import Any
 from pullback.backend.device import usable_device
 from pullback.backend.dtype import is_float_or_complex
 from pullback.backend.naming import display_namespace
+from pullback.errors import not_a_bool
 from pullback.graph.in_place import write_out
 from pullback.modes.switches import process
 from pullback.tensor.arguments import as_int, as_numpy_dtype
@@ -46,6 +47,8 @@ def finish(function: str, array: Any, options: dict[str, Any]) -> Tensor:
         options.pop(name, None)
     if options:
         raise TypeError(f"{function}() got an unexpected keyword argument '{next(iter(options))}'")
+    if requires_grad is not False and requires_grad is not True and requires_grad is not None:
+        raise not_a_bool(function, "requires_grad", requires_grad)
     result = wrap(array, requires_grad)
     return result if out is None else write_out(function, out, result)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
-from pullback.errors import graph_freed
+from pullback.errors import graph_freed, not_a_bool
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
@@ -406,6 +406,8 @@ def take_reduced(input: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Ten
         if is_foreign(indices):
             return ask_foreign(take_reduced, (input, indices, dim, keepdim), {})
         indices = as_tensor_argument("take_reduced", "indices", 2, indices)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("take_reduced", "keepdim", keepdim)
     input_array = input._array
     indices_array = indices._array
     computed: Any = take_reduced_kernel(input_array, indices_array, dim, keepdim)
@@ -514,6 +516,8 @@ def put_reduced(input: Tensor, indices: Tensor, shape: Any, dim: int, keepdim: b
             return ask_foreign(put_reduced, (input, indices, shape, dim, keepdim), {})
         indices = as_tensor_argument("put_reduced", "indices", 2, indices)
     shape = as_shape(shape)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("put_reduced", "keepdim", keepdim)
     input_array = input._array
     indices_array = indices._array
     computed: Any = put_reduced_kernel(input_array, indices_array, shape, dim, keepdim)

@@ -8,7 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed
+from pullback.errors import graph_freed, not_a_bool
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference
@@ -165,6 +165,8 @@ def attention_fused(
         if is_foreign(attn_mask):
             return ask_foreign(attention_fused, (query, key, value, attn_mask, is_causal, scale), {})
         attn_mask = as_tensor_argument("attention_fused", "attn_mask", 4, attn_mask)
+    if is_causal is not False and is_causal is not True:
+        raise not_a_bool("attention_fused", "is_causal", is_causal)
     query_array = query._array
     key_array = key._array
     value_array = value._array
@@ -272,6 +274,8 @@ def attention_bias(query: Tensor, key: Tensor, attn_mask: Tensor | None, is_caus
         if is_foreign(attn_mask):
             return ask_foreign(attention_bias, (query, key, attn_mask, is_causal), {})
         attn_mask = as_tensor_argument("attention_bias", "attn_mask", 3, attn_mask)
+    if is_causal is not False and is_causal is not True:
+        raise not_a_bool("attention_bias", "is_causal", is_causal)
     query_array = query._array
     key_array = key._array
     attn_mask_array = None if attn_mask is None else attn_mask._array
@@ -304,6 +308,8 @@ def attention_allowed(query: Tensor, key: Tensor, attn_mask: Tensor | None, is_c
         if is_foreign(attn_mask):
             return ask_foreign(attention_allowed, (query, key, attn_mask, is_causal), {})
         attn_mask = as_tensor_argument("attention_allowed", "attn_mask", 3, attn_mask)
+    if is_causal is not False and is_causal is not True:
+        raise not_a_bool("attention_allowed", "is_causal", is_causal)
     query_array = query._array
     key_array = key._array
     attn_mask_array = None if attn_mask is None else attn_mask._array

@@ -6,6 +6,7 @@ from typing import Any
 
 from pullback.backend.array_module import as_array, ndarray
 from pullback.backend.dtype import promote_arrays
+from pullback.errors import not_a_bool
 from pullback.graph.in_place import write_out
 from pullback.graph.recording import note_inference
 from pullback.kernels.comparison import eq as eq_kernel
@@ -415,6 +416,8 @@ def isclose(
         if is_foreign(other):
             return ask_foreign(isclose, (input, other, rtol, atol, equal_nan), {"out": out})
         other = as_tensor_argument("isclose", "other", 2, other)
+    if equal_nan is not False and equal_nan is not True:
+        raise not_a_bool("isclose", "equal_nan", equal_nan)
     input_array = input._array
     other_array = other._array
     computed: Any = isclose_kernel(input_array, other_array, rtol, atol, equal_nan)

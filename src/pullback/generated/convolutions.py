@@ -7,7 +7,7 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
-from pullback.errors import graph_freed
+from pullback.errors import graph_freed, not_a_bool
 from pullback.generated.array_formulas import convolution_back as convolution_back_kernel
 from pullback.generated.array_formulas import convolution_weight_back as convolution_weight_back_kernel
 from pullback.generated.array_formulas import leading_part as leading_part_kernel
@@ -164,6 +164,8 @@ def convolution(
     stride = as_shape(stride)
     padding = as_shape(padding)
     dilation = as_shape(dilation)
+    if transposed is not False and transposed is not True:
+        raise not_a_bool("convolution", "transposed", transposed)
     output_padding = as_shape(output_padding)
     input_array = input._array
     weight_array = weight._array

@@ -8,7 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.engine.double_pullback import double_pullback
-from pullback.errors import derivative_not_implemented, graph_freed
+from pullback.errors import derivative_not_implemented, graph_freed, not_a_bool
 from pullback.generated.array_formulas import cholesky_back as cholesky_back_kernel
 from pullback.generated.array_formulas import eig_back as eig_back_kernel
 from pullback.generated.array_formulas import eigh_back as eigh_back_kernel
@@ -98,6 +98,10 @@ def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = F
         if is_foreign(A):
             return ask_foreign(linalg_cholesky_ex, (A,), {"upper": upper, "check_errors": check_errors, "out": out})
         A = as_tensor_argument("linalg_cholesky_ex", "A", 1, A)
+    if upper is not False and upper is not True:
+        raise not_a_bool("linalg_cholesky_ex", "upper", upper)
+    if check_errors is not False and check_errors is not True:
+        raise not_a_bool("linalg_cholesky_ex", "check_errors", check_errors)
     A_array = A._array
     L_value, info_value = linalg_cholesky_ex_kernel(A_array, upper=upper, check_errors=check_errors)
     L = new_tensor(as_array(L_value))
@@ -194,6 +198,8 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
         if is_foreign(input):
             return ask_foreign(cholesky, (input, upper), {"out": out})
         input = as_tensor_argument("cholesky", "input", 1, input)
+    if upper is not False and upper is not True:
+        raise not_a_bool("cholesky", "upper", upper)
     input_array = input._array
     computed: Any = cholesky_kernel(input_array, upper)
     if type(computed) is not ndarray:
@@ -511,6 +517,8 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: Any = None, out
         if is_foreign(A):
             return ask_foreign(linalg_svd, (A, full_matrices), {"driver": driver, "out": out})
         A = as_tensor_argument("linalg_svd", "A", 1, A)
+    if full_matrices is not False and full_matrices is not True:
+        raise not_a_bool("linalg_svd", "full_matrices", full_matrices)
     A_array = A._array
     U_value, S_value, Vh_value = linalg_svd_kernel(A_array, full_matrices, driver=driver)
     U = new_tensor(as_array(U_value))

@@ -8,7 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed
+from pullback.errors import graph_freed, not_a_bool
 from pullback.generated.array_formulas import embedding_bag_back as embedding_bag_back_kernel
 from pullback.generated.array_formulas import embedding_bag_sample_back as embedding_bag_sample_back_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
@@ -233,6 +233,8 @@ def embedding_bag_forward(
                 {},
             )
         per_sample_weights = as_tensor_argument("embedding_bag_forward", "per_sample_weights", 4, per_sample_weights)
+    if scale_grad_by_freq is not False and scale_grad_by_freq is not True:
+        raise not_a_bool("embedding_bag_forward", "scale_grad_by_freq", scale_grad_by_freq)
     weight_array = weight._array
     indices_array = indices._array
     offsets_array = offsets._array

@@ -7,7 +7,7 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
-from pullback.errors import graph_freed
+from pullback.errors import graph_freed, not_a_bool
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
@@ -97,6 +97,10 @@ def embedding(
         if is_foreign(indices):
             return ask_foreign(embedding, (weight, indices, padding_idx, scale_grad_by_freq, sparse), {})
         indices = as_tensor_argument("embedding", "indices", 2, indices)
+    if scale_grad_by_freq is not False and scale_grad_by_freq is not True:
+        raise not_a_bool("embedding", "scale_grad_by_freq", scale_grad_by_freq)
+    if sparse is not False and sparse is not True:
+        raise not_a_bool("embedding", "sparse", sparse)
     weight_array = weight._array
     indices_array = indices._array
     computed: Any = embedding_kernel(weight_array, indices_array, padding_idx, scale_grad_by_freq, sparse)
@@ -211,6 +215,8 @@ def embedding_back(input: Tensor, indices: Tensor, rows: int, padding_idx: int, 
         if is_foreign(indices):
             return ask_foreign(embedding_back, (input, indices, rows, padding_idx, scale_grad_by_freq), {})
         indices = as_tensor_argument("embedding_back", "indices", 2, indices)
+    if scale_grad_by_freq is not False and scale_grad_by_freq is not True:
+        raise not_a_bool("embedding_back", "scale_grad_by_freq", scale_grad_by_freq)
     input_array = input._array
     indices_array = indices._array
     computed: Any = embedding_back_kernel(input_array, indices_array, rows, padding_idx, scale_grad_by_freq)
@@ -324,6 +330,8 @@ def embedding_take(input: Tensor, indices: Tensor, padding_idx: int, scale_grad_
         if is_foreign(indices):
             return ask_foreign(embedding_take, (input, indices, padding_idx, scale_grad_by_freq), {})
         indices = as_tensor_argument("embedding_take", "indices", 2, indices)
+    if scale_grad_by_freq is not False and scale_grad_by_freq is not True:
+        raise not_a_bool("embedding_take", "scale_grad_by_freq", scale_grad_by_freq)
     input_array = input._array
     indices_array = indices._array
     computed: Any = embedding_take_kernel(input_array, indices_array, padding_idx, scale_grad_by_freq)

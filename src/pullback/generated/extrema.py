@@ -8,7 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed
+from pullback.errors import graph_freed, not_a_bool
 from pullback.generated.array_formulas import aminmax_grad as aminmax_grad_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
@@ -312,6 +312,8 @@ def max_dim(
             return ask_foreign(max_dim, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("max", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("max", "keepdim", keepdim)
     input_array = input._array
     values_value, indices_value = max_dim_kernel(input_array, dim, keepdim)
     values = new_tensor(as_array(values_value))
@@ -428,6 +430,8 @@ def min_dim(
             return ask_foreign(min_dim, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("min", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("min", "keepdim", keepdim)
     input_array = input._array
     values_value, indices_value = min_dim_kernel(input_array, dim, keepdim)
     values = new_tensor(as_array(values_value))
@@ -546,6 +550,8 @@ def amax(
             return ask_foreign(amax, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("amax", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("amax", "keepdim", keepdim)
     input_array = input._array
     computed: Any = amax_kernel(input_array, dim, keepdim)
     if type(computed) is not ndarray:
@@ -667,6 +673,8 @@ def amin(
             return ask_foreign(amin, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("amin", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("amin", "keepdim", keepdim)
     input_array = input._array
     computed: Any = amin_kernel(input_array, dim, keepdim)
     if type(computed) is not ndarray:
@@ -807,6 +815,8 @@ def aminmax(
         input = as_tensor_argument("aminmax", "input", 1, input)
     if dim is not None:
         dim = wrap_dim(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("aminmax", "keepdim", keepdim)
     input_array = input._array
     min_value, max_value = aminmax_kernel(input_array, dim=dim, keepdim=keepdim)
     min = new_tensor(as_array(min_value))
@@ -872,6 +882,8 @@ def argmax(
         input = as_tensor_argument("argmax", "input", 1, input)
     if dim is not None:
         dim = wrap_dim(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("argmax", "keepdim", keepdim)
     input_array = input._array
     computed: Any = argmax_kernel(input_array, dim, keepdim)
     if type(computed) is not ndarray:
@@ -904,6 +916,8 @@ def argmin(
         input = as_tensor_argument("argmin", "input", 1, input)
     if dim is not None:
         dim = wrap_dim(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("argmin", "keepdim", keepdim)
     input_array = input._array
     computed: Any = argmin_kernel(input_array, dim, keepdim)
     if type(computed) is not ndarray:
@@ -937,6 +951,8 @@ def shares(
             return ask_foreign(shares, (input, extreme, dim, keepdim), {})
         extreme = as_tensor_argument("shares", "extreme", 2, extreme)
     dim = wrap_dims(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("shares", "keepdim", keepdim)
     input_array = input._array
     extreme_array = extreme._array
     computed: Any = shares_kernel(input_array, extreme_array, dim, keepdim)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
+from pullback.errors import not_a_bool
 from pullback.generated.array_formulas import fft_c2r_back as fft_c2r_back_kernel
 from pullback.generated.array_formulas import fft_r2c_back as fft_r2c_back_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
@@ -78,6 +79,8 @@ def fft_c2c(input: Tensor, dim: Any, scale: str, forward: bool) -> Tensor:
             return ask_foreign(fft_c2c, (input, dim, scale, forward), {})
         input = as_tensor_argument("fft_c2c", "input", 1, input)
     dim = as_shape(dim)
+    if forward is not False and forward is not True:
+        raise not_a_bool("fft_c2c", "forward", forward)
     input_array = input._array
     computed: Any = fft_c2c_kernel(input_array, dim, scale, forward)
     if type(computed) is not ndarray:
@@ -173,6 +176,8 @@ def fft_r2c(input: Tensor, dim: Any, scale: str, onesided: bool) -> Tensor:
             return ask_foreign(fft_r2c, (input, dim, scale, onesided), {})
         input = as_tensor_argument("fft_r2c", "input", 1, input)
     dim = as_shape(dim)
+    if onesided is not False and onesided is not True:
+        raise not_a_bool("fft_r2c", "onesided", onesided)
     input_array = input._array
     computed: Any = fft_r2c_kernel(input_array, dim, scale, onesided)
     if type(computed) is not ndarray:

@@ -10,7 +10,7 @@ from pullback.backend.array_module import as_array, ndarray
 from pullback.backend.dtype import widen_half
 from pullback.backend.halves import rounded
 from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed
+from pullback.errors import graph_freed, not_a_bool
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
@@ -140,6 +140,8 @@ def grid_sampler_2d(
         if is_foreign(grid):
             return ask_foreign(grid_sampler_2d, (input, grid, interpolation_mode, padding_mode, align_corners), {})
         grid = as_tensor_argument("grid_sampler_2d", "grid", 2, grid)
+    if align_corners is not False and align_corners is not True:
+        raise not_a_bool("grid_sampler_2d", "align_corners", align_corners)
     input_array = input._array
     grid_array = grid._array
     computed: Any = grid_sampler_2d_kernel(input_array, grid_array, interpolation_mode, padding_mode, align_corners)
@@ -318,6 +320,8 @@ def grid_sampler_3d(
         if is_foreign(grid):
             return ask_foreign(grid_sampler_3d, (input, grid, interpolation_mode, padding_mode, align_corners), {})
         grid = as_tensor_argument("grid_sampler_3d", "grid", 2, grid)
+    if align_corners is not False and align_corners is not True:
+        raise not_a_bool("grid_sampler_3d", "align_corners", align_corners)
     input_array = input._array
     grid_array = grid._array
     computed: Any = grid_sampler_3d_kernel(input_array, grid_array, interpolation_mode, padding_mode, align_corners)
@@ -465,6 +469,8 @@ def grid_points(input: Tensor, sizes: Any, mode: int, padding_mode: int, align_c
             return ask_foreign(grid_points, (input, sizes, mode, padding_mode, align_corners), {})
         input = as_tensor_argument("grid_points", "input", 1, input)
     sizes = as_shape(sizes)
+    if align_corners is not False and align_corners is not True:
+        raise not_a_bool("grid_points", "align_corners", align_corners)
     input_array = input._array
     computed: Any = grid_points_kernel(input_array, sizes, mode, padding_mode, align_corners)
     if type(computed) is not ndarray:
@@ -528,6 +534,8 @@ def grid_slopes(input: Tensor, sizes: Any, mode: int, padding_mode: int, align_c
             return ask_foreign(grid_slopes, (input, sizes, mode, padding_mode, align_corners), {})
         input = as_tensor_argument("grid_slopes", "input", 1, input)
     sizes = as_shape(sizes)
+    if align_corners is not False and align_corners is not True:
+        raise not_a_bool("grid_slopes", "align_corners", align_corners)
     input_array = input._array
     computed: Any = grid_slopes_kernel(input_array, sizes, mode, padding_mode, align_corners)
     if type(computed) is not ndarray:
@@ -554,6 +562,8 @@ def point_positions(
         input = as_tensor_argument("point_positions", "input", 1, input)
     sizes = as_shape(sizes)
     offsets = as_shape(offsets)
+    if align_corners is not False and align_corners is not True:
+        raise not_a_bool("point_positions", "align_corners", align_corners)
     input_array = input._array
     computed: Any = point_positions_kernel(input_array, sizes, offsets, mode, padding_mode, align_corners)
     if type(computed) is not ndarray:
@@ -806,6 +816,8 @@ def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Tens
             return ask_foreign(affine_grid_generator, (theta, size, align_corners), {})
         theta = as_tensor_argument("affine_grid_generator", "theta", 1, theta)
     size = as_shape(size)
+    if align_corners is not False and align_corners is not True:
+        raise not_a_bool("affine_grid_generator", "align_corners", align_corners)
     theta_array = theta._array
     computed: Any = affine_grid_generator_kernel(theta_array, size, align_corners)
     if type(computed) is not ndarray:
@@ -890,6 +902,8 @@ def affine_grid_back(input: Tensor, size: Any, align_corners: bool) -> Tensor:
             return ask_foreign(affine_grid_back, (input, size, align_corners), {})
         input = as_tensor_argument("affine_grid_back", "input", 1, input)
     size = as_shape(size)
+    if align_corners is not False and align_corners is not True:
+        raise not_a_bool("affine_grid_back", "align_corners", align_corners)
     input_array = input._array
     computed: Any = affine_grid_back_kernel(input_array, size, align_corners)
     if type(computed) is not ndarray:

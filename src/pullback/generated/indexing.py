@@ -7,7 +7,7 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
-from pullback.errors import graph_freed
+from pullback.errors import graph_freed, not_a_bool
 from pullback.graph.history import adopt_switches, gradient_edge, set_history
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -705,6 +705,8 @@ def gather(
         if is_foreign(index):
             return ask_foreign(gather, (input, dim, index, sparse_grad), {"out": out})
         index = as_tensor_argument("gather", "index", 3, index)
+    if sparse_grad is not False and sparse_grad is not True:
+        raise not_a_bool("gather", "sparse_grad", sparse_grad)
     input_array = input._array
     index_array = index._array
     computed: Any = gather_kernel(input_array, dim, index_array, sparse_grad)

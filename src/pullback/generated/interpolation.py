@@ -7,7 +7,7 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
-from pullback.errors import graph_freed
+from pullback.errors import graph_freed, not_a_bool
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
@@ -92,6 +92,8 @@ def resample(input: Tensor, sizes: Any, method: str, align_corners: bool = False
             return ask_foreign(resample, (input, sizes, method, align_corners, scales), {})
         input = as_tensor_argument("resample", "input", 1, input)
     sizes = as_shape(sizes)
+    if align_corners is not False and align_corners is not True:
+        raise not_a_bool("resample", "align_corners", align_corners)
     input_array = input._array
     computed: Any = resample_kernel(input_array, sizes, method, align_corners, scales)
     if type(computed) is not ndarray:
@@ -195,6 +197,8 @@ def resample_back(input: Tensor, sizes: Any, method: str, align_corners: bool = 
             return ask_foreign(resample_back, (input, sizes, method, align_corners, scales), {})
         input = as_tensor_argument("resample_back", "input", 1, input)
     sizes = as_shape(sizes)
+    if align_corners is not False and align_corners is not True:
+        raise not_a_bool("resample_back", "align_corners", align_corners)
     input_array = input._array
     computed: Any = resample_back_kernel(input_array, sizes, method, align_corners, scales)
     if type(computed) is not ndarray:
@@ -1014,6 +1018,8 @@ def upsample_linear1d(input: Tensor, output_size: Any, align_corners: bool = Fal
             return ask_foreign(upsample_linear1d, (input, output_size, align_corners, scales), {})
         input = as_tensor_argument("upsample_linear1d", "input", 1, input)
     output_size = as_shape(output_size)
+    if align_corners is not False and align_corners is not True:
+        raise not_a_bool("upsample_linear1d", "align_corners", align_corners)
     input_array = input._array
     computed: Any = upsample_linear1d_kernel(input_array, output_size, align_corners, scales)
     if type(computed) is not ndarray:
@@ -1108,6 +1114,8 @@ def upsample_bilinear2d(input: Tensor, output_size: Any, align_corners: bool = F
             return ask_foreign(upsample_bilinear2d, (input, output_size, align_corners, scales), {})
         input = as_tensor_argument("upsample_bilinear2d", "input", 1, input)
     output_size = as_shape(output_size)
+    if align_corners is not False and align_corners is not True:
+        raise not_a_bool("upsample_bilinear2d", "align_corners", align_corners)
     input_array = input._array
     computed: Any = upsample_bilinear2d_kernel(input_array, output_size, align_corners, scales)
     if type(computed) is not ndarray:
@@ -1202,6 +1210,8 @@ def upsample_trilinear3d(input: Tensor, output_size: Any, align_corners: bool = 
             return ask_foreign(upsample_trilinear3d, (input, output_size, align_corners, scales), {})
         input = as_tensor_argument("upsample_trilinear3d", "input", 1, input)
     output_size = as_shape(output_size)
+    if align_corners is not False and align_corners is not True:
+        raise not_a_bool("upsample_trilinear3d", "align_corners", align_corners)
     input_array = input._array
     computed: Any = upsample_trilinear3d_kernel(input_array, output_size, align_corners, scales)
     if type(computed) is not ndarray:
@@ -1296,6 +1306,8 @@ def upsample_bicubic2d(input: Tensor, output_size: Any, align_corners: bool = Fa
             return ask_foreign(upsample_bicubic2d, (input, output_size, align_corners, scales), {})
         input = as_tensor_argument("upsample_bicubic2d", "input", 1, input)
     output_size = as_shape(output_size)
+    if align_corners is not False and align_corners is not True:
+        raise not_a_bool("upsample_bicubic2d", "align_corners", align_corners)
     input_array = input._array
     computed: Any = upsample_bicubic2d_kernel(input_array, output_size, align_corners, scales)
     if type(computed) is not ndarray:
@@ -1390,6 +1402,8 @@ def upsample_bilinear2d_aa(input: Tensor, output_size: Any, align_corners: bool 
             return ask_foreign(upsample_bilinear2d_aa, (input, output_size, align_corners, scales), {})
         input = as_tensor_argument("upsample_bilinear2d_aa", "input", 1, input)
     output_size = as_shape(output_size)
+    if align_corners is not False and align_corners is not True:
+        raise not_a_bool("upsample_bilinear2d_aa", "align_corners", align_corners)
     input_array = input._array
     computed: Any = upsample_bilinear2d_aa_kernel(input_array, output_size, align_corners, scales)
     if type(computed) is not ndarray:
@@ -1484,6 +1498,8 @@ def upsample_bicubic2d_aa(input: Tensor, output_size: Any, align_corners: bool =
             return ask_foreign(upsample_bicubic2d_aa, (input, output_size, align_corners, scales), {})
         input = as_tensor_argument("upsample_bicubic2d_aa", "input", 1, input)
     output_size = as_shape(output_size)
+    if align_corners is not False and align_corners is not True:
+        raise not_a_bool("upsample_bicubic2d_aa", "align_corners", align_corners)
     input_array = input._array
     computed: Any = upsample_bicubic2d_aa_kernel(input_array, output_size, align_corners, scales)
     if type(computed) is not ndarray:
@@ -1578,6 +1594,8 @@ def upsample_lanczos2d_aa(input: Tensor, output_size: Any, align_corners: bool =
             return ask_foreign(upsample_lanczos2d_aa, (input, output_size, align_corners, scales), {})
         input = as_tensor_argument("upsample_lanczos2d_aa", "input", 1, input)
     output_size = as_shape(output_size)
+    if align_corners is not False and align_corners is not True:
+        raise not_a_bool("upsample_lanczos2d_aa", "align_corners", align_corners)
     input_array = input._array
     computed: Any = upsample_lanczos2d_aa_kernel(input_array, output_size, align_corners, scales)
     if type(computed) is not ndarray:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.backend.array_module import as_array, ndarray
-from pullback.errors import derivative_not_implemented
+from pullback.errors import derivative_not_implemented, not_a_bool
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -70,6 +70,10 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
                 linalg_ldl_factor_ex, (A,), {"hermitian": hermitian, "check_errors": check_errors, "out": out}
             )
         A = as_tensor_argument("linalg_ldl_factor_ex", "A", 1, A)
+    if hermitian is not False and hermitian is not True:
+        raise not_a_bool("linalg_ldl_factor_ex", "hermitian", hermitian)
+    if check_errors is not False and check_errors is not True:
+        raise not_a_bool("linalg_ldl_factor_ex", "check_errors", check_errors)
     A_array = A._array
     LD_value, pivots_value, info_value = linalg_ldl_factor_ex_kernel(
         A_array, hermitian=hermitian, check_errors=check_errors
@@ -167,6 +171,8 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool =
         if is_foreign(B):
             return ask_foreign(linalg_ldl_solve, (LD, pivots, B), {"hermitian": hermitian, "out": out})
         B = as_tensor_argument("linalg_ldl_solve", "B", 3, B)
+    if hermitian is not False and hermitian is not True:
+        raise not_a_bool("linalg_ldl_solve", "hermitian", hermitian)
     LD_array = LD._array
     pivots_array = pivots._array
     B_array = B._array

@@ -8,7 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.engine.double_pullback import double_pullback
-from pullback.errors import derivative_not_implemented, graph_freed
+from pullback.errors import derivative_not_implemented, graph_freed, not_a_bool
 from pullback.generated.array_formulas import (
     binary_cross_entropy_grad_target as binary_cross_entropy_grad_target_kernel,
 )
@@ -1476,6 +1476,8 @@ def ctc_loss(
         if is_foreign(target_lengths):
             return ask_foreign(ctc_loss, (log_probs, targets, input_lengths, target_lengths, blank, zero_infinity), {})
         target_lengths = as_tensor_argument("ctc_loss", "target_lengths", 4, target_lengths)
+    if zero_infinity is not False and zero_infinity is not True:
+        raise not_a_bool("ctc_loss", "zero_infinity", zero_infinity)
     log_probs_array = log_probs._array
     targets_array = targets._array
     input_lengths_array = input_lengths._array
@@ -1650,6 +1652,8 @@ def ctc_loss_grad(
                 {},
             )
         losses = as_tensor_argument("ctc_loss_grad", "losses", 6, losses)
+    if zero_infinity is not False and zero_infinity is not True:
+        raise not_a_bool("ctc_loss_grad", "zero_infinity", zero_infinity)
     input_array = input._array
     log_probs_array = log_probs._array
     targets_array = targets._array

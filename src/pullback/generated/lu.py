@@ -8,7 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed
+from pullback.errors import graph_freed, not_a_bool
 from pullback.generated.array_formulas import lu_back as lu_back_kernel
 from pullback.generated.array_formulas import lu_factor_back as lu_factor_back_kernel
 from pullback.generated.array_formulas import lu_solve_back as lu_solve_back_kernel
@@ -97,6 +97,10 @@ def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = F
         if is_foreign(A):
             return ask_foreign(linalg_lu_factor_ex, (A,), {"pivot": pivot, "check_errors": check_errors, "out": out})
         A = as_tensor_argument("linalg_lu_factor_ex", "A", 1, A)
+    if pivot is not False and pivot is not True:
+        raise not_a_bool("linalg_lu_factor_ex", "pivot", pivot)
+    if check_errors is not False and check_errors is not True:
+        raise not_a_bool("linalg_lu_factor_ex", "check_errors", check_errors)
     A_array = A._array
     LU_value, pivots_value, info_value = linalg_lu_factor_ex_kernel(A_array, pivot=pivot, check_errors=check_errors)
     LU = new_tensor(as_array(LU_value))
@@ -218,6 +222,8 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
         if is_foreign(A):
             return ask_foreign(linalg_lu, (A,), {"pivot": pivot, "out": out})
         A = as_tensor_argument("linalg_lu", "A", 1, A)
+    if pivot is not False and pivot is not True:
+        raise not_a_bool("linalg_lu", "pivot", pivot)
     A_array = A._array
     P_value, L_value, U_value = linalg_lu_kernel(A_array, pivot=pivot)
     P = new_tensor(as_array(P_value))
@@ -321,6 +327,10 @@ def lu_unpack(
         if is_foreign(LU_pivots):
             return ask_foreign(lu_unpack, (LU_data, LU_pivots, unpack_data, unpack_pivots), {"out": out})
         LU_pivots = as_tensor_argument("lu_unpack", "LU_pivots", 2, LU_pivots)
+    if unpack_data is not False and unpack_data is not True:
+        raise not_a_bool("lu_unpack", "unpack_data", unpack_data)
+    if unpack_pivots is not False and unpack_pivots is not True:
+        raise not_a_bool("lu_unpack", "unpack_pivots", unpack_pivots)
     LU_data_array = LU_data._array
     LU_pivots_array = LU_pivots._array
     P_value, L_value, U_value = lu_unpack_kernel(LU_data_array, LU_pivots_array, unpack_data, unpack_pivots)
@@ -427,6 +437,8 @@ def permute_rows(input: Tensor, pivots: Tensor, inverse: bool) -> Tensor:
         if is_foreign(pivots):
             return ask_foreign(permute_rows, (input, pivots, inverse), {})
         pivots = as_tensor_argument("permute_rows", "pivots", 2, pivots)
+    if inverse is not False and inverse is not True:
+        raise not_a_bool("permute_rows", "inverse", inverse)
     input_array = input._array
     pivots_array = pivots._array
     computed: Any = permute_rows_kernel(input_array, pivots_array, inverse)
@@ -576,6 +588,10 @@ def linalg_lu_solve(
         if is_foreign(B):
             return ask_foreign(linalg_lu_solve, (LU, pivots, B), {"left": left, "adjoint": adjoint, "out": out})
         B = as_tensor_argument("linalg_lu_solve", "B", 3, B)
+    if left is not False and left is not True:
+        raise not_a_bool("linalg_lu_solve", "left", left)
+    if adjoint is not False and adjoint is not True:
+        raise not_a_bool("linalg_lu_solve", "adjoint", adjoint)
     LU_array = LU._array
     pivots_array = pivots._array
     B_array = B._array

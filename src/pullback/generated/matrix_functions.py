@@ -8,7 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed
+from pullback.errors import graph_freed, not_a_bool
 from pullback.generated.array_formulas import det_back as det_back_kernel
 from pullback.generated.array_formulas import inverse_back as inverse_back_kernel
 from pullback.generated.array_formulas import matrix_exp_back as matrix_exp_back_kernel
@@ -285,6 +285,8 @@ def linalg_inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> 
         if is_foreign(A):
             return ask_foreign(linalg_inv_ex, (A,), {"check_errors": check_errors, "out": out})
         A = as_tensor_argument("linalg_inv_ex", "A", 1, A)
+    if check_errors is not False and check_errors is not True:
+        raise not_a_bool("linalg_inv_ex", "check_errors", check_errors)
     A_array = A._array
     inverse_value, info_value = linalg_inv_ex_kernel(A_array, check_errors=check_errors)
     inverse = new_tensor(as_array(inverse_value))
@@ -384,6 +386,8 @@ def linalg_pinv(A: Tensor, atol: Any, rtol: Any, hermitian: bool = False, *, out
         if is_foreign(A):
             return ask_foreign(linalg_pinv, (A, atol, rtol, hermitian), {"out": out})
         A = as_tensor_argument("linalg_pinv", "A", 1, A)
+    if hermitian is not False and hermitian is not True:
+        raise not_a_bool("linalg_pinv", "hermitian", hermitian)
     A_array = A._array
     computed: Any = linalg_pinv_kernel(A_array, atol, rtol, hermitian)
     if type(computed) is not ndarray:
@@ -522,6 +526,8 @@ def linalg_matrix_rank(input: Tensor, atol: Any, rtol: Any, hermitian: bool = Fa
         if is_foreign(input):
             return ask_foreign(linalg_matrix_rank, (input, atol, rtol, hermitian), {"out": out})
         input = as_tensor_argument("linalg_matrix_rank", "input", 1, input)
+    if hermitian is not False and hermitian is not True:
+        raise not_a_bool("linalg_matrix_rank", "hermitian", hermitian)
     input_array = input._array
     computed: Any = linalg_matrix_rank_kernel(input_array, atol, rtol, hermitian)
     if type(computed) is not ndarray:

@@ -10,7 +10,7 @@ from pullback.backend.array_module import as_array, ndarray
 from pullback.backend.dtype import promote_arrays, widen_half
 from pullback.backend.halves import rounded
 from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed
+from pullback.errors import graph_freed, not_a_bool
 from pullback.generated.array_formulas import renorm_grad as renorm_grad_kernel
 from pullback.generated.array_formulas import vector_norm_grad as vector_norm_grad_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
@@ -123,6 +123,8 @@ def linalg_vector_norm(
             return ask_foreign(linalg_vector_norm, (input, ord, dim, keepdim), {"dtype": dtype, "out": out})
         input = as_tensor_argument("linalg_vector_norm", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("linalg_vector_norm", "keepdim", keepdim)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
     computed: Any = linalg_vector_norm_kernel(input_array, ord, dim, keepdim, dtype=dtype)
@@ -544,6 +546,8 @@ def norm_dim(
             return ask_foreign(norm_dim, (input, p, dim, keepdim), {"out": out})
         input = as_tensor_argument("norm", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("norm", "keepdim", keepdim)
     input_array = input._array
     computed: Any = norm_dim_kernel(input_array, p, dim, keepdim)
     if type(computed) is not ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
-from pullback.errors import graph_freed
+from pullback.errors import graph_freed, not_a_bool
 from pullback.generated.array_formulas import avg_pool_nd as avg_pool_nd_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
@@ -104,6 +104,8 @@ def max_pool2d_with_indices(
     stride = as_shape(stride)
     padding = as_shape(padding)
     dilation = as_shape(dilation)
+    if ceil_mode is not False and ceil_mode is not True:
+        raise not_a_bool("max_pool2d_with_indices", "ceil_mode", ceil_mode)
     input_array = input._array
     values_value, indices_value = max_pool2d_with_indices_kernel(
         input_array, kernel_size, stride, padding, dilation, ceil_mode
@@ -233,6 +235,8 @@ def max_pool3d_with_indices(
     stride = as_shape(stride)
     padding = as_shape(padding)
     dilation = as_shape(dilation)
+    if ceil_mode is not False and ceil_mode is not True:
+        raise not_a_bool("max_pool3d_with_indices", "ceil_mode", ceil_mode)
     input_array = input._array
     values_value, indices_value = max_pool3d_with_indices_kernel(
         input_array, kernel_size, stride, padding, dilation, ceil_mode
@@ -600,6 +604,10 @@ def avg_pool2d(
     kernel_size = as_shape(kernel_size)
     stride = as_shape(stride)
     padding = as_shape(padding)
+    if ceil_mode is not False and ceil_mode is not True:
+        raise not_a_bool("avg_pool2d", "ceil_mode", ceil_mode)
+    if count_include_pad is not False and count_include_pad is not True:
+        raise not_a_bool("avg_pool2d", "count_include_pad", count_include_pad)
     input_array = input._array
     computed: Any = avg_pool2d_kernel(
         input_array, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
@@ -765,6 +773,10 @@ def avg_pool3d(
     kernel_size = as_shape(kernel_size)
     stride = as_shape(stride)
     padding = as_shape(padding)
+    if ceil_mode is not False and ceil_mode is not True:
+        raise not_a_bool("avg_pool3d", "ceil_mode", ceil_mode)
+    if count_include_pad is not False and count_include_pad is not True:
+        raise not_a_bool("avg_pool3d", "count_include_pad", count_include_pad)
     input_array = input._array
     computed: Any = avg_pool3d_kernel(
         input_array, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
@@ -911,6 +923,10 @@ def avg_pool_back(
     kernel_size = as_shape(kernel_size)
     stride = as_shape(stride)
     padding = as_shape(padding)
+    if ceil_mode is not False and ceil_mode is not True:
+        raise not_a_bool("avg_pool_back", "ceil_mode", ceil_mode)
+    if count_include_pad is not False and count_include_pad is not True:
+        raise not_a_bool("avg_pool_back", "count_include_pad", count_include_pad)
     input_array = input._array
     computed: Any = avg_pool_back_kernel(
         input_array, sizes, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override

@@ -8,7 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array
 from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed
+from pullback.errors import graph_freed, not_a_bool
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference, zero_grad_array, zero_grad_tensor
@@ -328,6 +328,8 @@ def lstm_layer(
                 lstm_layer, (input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {}
             )
         bias_hh = as_tensor_argument("lstm_layer", "bias_hh", 7, bias_hh)
+    if reverse is not False and reverse is not True:
+        raise not_a_bool("lstm_layer", "reverse", reverse)
     input_array = input._array
     h0_array = h0._array
     c0_array = c0._array
@@ -731,6 +733,8 @@ def gru_layer(
         if is_foreign(bias_hh):
             return ask_foreign(gru_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {})
         bias_hh = as_tensor_argument("gru_layer", "bias_hh", 6, bias_hh)
+    if reverse is not False and reverse is not True:
+        raise not_a_bool("gru_layer", "reverse", reverse)
     input_array = input._array
     h0_array = h0._array
     weight_ih_array = weight_ih._array
@@ -1122,6 +1126,8 @@ def rnn_layer(
                 rnn_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, nonlinearity, batch_sizes, reverse), {}
             )
         bias_hh = as_tensor_argument("rnn_layer", "bias_hh", 6, bias_hh)
+    if reverse is not False and reverse is not True:
+        raise not_a_bool("rnn_layer", "reverse", reverse)
     input_array = input._array
     h0_array = h0._array
     weight_ih_array = weight_ih._array

@@ -8,7 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed
+from pullback.errors import graph_freed, not_a_bool
 from pullback.generated.array_formulas import prod_all_grad as prod_all_grad_kernel
 from pullback.generated.array_formulas import prod_grad as prod_grad_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
@@ -195,6 +195,8 @@ def sum(
             return ask_foreign(sum, (input, dim, keepdim), {"dtype": dtype, "out": out})
         input = as_tensor_argument("sum", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("sum", "keepdim", keepdim)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
     computed: Any = sum_kernel(input_array, dim, keepdim, dtype=dtype)
@@ -394,6 +396,8 @@ def mean(
             return ask_foreign(mean, (input, dim, keepdim), {"dtype": dtype, "out": out})
         input = as_tensor_argument("mean", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("mean", "keepdim", keepdim)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
     computed: Any = mean_kernel(input_array, dim, keepdim, dtype=dtype)
@@ -612,6 +616,8 @@ def prod(
             return ask_foreign(prod, (input, dim, keepdim), {"dtype": dtype, "out": out})
         input = as_tensor_argument("prod", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("prod", "keepdim", keepdim)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
     computed: Any = prod_kernel(input_array, dim, keepdim, dtype=dtype)
@@ -738,6 +744,8 @@ def nansum(
             return ask_foreign(nansum, (input, dim, keepdim), {"dtype": dtype, "out": out})
         input = as_tensor_argument("nansum", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("nansum", "keepdim", keepdim)
     dtype = as_numpy_dtype(dtype)
     input_array = input._array
     computed: Any = nansum_kernel(input_array, dim, keepdim, dtype=dtype)
@@ -829,6 +837,8 @@ def count_not_nan(
             return ask_foreign(count_not_nan, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("count_not_nan", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("count_not_nan", "keepdim", keepdim)
     input_array = input._array
     computed: Any = count_not_nan_kernel(input_array, dim, keepdim)
     if type(computed) is not ndarray:
@@ -885,6 +895,8 @@ def any(
             return ask_foreign(any, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("any", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("any", "keepdim", keepdim)
     input_array = input._array
     computed: Any = any_kernel(input_array, dim, keepdim)
     if type(computed) is not ndarray:
@@ -916,6 +928,8 @@ def all(
             return ask_foreign(all, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("all", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("all", "keepdim", keepdim)
     input_array = input._array
     computed: Any = all_kernel(input_array, dim, keepdim)
     if type(computed) is not ndarray:

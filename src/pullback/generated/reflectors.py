@@ -8,7 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed
+from pullback.errors import graph_freed, not_a_bool
 from pullback.generated.array_formulas import ormqr_back as ormqr_back_kernel
 from pullback.generated.array_formulas import reflectors_back as reflectors_back_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
@@ -274,6 +274,10 @@ def ormqr(
         if is_foreign(other):
             return ask_foreign(ormqr, (input, tau, other, left, transpose), {"out": out})
         other = as_tensor_argument("ormqr", "other", 3, other)
+    if left is not False and left is not True:
+        raise not_a_bool("ormqr", "left", left)
+    if transpose is not False and transpose is not True:
+        raise not_a_bool("ormqr", "transpose", transpose)
     input_array = input._array
     tau_array = tau._array
     other_array = other._array

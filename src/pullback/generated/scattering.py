@@ -10,7 +10,7 @@ from pullback.backend.array_module import as_array, ndarray
 from pullback.backend.dtype import widen_half
 from pullback.backend.halves import rounded
 from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed
+from pullback.errors import graph_freed, not_a_bool
 from pullback.generated.array_formulas import index_add_back_source as index_add_back_source_kernel
 from pullback.generated.array_formulas import index_reduce_back_input as index_reduce_back_input_kernel
 from pullback.generated.array_formulas import index_reduce_back_source as index_reduce_back_source_kernel
@@ -142,6 +142,8 @@ def index_put(input: Tensor, indices: Any, dims: Any, values: Tensor, accumulate
         if is_foreign(values):
             return ask_foreign(index_put, (input, indices, dims, values, accumulate), {})
         values = as_tensor_argument("index_put", "values", 4, values)
+    if accumulate is not False and accumulate is not True:
+        raise not_a_bool("index_put", "accumulate", accumulate)
     input_array = input._array
     indices_array = [t._array for t in indices]
     values_array = values._array
@@ -859,6 +861,8 @@ def scatter_reduce(
                 scatter_reduce, (input, dim, index, src, reduce), {"include_self": include_self, "out": out}
             )
         src = as_tensor_argument("scatter_reduce", "src", 4, src)
+    if include_self is not False and include_self is not True:
+        raise not_a_bool("scatter_reduce", "include_self", include_self)
     input_array = input._array
     index_array = index._array
     src_array = src._array
@@ -1679,6 +1683,8 @@ def index_reduce(
                 index_reduce, (input, dim, index, source, reduce), {"include_self": include_self, "out": out}
             )
         source = as_tensor_argument("index_reduce", "source", 4, source)
+    if include_self is not False and include_self is not True:
+        raise not_a_bool("index_reduce", "include_self", include_self)
     input_array = input._array
     index_array = index._array
     source_array = source._array
@@ -1852,6 +1858,8 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
         if is_foreign(source):
             return ask_foreign(put, (input, index, source, accumulate), {})
         source = as_tensor_argument("put", "source", 3, source)
+    if accumulate is not False and accumulate is not True:
+        raise not_a_bool("put", "accumulate", accumulate)
     input_array = input._array
     index_array = index._array
     source_array = source._array

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.backend.array_module import as_array, ndarray
-from pullback.errors import derivative_not_implemented
+from pullback.errors import derivative_not_implemented, not_a_bool
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -66,6 +66,12 @@ def unique(
         if is_foreign(input):
             return ask_foreign(unique, (input, sorted, return_inverse, return_counts, dim), {})
         input = as_tensor_argument("unique", "input", 1, input)
+    if sorted is not False and sorted is not True:
+        raise not_a_bool("unique", "sorted", sorted)
+    if return_inverse is not False and return_inverse is not True:
+        raise not_a_bool("unique", "return_inverse", return_inverse)
+    if return_counts is not False and return_counts is not True:
+        raise not_a_bool("unique", "return_counts", return_counts)
     input_array = input._array
     output_value, inverse_value, counts_value = unique_kernel(input_array, sorted, return_inverse, return_counts, dim)
     output = new_tensor(as_array(output_value))
@@ -143,6 +149,10 @@ def unique_consecutive(
         if is_foreign(input):
             return ask_foreign(unique_consecutive, (input, return_inverse, return_counts, dim), {})
         input = as_tensor_argument("unique_consecutive", "input", 1, input)
+    if return_inverse is not False and return_inverse is not True:
+        raise not_a_bool("unique_consecutive", "return_inverse", return_inverse)
+    if return_counts is not False and return_counts is not True:
+        raise not_a_bool("unique_consecutive", "return_counts", return_counts)
     input_array = input._array
     output_value, inverse_value, counts_value = unique_consecutive_kernel(
         input_array, return_inverse, return_counts, dim

@@ -9,7 +9,7 @@ import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.backend.dtype import widen_half
 from pullback.backend.halves import rounded
-from pullback.errors import graph_freed
+from pullback.errors import graph_freed, not_a_bool
 from pullback.generated.array_formulas import logsumexp_grad as logsumexp_grad_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
@@ -317,6 +317,8 @@ def logsumexp(
             return ask_foreign(logsumexp, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("logsumexp", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("logsumexp", "keepdim", keepdim)
     input_array = input._array
     computed: Any = logsumexp_kernel(input_array, dim, keepdim)
     if type(computed) is not ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed
+from pullback.errors import graph_freed, not_a_bool
 from pullback.generated.array_formulas import cholesky_inverse_back as cholesky_inverse_back_kernel
 from pullback.generated.array_formulas import cholesky_solve_back as cholesky_solve_back_kernel
 from pullback.generated.array_formulas import lstsq_matrix_back as lstsq_matrix_back_kernel
@@ -124,6 +124,10 @@ def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bo
         if is_foreign(B):
             return ask_foreign(linalg_solve_ex, (A, B), {"left": left, "check_errors": check_errors, "out": out})
         B = as_tensor_argument("linalg_solve_ex", "B", 2, B)
+    if left is not False and left is not True:
+        raise not_a_bool("linalg_solve_ex", "left", left)
+    if check_errors is not False and check_errors is not True:
+        raise not_a_bool("linalg_solve_ex", "check_errors", check_errors)
     A_array = A._array
     B_array = B._array
     result_value, info_value = linalg_solve_ex_kernel(A_array, B_array, left=left, check_errors=check_errors)
@@ -273,6 +277,8 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Any = 
         if is_foreign(L):
             return ask_foreign(cholesky_solve, (input, L, upper), {"out": out})
         L = as_tensor_argument("cholesky_solve", "L", 2, L)
+    if upper is not False and upper is not True:
+        raise not_a_bool("cholesky_solve", "upper", upper)
     input_array = input._array
     L_array = L._array
     computed: Any = cholesky_solve_kernel(input_array, L_array, upper)
@@ -399,6 +405,8 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Any = None) -> 
         if is_foreign(input):
             return ask_foreign(cholesky_inverse, (input, upper), {"out": out})
         input = as_tensor_argument("cholesky_inverse", "input", 1, input)
+    if upper is not False and upper is not True:
+        raise not_a_bool("cholesky_inverse", "upper", upper)
     input_array = input._array
     computed: Any = cholesky_inverse_kernel(input_array, upper)
     if type(computed) is not ndarray:

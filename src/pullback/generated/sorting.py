@@ -7,7 +7,7 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
-from pullback.errors import graph_freed
+from pullback.errors import graph_freed, not_a_bool
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -100,6 +100,8 @@ def sort(input: Tensor, dim: Any = -1, descending: bool = False, *, out: Any = N
             return ask_foreign(sort, (input, dim, descending), {"out": out})
         input = as_tensor_argument("sort", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
+    if descending is not False and descending is not True:
+        raise not_a_bool("sort", "descending", descending)
     input_array = input._array
     values_value, indices_value = sort_kernel(input_array, dim, descending)
     values = new_tensor(as_array(values_value))
@@ -209,7 +211,11 @@ def sort_stable(
         if is_foreign(input):
             return ask_foreign(sort_stable, (input, stable, dim, descending), {"out": out})
         input = as_tensor_argument("sort", "input", 1, input)
+    if stable is not False and stable is not True:
+        raise not_a_bool("sort", "stable", stable)
     dim = wrap_dim(dim, input._array.ndim)
+    if descending is not False and descending is not True:
+        raise not_a_bool("sort", "descending", descending)
     input_array = input._array
     values_value, indices_value = sort_stable_kernel(input_array, stable, dim, descending)
     values = new_tensor(as_array(values_value))
@@ -268,6 +274,8 @@ def argsort(input: Tensor, dim: Any = -1, descending: bool = False, *, out: Any 
             return ask_foreign(argsort, (input, dim, descending), {"out": out})
         input = as_tensor_argument("argsort", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
+    if descending is not False and descending is not True:
+        raise not_a_bool("argsort", "descending", descending)
     input_array = input._array
     computed: Any = argsort_kernel(input_array, dim, descending)
     if type(computed) is not ndarray:
@@ -352,6 +360,10 @@ def topk(
             return ask_foreign(topk, (input, k, dim, largest, sorted), {"out": out})
         input = as_tensor_argument("topk", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
+    if largest is not False and largest is not True:
+        raise not_a_bool("topk", "largest", largest)
+    if sorted is not False and sorted is not True:
+        raise not_a_bool("topk", "sorted", sorted)
     input_array = input._array
     values_value, indices_value = topk_kernel(input_array, k, dim, largest, sorted)
     values = new_tensor(as_array(values_value))
@@ -473,6 +485,8 @@ def kthvalue(
             return ask_foreign(kthvalue, (input, k, dim, keepdim), {"out": out})
         input = as_tensor_argument("kthvalue", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("kthvalue", "keepdim", keepdim)
     input_array = input._array
     values_value, indices_value = kthvalue_kernel(input_array, k, dim, keepdim)
     values = new_tensor(as_array(values_value))
@@ -790,6 +804,8 @@ def median_dim(
             return ask_foreign(median_dim, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("median", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("median", "keepdim", keepdim)
     input_array = input._array
     values_value, indices_value = median_dim_kernel(input_array, dim, keepdim)
     values = new_tensor(as_array(values_value))
@@ -906,6 +922,8 @@ def nanmedian_dim(
             return ask_foreign(nanmedian_dim, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("nanmedian", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("nanmedian", "keepdim", keepdim)
     input_array = input._array
     values_value, indices_value = nanmedian_dim_kernel(input_array, dim, keepdim)
     values = new_tensor(as_array(values_value))
@@ -1019,6 +1037,8 @@ def mode(
             return ask_foreign(mode, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("mode", "input", 1, input)
     dim = wrap_dim(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("mode", "keepdim", keepdim)
     input_array = input._array
     values_value, indices_value = mode_kernel(input_array, dim, keepdim)
     values = new_tensor(as_array(values_value))

@@ -8,7 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed
+from pullback.errors import graph_freed, not_a_bool
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -109,6 +109,8 @@ def var(
             return ask_foreign(var, (input, dim, correction, keepdim), {"out": out})
         input = as_tensor_argument("var", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("var", "keepdim", keepdim)
     input_array = input._array
     computed: Any = var_kernel(input_array, dim, correction, keepdim)
     if type(computed) is not ndarray:
@@ -238,6 +240,8 @@ def std(
             return ask_foreign(std, (input, dim, correction, keepdim), {"out": out})
         input = as_tensor_argument("std", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("std", "keepdim", keepdim)
     input_array = input._array
     computed: Any = std_kernel(input_array, dim, correction, keepdim)
     if type(computed) is not ndarray:
@@ -375,6 +379,8 @@ def var_mean(
             return ask_foreign(var_mean, (input, dim, correction, keepdim), {})
         input = as_tensor_argument("var_mean", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("var_mean", "keepdim", keepdim)
     input_array = input._array
     variance_value, mean_value = var_mean_kernel(input_array, dim, correction, keepdim)
     variance = new_tensor(as_array(variance_value))
@@ -518,6 +524,8 @@ def std_mean(
             return ask_foreign(std_mean, (input, dim, correction, keepdim), {})
         input = as_tensor_argument("std_mean", "input", 1, input)
     dim = wrap_dims(dim, input._array.ndim)
+    if keepdim is not False and keepdim is not True:
+        raise not_a_bool("std_mean", "keepdim", keepdim)
     input_array = input._array
     deviation_value, mean_value = std_mean_kernel(input_array, dim, correction, keepdim)
     deviation = new_tensor(as_array(deviation_value))

@@ -8,7 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed
+from pullback.errors import graph_freed, not_a_bool
 from pullback.generated.array_formulas import adjoint_of as adjoint_of_kernel
 from pullback.generated.array_formulas import solve_triangular_back as solve_triangular_back_kernel
 from pullback.generated.array_formulas import triangular_matrix_back as triangular_matrix_back_kernel
@@ -145,6 +145,12 @@ def linalg_solve_triangular(
                 {"upper": upper, "left": left, "unitriangular": unitriangular, "out": out},
             )
         B = as_tensor_argument("linalg_solve_triangular", "B", 2, B)
+    if upper is not False and upper is not True:
+        raise not_a_bool("linalg_solve_triangular", "upper", upper)
+    if left is not False and left is not True:
+        raise not_a_bool("linalg_solve_triangular", "left", left)
+    if unitriangular is not False and unitriangular is not True:
+        raise not_a_bool("linalg_solve_triangular", "unitriangular", unitriangular)
     A_array = A._array
     B_array = B._array
     computed: Any = linalg_solve_triangular_kernel(
@@ -329,6 +335,12 @@ def triangular_solve(
         if is_foreign(A):
             return ask_foreign(triangular_solve, (input, A, upper, transpose, unitriangular), {"out": out})
         A = as_tensor_argument("triangular_solve", "A", 2, A)
+    if upper is not False and upper is not True:
+        raise not_a_bool("triangular_solve", "upper", upper)
+    if transpose is not False and transpose is not True:
+        raise not_a_bool("triangular_solve", "transpose", transpose)
+    if unitriangular is not False and unitriangular is not True:
+        raise not_a_bool("triangular_solve", "unitriangular", unitriangular)
     input_array = input._array
     A_array = A._array
     solution_value, cloned_coefficient_value = triangular_solve_kernel(

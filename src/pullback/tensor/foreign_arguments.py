@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from pullback.backend.dtype import dtype
+from pullback.errors import not_a_bool
 from pullback.modes.interception import overrides
 from pullback.tensor.refusals import refusal
 from pullback.tensor.size import Size
@@ -28,6 +30,9 @@ ASKING = frozenset(
     "functional_relu functional_sigmoid functional_tanh".split()
 )
 """Composite functions that ask for foreign arguments themselves."""
+
+_ANY_TRUTH = frozenset(["inplace"])
+"""Switches of which PyTorch only asks whether they are true."""
 
 
 def all_plain(values: Iterable[Any]) -> bool:
@@ -74,6 +79,7 @@ def offering(function: Callable[..., Any], module: str, name: str) -> Any:
         "ask": ask_foreign,
         "call": function,
         "refusal": refusal,
+        "not_a_bool": not_a_bool,
     }
     exec(compile(_text(name, parameters, scope), __file__, "exec"), scope)
     return _named(scope["itself"], function, module, name)
@@ -95,6 +101,12 @@ def _text(name: str, parameters: list[inspect.Parameter], scope: dict[str, Any])
     tests = [f"type({p.name}) is not Tensor" for p in parameters if p.annotation == "Tensor"]
     tests += [f"type({n}) not in PLAIN" for n in ("input", "other") if n in positional and n not in " ".join(tests)]
     test = " or ".join(tests or [f"type({positional[0]}) not in PLAIN"])
+    switches = "".join(
+        f"    if {p.name} is not default_of_{p.name} and {p.name} is not True and {p.name} is not False:\n"
+        f"        raise not_a_bool({name!r}, {p.name!r}, {p.name})\n"
+        for p in parameters
+        if is_switch(p)
+    )
     values = ", ".join([*positional, *named])
     keywords = ", ".join(f"{n!r}: {n}" for n in named)
     given = f"({''.join(n + ', ' for n in positional)}), {{{keywords}}}"
@@ -103,6 +115,7 @@ def _text(name: str, parameters: list[inspect.Parameter], scope: dict[str, Any])
         f"def itself({', '.join(heads)}):\n"
         f"    if ({test}) and any_foreign(({values},)):\n"
         f"        return ask(itself, {given})\n"
+        f"{switches}"
         f"    try:\n"
         f"        return call({passed})\n"
         f"    except Exception as error:\n"  # see Note [Refusals]
@@ -116,7 +129,12 @@ def _text(name: str, parameters: list[inspect.Parameter], scope: dict[str, Any])
 def _offering_any(function: Callable[..., Any], module: str, name: str) -> Any:
     """As `offering`, for functions that take any number of arguments."""
 
+    switches = [(i, p.name) for i, p in enumerate(inspect.signature(function).parameters.values()) if is_switch(p)]
+    first_switch = switches[0][0] if switches else sys.maxsize
+
     def called(*args: Any, **kwargs: Any) -> Any:
+        if kwargs or len(args) > first_switch:
+            _check_switches(name, switches, args, kwargs)
         for value in args:
             if type(value) not in PLAIN:
                 if any_foreign(args) or (kwargs and any_foreign(kwargs.values())):
@@ -134,6 +152,20 @@ def _offering_any(function: Callable[..., Any], module: str, name: str) -> Any:
         raise explained
 
     return _named(called, function, module, name)
+
+
+def is_switch(parameter: inspect.Parameter) -> bool:
+    """Whether a parameter takes True or False and nothing else: PyTorch's functions written in Python take any truth."""
+    return parameter.annotation == "bool" and parameter.name not in _ANY_TRUTH
+
+
+def _check_switches(
+    function: str, switches: list[tuple[int, str]], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    for position, name in switches:
+        value = args[position] if position < len(args) else kwargs.get(name, False)
+        if value is not True and value is not False and not is_foreign(value):
+            raise not_a_bool(function, name, value)
 
 
 def _named(made: Any, function: Callable[..., Any], module: str, name: str) -> Any:
