@@ -7,11 +7,12 @@ import math
 import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
-from pullback.backend.halves import FLOAT32, cast_half
+from pullback.backend.halves import cast_half
 from pullback.kernels.accumulation import widened
 from pullback.kernels.broadcasting import sum_to
 from pullback.kernels.creation import checked_number
 from pullback.kernels.dtype_support import _refuse_kinds
+from pullback.kernels.half_products import add_product_of_halves, multiply_halves
 from pullback.native import native
 from pullback.typing import Array, Dim, Scalar, Shape
 
@@ -45,7 +46,7 @@ def _c_name(name: str) -> str:
 def _multiply(a: Array, b: Array) -> Array:
     """np.matmul, with 16-bit floats accumulated in float32."""
     if a.dtype.itemsize == 2 and a.dtype.kind in "fV":
-        return cast_half(np.matmul(cast_half(a, FLOAT32), cast_half(b, FLOAT32)), a.dtype)
+        return multiply_halves(a, b)
     return np.matmul(a, b)
 
 
@@ -240,6 +241,12 @@ def linalg_cross(input: Array, other: Array, *, dim: Dim = -1) -> Array:
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Array:
     """`beta * input + alpha * (mat1 @ mat2)`."""
     if _all_half(input, mat1, mat2):
+        if (
+            mat1.ndim == mat2.ndim == 2
+            and input.shape == (mat1.shape[0], mat2.shape[1])
+            and mat1.shape[1] == mat2.shape[0]
+        ):
+            return add_product_of_halves(input, mat1, mat2, beta, alpha)
         return cast_half(addmm(widened(input), widened(mat1), widened(mat2), beta=beta, alpha=alpha), input.dtype)
     return _blend(input, mm(mat1, mat2), beta, alpha)
 
@@ -321,6 +328,9 @@ def _check_expandable(shape: Shape, target: Shape) -> None:
 def linear_bias(input: Array, weight: Array, bias: Array) -> Array:
     """`input @ weight.T + bias` for a matrix of inputs."""
     if input.dtype.itemsize == 2 and _all_half(input, weight, bias):
+        if input.ndim > 1 and input.shape[-1] == weight.shape[-1] and bias.shape == weight.shape[:1]:
+            rows = add_product_of_halves(bias, _rows(input), weight.T, 1, 1)
+            return rows.reshape(*input.shape[:-1], weight.shape[0])
         return cast_half(linear_bias(widened(input), widened(weight), widened(bias)), input.dtype)
     result = linear_product(input, weight)
     if bias.shape != result.shape[-1:]:

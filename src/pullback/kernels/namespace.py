@@ -29,6 +29,7 @@ FILES = {
     "gamma_gradients": "standard_gamma standard_gamma_grad sample_dirichlet dirichlet_grad",
     "grid_sampling": "polynomials_of grid_sampler_2d grid_sampler_3d grid_sample_back_input grid_sample_back_grid grid_points grid_slopes point_positions take_points put_points affine_grid_generator affine_grid_back",
     "grouped_products": "grouped_mm",
+    "half_products": "multiply_halves add_product_of_halves",
     "histograms": "histogramdd unravel xor_bits",
     "indexing": "select select_back slice_view slice_back place_part add_part index full_index check_broadcast index_back index_select index_select_back gather take take_back masked_select masked_select_back nonzero nonzero_static positions_of",
     "interpolation": "adaptive_avg_pool2d adaptive_avg_pool3d upsample_nearest1d upsample_nearest_exact1d upsample_nearest2d upsample_nearest_exact2d upsample_nearest3d upsample_nearest_exact3d upsample_linear1d upsample_bilinear2d upsample_trilinear3d upsample_bicubic2d upsample_bilinear2d_aa upsample_bicubic2d_aa upsample_lanczos2d_aa",

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from pullback.native import native
 from pullback.typing import Array, DType
 
 
+@native
 def newton_schulz(matrix: Array, coefficients: tuple[float, float, float], steps: int) -> Array:
     """Iterate x -> a x + (b x x' + c (x x')^2) x; `matrix` has no more rows than columns and a norm of at most one.
 
     Values stay in float32 between the roundings, so that they are converted once, and symmetric products are written
-    as a matrix times its own transpose: NumPy then computes half of them.
+    as a matrix times its own transpose: NumPy then computes half of them. Compiled for bfloat16 where the processor
+    multiplies it.
     """
     dtype = matrix.dtype
     a, b, c = [np.float32(coefficient) for coefficient in coefficients]

@@ -8,6 +8,7 @@
 #include "instruction_set.h"
 
 extern const KernelEntry adaptive_pooling_kernels[];
+extern const KernelEntry brain_kernels[];
 extern const KernelEntry cast_kernels[];
 extern const KernelEntry channel_scaling_kernels[];
 extern const KernelEntry convolution_kernels[];
@@ -47,6 +48,7 @@ extern const KernelEntry view_kernels[];
 
 static const KernelEntry *const tables[] = {
     adaptive_pooling_kernels,
+    brain_kernels,
     cast_kernels,
     channel_scaling_kernels,
     convolution_kernels,

@@ -29,7 +29,7 @@ def _orthogonalized(matrix: Any, coefficients: tuple[float, float, float], steps
     is_tall = matrix.size(0) > matrix.size(1)
     x = x.T if is_tall else x
     x = x / F.clamp(x.norm(), min=eps)
-    x = new_tensor(newton_schulz(x._array, coefficients, steps))
+    x = new_tensor(newton_schulz(x.contiguous()._array, coefficients, steps))
     return x.T if is_tall else x
 
 
