@@ -221,3 +221,21 @@ def test_printed_optimizer_separates_its_groups_by_empty_lines() -> None:
     assert actual[0].startswith("Adagrad (\nParameter Group 0" + group)
     assert actual[1].startswith("Parameter Group 1" + group)
     assert actual[1].endswith("    maximize: False\n    weight_decay: 0\n)")
+
+
+def test_sparse_adam_moves_only_the_rows_of_the_gradient() -> None:
+    table = nn.Embedding(3, 2, sparse=True)
+    before = table.weight.detach().clone()
+    optimizer = optim.SparseAdam(table.parameters(), lr=0.25)
+    table(pullback.tensor([2, 0, 2])).sum().backward()
+    optimizer.step()
+    expected = before - pullback.tensor([[0.25], [0.0], [0.25]])
+    pullback.testing.assert_close(table.weight.detach(), expected)
+    pullback.testing.assert_close(optimizer.state[table.weight]["exp_avg"][:, 0], pullback.tensor([0.1, 0.0, 0.2]))
+
+
+def test_sparse_adam_refuses_dense_gradients() -> None:
+    weight = pullback.ones(2, requires_grad=True)
+    weight.sum().backward()
+    with pytest.raises(RuntimeError, match="SparseAdam does not support dense gradients"):
+        optim.SparseAdam([weight]).step()
