@@ -99,7 +99,11 @@ def not_a_tensor(function: str, argument: str, position: int, value: object) -> 
 def wrong_type(function: str, argument: str, position: int | None, expected: str, value: object) -> TypeError:
     """An argument is of another type than its function takes; `position` is None for one given by its name."""
     place = "" if position is None else f" (position {position})"
-    return TypeError(f"{function}(): argument '{argument}'{place} must be {expected}, not {type(value).__name__}")
+    found = f"not {type(value).__name__}"
+    if expected == "tuple of ints" and isinstance(value, (tuple, list)):
+        wrong = next((i for i, element in enumerate(value) if not hasattr(element, "__index__")), 0)
+        found = f"but found element of type {type(value[wrong]).__name__} at pos {wrong}"
+    return TypeError(f"{function}(): argument '{argument}'{place} must be {expected}, {found}")
 
 
 def not_a_bool(function: str, argument: str, value: object) -> TypeError:

@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from tools.codegen.emit_arguments import (
+    ask_foreign_if,
+    check_tensors,
+    itself,
+    itself_with_arguments,
+    public_name,
+    read_plain_arguments,
+    refusing,
+)
 from tools.codegen.emit_nodes import needs_broadcast
 from tools.codegen.model import (
     DIM,
@@ -41,12 +50,13 @@ def emit_function(operation: Operation) -> list[str]:
         arguments = ", ".join(_forwarded(p) for p in operation.kernel.parameters)
         out += [
             "    if out is not None:",
-            f"        return write_out({_public_name(operation)!r}, out, "
+            f"        return write_out({public_name(operation)!r}, out, "
             f"{itself(operation)}({arguments}){_read(operation)})",
         ]
-    out += _checks(operation, bool(takes_out))
-    out += _arrays(operation, bool(takes_out))
-    out += _kernel_call(operation)
+    out += check_tensors(operation, bool(takes_out))
+    work = [*read_plain_arguments(operation), *_arrays(operation, bool(takes_out)), *_kernel_call(operation)]
+    out += refusing(operation, work)
+    out += _wrap_results(operation)
     if rule.view or many:
         out += _make_views(operation)
     if operation.differentiable:
@@ -66,11 +76,6 @@ def _read(operation: Operation) -> str:
         return ""
     tensors = operation.kernel.tensors
     return "".join(f", *{p.name}" if p.role == TENSOR_LIST else f", {p.name}" for p in tensors)
-
-
-def _public_name(operation: Operation) -> str:
-    """The function's name in messages: that of the overloaded function of which the operation is one form."""
-    return str(operation.rule.options.get("public", operation.name))
 
 
 def _result(operation: Operation) -> str:
@@ -125,85 +130,17 @@ def _plain_type(annotation: str) -> str:
     return annotation if annotation in ("int", "float", "bool", "str", "Scalar") else "Any"
 
 
-def itself(operation: Operation) -> str:
-    """The function inside of its own body, where a parameter may have its name."""
-    names = {p.name for p in operation.kernel.parameters}
-    return f"F.{operation.name}" if operation.name in names else operation.name
-
-
-def _itself_with_arguments(operation: Operation, takes_out: bool) -> str:
-    """The function, its positional and its keyword arguments, for whoever is asked to take the call over."""
-    positional = [p.name for p in operation.kernel.parameters if not p.keyword_only]
-    keywords = [f'"{p.name}": {p.name}' for p in operation.kernel.parameters if p.keyword_only]
-    if takes_out:
-        keywords.append('"out": out')
-    args = f"({', '.join(positional)}{',' if len(positional) == 1 else ''})"
-    return f"{itself(operation)}, {args}, {{{', '.join(keywords)}}}"
-
-
 def _interception(operation: Operation, takes_out: bool) -> list[str]:
     out = ["    record = True"] if operation.differentiable else []
     out += [
         "    if process.changed:",
         "        if switches.interceptors or overrides.types:",
-        f"            taken = intercept({_itself_with_arguments(operation, takes_out)})",
+        f"            taken = intercept({itself_with_arguments(operation, takes_out)})",
         "            if taken is not NotImplemented:",
         "                return taken",
     ]
     if operation.differentiable:
         out.append("        record = switches.records")
-    return out
-
-
-def _foreign(operation: Operation, takes_out: bool, test: str, indent: str) -> list[str]:
-    """See Note [Foreign arguments]."""
-    return [
-        f"{indent}if {test}:",
-        f"{indent}    return ask_foreign({_itself_with_arguments(operation, takes_out)})",
-    ]
-
-
-def _checks(operation: Operation, takes_out: bool) -> list[str]:
-    out = []
-    for position, p in enumerate(operation.kernel.parameters, 1):
-        foreign = _foreign(operation, takes_out, f"is_foreign({p.name})", "        ")
-        if p.role == TENSOR:
-            out += [
-                f"    if not isinstance({p.name}, TensorBase):",
-                *foreign,
-                f"        {p.name} = as_tensor_argument({_public_name(operation)!r}, {p.name!r}, {position}, {p.name})",
-            ]
-        elif p.role == OPTIONAL_TENSOR:
-            out += [
-                f"    if {p.name} is not None and not isinstance({p.name}, TensorBase):",
-                *foreign,
-                f"        {p.name} = as_tensor_argument({_public_name(operation)!r}, {p.name!r}, {position}, {p.name})",
-            ]
-        elif p.role == TENSOR_LIST:
-            out.append(f"    {p.name} = as_tensor_list({_public_name(operation)!r}, {p.name!r}, {position}, {p.name})")
-        elif p.role == TENSOR_OR_NUMBER:
-            out += [f"    {p.name}_is_tensor = isinstance({p.name}, TensorBase)"]
-        elif p.role in (DIM, DIMS):
-            optional = " | None" in p.annotation or p.default == "None"
-            function = "wrap_dim" if p.role == DIM else "wrap_dims"
-            first = operation.kernel.tensors[0]
-            ndim = "input_ndim" if first.role == TENSOR_LIST else f"{first.name}._array.ndim"
-            if first.role == TENSOR_LIST:
-                out.append(f"    input_ndim = {first.name}[0]._array.ndim")
-            if p.role == DIM and optional:
-                out.append(f"    if {p.name} is not None:")
-                out.append(f"        {p.name} = {function}({p.name}, {ndim})")
-            else:
-                out.append(f"    {p.name} = {function}({p.name}, {ndim})")
-        elif p.annotation == "bool":
-            out += [
-                f"    if {p.name} is not False and {p.name} is not True:",
-                f"        raise not_a_bool({_public_name(operation)!r}, {p.name!r}, {p.name})",
-            ]
-        elif p.annotation == "Shape":
-            out.append(f"    {p.name} = as_shape({p.name})")
-        elif p.annotation.startswith("DType"):
-            out.append(f"    {p.name} = as_numpy_dtype({p.name})")
     return out
 
 
@@ -260,8 +197,8 @@ def _promote_pair(operation: Operation, takes_out: bool, floating: bool) -> list
         f"            {a}, {b} = {function}({a}, {b})",
         *["    " + text for text in mark],
         f"    elif {number}:",
-        *_foreign(operation, takes_out, f"is_foreign({b})", "        "),
-        f"        {b} = as_number_argument({_public_name(operation)!r}, {second.name!r}, {b})",
+        *ask_foreign_if(operation, takes_out, f"is_foreign({b})", "        "),
+        f"        {b} = as_number_argument({public_name(operation)!r}, {second.name!r}, {b})",
         f"        {a}, {b} = {function}({a}, {b})",
         *mark,
     ]
@@ -277,15 +214,22 @@ def _kernel_call(operation: Operation) -> list[str]:
         return [f"    results = tuple([new_tensor(a) for a in {call}])"]
     names = operation.rule.output_names
     if len(names) == 1:
-        return [
-            *_broadcasting_call(operation, call),
-            "    if type(computed) is not ndarray:",
-            "        computed = as_array(computed)",
-            f"    {names[0]}: Tensor = new(Tensor)",
-            f"    {names[0]}._array = computed",
-        ]
-    values = ", ".join(f"{n}_value" for n in names)
-    return [f"    {values} = {call}", *[f"    {n} = new_tensor(as_array({n}_value))" for n in names]]
+        return _broadcasting_call(operation, call)
+    return [f"    {', '.join(f'{n}_value' for n in names)} = {call}"]
+
+
+def _wrap_results(operation: Operation) -> list[str]:
+    names = operation.rule.output_names
+    if operation.rule.options.get("multi_view"):
+        return []
+    if len(names) > 1:
+        return [f"    {n} = new_tensor(as_array({n}_value))" for n in names]
+    return [
+        "    if type(computed) is not ndarray:",
+        "        computed = as_array(computed)",
+        f"    {names[0]}: Tensor = new(Tensor)",
+        f"    {names[0]}._array = computed",
+    ]
 
 
 def _broadcasting_call(operation: Operation, call: str) -> list[str]:

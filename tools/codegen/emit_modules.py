@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from tools.codegen.emit_functions import emit_function, itself
+from tools.codegen.emit_arguments import itself
+from tools.codegen.emit_functions import emit_function
 from tools.codegen.emit_nodes import emit_line_functions, emit_node
 from tools.codegen.emit_tangents import emit_tangent
 from tools.codegen.model import TENSOR, TENSOR_OR_NUMBER, Operation
@@ -46,6 +47,7 @@ _NAMES = {
     ],
     "pullback.tensor.autograd_extra": ["MULTI_OUTPUT"],
     "pullback.tensor.foreign_arguments": ["ask_foreign", "is_foreign"],
+    "pullback.tensor.refusals": ["refused"],
     "pullback.tensor.tensor": ["Tensor", "TensorBase", "new_tensor", "wrap_dim"],
     "pullback.typing": ["Scalar"],
 }  # fmt: skip

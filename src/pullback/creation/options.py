@@ -49,7 +49,7 @@ def finish(function: str, array: Any, options: dict[str, Any]) -> Tensor:
         raise TypeError(f"{function}() got an unexpected keyword argument '{next(iter(options))}'")
     if requires_grad is not False and requires_grad is not True and requires_grad is not None:
         raise not_a_bool(function, "requires_grad", requires_grad)
-    result = wrap(array, requires_grad)
+    result = wrap(array, requires_grad is True)
     return result if out is None else write_out(function, out, result)
 
 

@@ -60,6 +60,7 @@ from pullback.modes.switches import process, switches
 from pullback.native import native
 from pullback.tensor.arguments import as_tensor_argument, shapes_differ
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 from pullback.typing import Scalar
 
@@ -682,8 +683,11 @@ def gelu(input: Tensor, *, approximate: str = "none", out: Any = None) -> Tensor
         if is_foreign(input):
             return ask_foreign(gelu, (input,), {"approximate": approximate, "out": out})
         input = as_tensor_argument("gelu", "input", 1, input)
-    input_array = input._array
-    computed: Any = gelu_kernel(input_array, approximate=approximate)
+    try:
+        input_array = input._array
+        computed: Any = gelu_kernel(input_array, approximate=approximate)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "gelu", "input: Array; *; approximate: str", (input, approximate)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -803,8 +807,13 @@ def softplus(input: Tensor, beta: Scalar = 1, threshold: Scalar = 20, *, out: An
         if is_foreign(input):
             return ask_foreign(softplus, (input, beta, threshold), {"out": out})
         input = as_tensor_argument("softplus", "input", 1, input)
-    input_array = input._array
-    computed: Any = softplus_kernel(input_array, beta, threshold)
+    try:
+        input_array = input._array
+        computed: Any = softplus_kernel(input_array, beta, threshold)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "softplus", "input: Array; beta: Scalar; threshold: Scalar", (input, beta, threshold)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -911,8 +920,11 @@ def softshrink(input: Tensor, lambd: Scalar = 0.5, *, out: Any = None) -> Tensor
         if is_foreign(input):
             return ask_foreign(softshrink, (input, lambd), {"out": out})
         input = as_tensor_argument("softshrink", "input", 1, input)
-    input_array = input._array
-    computed: Any = softshrink_kernel(input_array, lambd)
+    try:
+        input_array = input._array
+        computed: Any = softshrink_kernel(input_array, lambd)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "softshrink", "input: Array; lambd: Scalar", (input, lambd)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1017,8 +1029,11 @@ def hardshrink(input: Tensor, lambd: Scalar = 0.5, *, out: Any = None) -> Tensor
         if is_foreign(input):
             return ask_foreign(hardshrink, (input, lambd), {"out": out})
         input = as_tensor_argument("hardshrink", "input", 1, input)
-    input_array = input._array
-    computed: Any = hardshrink_kernel(input_array, lambd)
+    try:
+        input_array = input._array
+        computed: Any = hardshrink_kernel(input_array, lambd)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "hardshrink", "input: Array; lambd: Scalar", (input, lambd)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1126,8 +1141,13 @@ def hardtanh(input: Tensor, min_val: Scalar = -1.0, max_val: Scalar = 1.0, *, ou
         if is_foreign(input):
             return ask_foreign(hardtanh, (input, min_val, max_val), {"out": out})
         input = as_tensor_argument("hardtanh", "input", 1, input)
-    input_array = input._array
-    computed: Any = hardtanh_kernel(input_array, min_val, max_val)
+    try:
+        input_array = input._array
+        computed: Any = hardtanh_kernel(input_array, min_val, max_val)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "hardtanh", "input: Array; min_val: Scalar; max_val: Scalar", (input, min_val, max_val)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1478,8 +1498,16 @@ def elu(input: Tensor, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scal
         if is_foreign(input):
             return ask_foreign(elu, (input, alpha, scale, input_scale), {"out": out})
         input = as_tensor_argument("elu", "input", 1, input)
-    input_array = input._array
-    computed: Any = elu_kernel(input_array, alpha, scale, input_scale)
+    try:
+        input_array = input._array
+        computed: Any = elu_kernel(input_array, alpha, scale, input_scale)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "elu",
+            "input: Array; alpha: Scalar; scale: Scalar; input_scale: Scalar",
+            (input, alpha, scale, input_scale),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1605,8 +1633,11 @@ def celu(input: Tensor, alpha: Scalar = 1.0, *, out: Any = None) -> Tensor:
         if is_foreign(input):
             return ask_foreign(celu, (input, alpha), {"out": out})
         input = as_tensor_argument("celu", "input", 1, input)
-    input_array = input._array
-    computed: Any = celu_kernel(input_array, alpha)
+    try:
+        input_array = input._array
+        computed: Any = celu_kernel(input_array, alpha)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "celu", "input: Array; alpha: Scalar", (input, alpha)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1721,8 +1752,11 @@ def leaky_relu(input: Tensor, negative_slope: Scalar = 0.01, *, out: Any = None)
         if is_foreign(input):
             return ask_foreign(leaky_relu, (input, negative_slope), {"out": out})
         input = as_tensor_argument("leaky_relu", "input", 1, input)
-    input_array = input._array
-    computed: Any = leaky_relu_kernel(input_array, negative_slope)
+    try:
+        input_array = input._array
+        computed: Any = leaky_relu_kernel(input_array, negative_slope)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "leaky_relu", "input: Array; negative_slope: Scalar", (input, negative_slope)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -2157,8 +2191,13 @@ def threshold(input: Tensor, threshold: Scalar, value: Scalar, *, out: Any = Non
         if is_foreign(input):
             return ask_foreign(F.threshold, (input, threshold, value), {"out": out})
         input = as_tensor_argument("threshold", "input", 1, input)
-    input_array = input._array
-    computed: Any = threshold_kernel(input_array, threshold, value)
+    try:
+        input_array = input._array
+        computed: Any = threshold_kernel(input_array, threshold, value)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "threshold", "input: Array; threshold: Scalar; value: Scalar", (input, threshold, value)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -2270,9 +2309,12 @@ def glu(input: Tensor, dim: Any = -1, *, out: Any = None, axis: Any = None) -> T
         if is_foreign(input):
             return ask_foreign(glu, (input, dim), {"out": out})
         input = as_tensor_argument("glu", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
-    input_array = input._array
-    computed: Any = glu_kernel(input_array, dim)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        computed: Any = glu_kernel(input_array, dim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "glu", "input: Array; dim: Dim", (input, dim)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -2379,10 +2421,13 @@ def logit(input: Tensor, eps: Any = None, *, out: Any = None) -> Tensor:
         if is_foreign(input):
             return ask_foreign(logit, (input, eps), {"out": out})
         input = as_tensor_argument("logit", "input", 1, input)
-    input_array = input._array
-    if input_array.dtype.kind not in "fc":
-        input_array = promote_to_float(input_array)
-    computed: Any = logit_kernel(input_array, eps)
+    try:
+        input_array = input._array
+        if input_array.dtype.kind not in "fc":
+            input_array = promote_to_float(input_array)
+        computed: Any = logit_kernel(input_array, eps)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "logit", "input: Array; eps: float | None", (input, eps)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -23,6 +23,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
 from pullback.typing import Scalar
 
@@ -91,9 +92,12 @@ def take_along(input: Tensor, indices: Tensor, dim: int) -> Tensor:
         if is_foreign(indices):
             return ask_foreign(take_along, (input, indices, dim), {})
         indices = as_tensor_argument("take_along", "indices", 2, indices)
-    input_array = input._array
-    indices_array = indices._array
-    computed: Any = take_along_kernel(input_array, indices_array, dim)
+    try:
+        input_array = input._array
+        indices_array = indices._array
+        computed: Any = take_along_kernel(input_array, indices_array, dim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "take_along", "input: Array; indices: Array; dim: int", (input, indices, dim)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -193,10 +197,15 @@ def put_along(input: Tensor, indices: Tensor, shape: Any, dim: int) -> Tensor:
         if is_foreign(indices):
             return ask_foreign(put_along, (input, indices, shape, dim), {})
         indices = as_tensor_argument("put_along", "indices", 2, indices)
-    shape = as_shape(shape)
-    input_array = input._array
-    indices_array = indices._array
-    computed: Any = put_along_kernel(input_array, indices_array, shape, dim)
+    try:
+        shape = as_shape(shape)
+        input_array = input._array
+        indices_array = indices._array
+        computed: Any = put_along_kernel(input_array, indices_array, shape, dim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "put_along", "input: Array; indices: Array; shape: Shape; dim: int", (input, indices, shape, dim)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -296,10 +305,15 @@ def add_along(input: Tensor, indices: Tensor, shape: Any, dim: int) -> Tensor:
         if is_foreign(indices):
             return ask_foreign(add_along, (input, indices, shape, dim), {})
         indices = as_tensor_argument("add_along", "indices", 2, indices)
-    shape = as_shape(shape)
-    input_array = input._array
-    indices_array = indices._array
-    computed: Any = add_along_kernel(input_array, indices_array, shape, dim)
+    try:
+        shape = as_shape(shape)
+        input_array = input._array
+        indices_array = indices._array
+        computed: Any = add_along_kernel(input_array, indices_array, shape, dim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "add_along", "input: Array; indices: Array; shape: Shape; dim: int", (input, indices, shape, dim)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -408,9 +422,17 @@ def take_reduced(input: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Ten
         indices = as_tensor_argument("take_reduced", "indices", 2, indices)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("take_reduced", "keepdim", keepdim)
-    input_array = input._array
-    indices_array = indices._array
-    computed: Any = take_reduced_kernel(input_array, indices_array, dim, keepdim)
+    try:
+        input_array = input._array
+        indices_array = indices._array
+        computed: Any = take_reduced_kernel(input_array, indices_array, dim, keepdim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "take_reduced",
+            "input: Array; indices: Array; dim: int; keepdim: bool",
+            (input, indices, dim, keepdim),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -515,12 +537,20 @@ def put_reduced(input: Tensor, indices: Tensor, shape: Any, dim: int, keepdim: b
         if is_foreign(indices):
             return ask_foreign(put_reduced, (input, indices, shape, dim, keepdim), {})
         indices = as_tensor_argument("put_reduced", "indices", 2, indices)
-    shape = as_shape(shape)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("put_reduced", "keepdim", keepdim)
-    input_array = input._array
-    indices_array = indices._array
-    computed: Any = put_reduced_kernel(input_array, indices_array, shape, dim, keepdim)
+    try:
+        shape = as_shape(shape)
+        input_array = input._array
+        indices_array = indices._array
+        computed: Any = put_reduced_kernel(input_array, indices_array, shape, dim, keepdim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "put_reduced",
+            "input: Array; indices: Array; shape: Shape; dim: int; keepdim: bool",
+            (input, indices, shape, dim, keepdim),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -608,8 +638,13 @@ def shift(input: Tensor, dim: int, steps: int, fill: Scalar) -> Tensor:
         if is_foreign(input):
             return ask_foreign(shift, (input, dim, steps, fill), {})
         input = as_tensor_argument("shift", "input", 1, input)
-    input_array = input._array
-    computed: Any = shift_kernel(input_array, dim, steps, fill)
+    try:
+        input_array = input._array
+        computed: Any = shift_kernel(input_array, dim, steps, fill)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "shift", "input: Array; dim: int; steps: int; fill: Scalar", (input, dim, steps, fill)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -59,6 +59,7 @@ from pullback.modes.switches import process, switches
 from pullback.native import native
 from pullback.tensor.arguments import as_number_argument, as_tensor_argument, promote_many, shapes_differ
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
 from pullback.typing import Scalar
 
@@ -132,23 +133,28 @@ def add(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
             return ask_foreign(add, (input, other), {"alpha": alpha, "out": out})
         input = as_tensor_argument("add", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
-    input_array = input._array
-    other_array: Any = other._array if other_is_tensor else other
-    promoted = False
-    if other_is_tensor:
-        if input_array.dtype is not other_array.dtype:
+    try:
+        input_array = input._array
+        other_array: Any = other._array if other_is_tensor else other
+        promoted = False
+        if other_is_tensor:
+            if input_array.dtype is not other_array.dtype:
+                input_array, other_array = promote_arrays(input_array, other_array)
+                promoted = True
+        elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+            if is_foreign(other_array):
+                return ask_foreign(add, (input, other), {"alpha": alpha, "out": out})
+            other_array = as_number_argument("add", "other", other_array)
             input_array, other_array = promote_arrays(input_array, other_array)
             promoted = True
-    elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
-        if is_foreign(other_array):
-            return ask_foreign(add, (input, other), {"alpha": alpha, "out": out})
-        other_array = as_number_argument("add", "other", other_array)
-        input_array, other_array = promote_arrays(input_array, other_array)
-        promoted = True
-    try:
-        computed: Any = add_kernel(input_array, other_array, alpha=alpha)
-    except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
+        try:
+            computed: Any = add_kernel(input_array, other_array, alpha=alpha)
+        except ValueError as error:
+            raise shapes_differ(error, input_array, other_array) from None
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "add", "input: Array; other: Array | Scalar; *; alpha: Scalar", (input, other, alpha)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -287,23 +293,28 @@ def sub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
             return ask_foreign(sub, (input, other), {"alpha": alpha, "out": out})
         input = as_tensor_argument("sub", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
-    input_array = input._array
-    other_array: Any = other._array if other_is_tensor else other
-    promoted = False
-    if other_is_tensor:
-        if input_array.dtype is not other_array.dtype:
+    try:
+        input_array = input._array
+        other_array: Any = other._array if other_is_tensor else other
+        promoted = False
+        if other_is_tensor:
+            if input_array.dtype is not other_array.dtype:
+                input_array, other_array = promote_for_subtraction(input_array, other_array)
+                promoted = True
+        elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+            if is_foreign(other_array):
+                return ask_foreign(sub, (input, other), {"alpha": alpha, "out": out})
+            other_array = as_number_argument("sub", "other", other_array)
             input_array, other_array = promote_for_subtraction(input_array, other_array)
             promoted = True
-    elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
-        if is_foreign(other_array):
-            return ask_foreign(sub, (input, other), {"alpha": alpha, "out": out})
-        other_array = as_number_argument("sub", "other", other_array)
-        input_array, other_array = promote_for_subtraction(input_array, other_array)
-        promoted = True
-    try:
-        computed: Any = sub_kernel(input_array, other_array, alpha=alpha)
-    except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
+        try:
+            computed: Any = sub_kernel(input_array, other_array, alpha=alpha)
+        except ValueError as error:
+            raise shapes_differ(error, input_array, other_array) from None
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "sub", "input: Array; other: Array | Scalar; *; alpha: Scalar", (input, other, alpha)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -445,23 +456,28 @@ def rsub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Te
             return ask_foreign(rsub, (input, other), {"alpha": alpha, "out": out})
         input = as_tensor_argument("rsub", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
-    input_array = input._array
-    other_array: Any = other._array if other_is_tensor else other
-    promoted = False
-    if other_is_tensor:
-        if input_array.dtype is not other_array.dtype:
+    try:
+        input_array = input._array
+        other_array: Any = other._array if other_is_tensor else other
+        promoted = False
+        if other_is_tensor:
+            if input_array.dtype is not other_array.dtype:
+                input_array, other_array = promote_for_subtraction(input_array, other_array)
+                promoted = True
+        elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+            if is_foreign(other_array):
+                return ask_foreign(rsub, (input, other), {"alpha": alpha, "out": out})
+            other_array = as_number_argument("rsub", "other", other_array)
             input_array, other_array = promote_for_subtraction(input_array, other_array)
             promoted = True
-    elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
-        if is_foreign(other_array):
-            return ask_foreign(rsub, (input, other), {"alpha": alpha, "out": out})
-        other_array = as_number_argument("rsub", "other", other_array)
-        input_array, other_array = promote_for_subtraction(input_array, other_array)
-        promoted = True
-    try:
-        computed: Any = rsub_kernel(input_array, other_array, alpha=alpha)
-    except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
+        try:
+            computed: Any = rsub_kernel(input_array, other_array, alpha=alpha)
+        except ValueError as error:
+            raise shapes_differ(error, input_array, other_array) from None
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "rsub", "input: Array; other: Array | Scalar; *; alpha: Scalar", (input, other, alpha)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -596,16 +612,19 @@ def rsub_tensor(input: Tensor, other: Tensor, *, alpha: Scalar = 1, out: Any = N
         if is_foreign(other):
             return ask_foreign(rsub_tensor, (input, other), {"alpha": alpha, "out": out})
         other = as_tensor_argument("rsub", "other", 2, other)
-    input_array = input._array
-    other_array = other._array
-    promoted = False
-    if input_array.dtype is not other_array.dtype:
-        input_array, other_array = promote_for_subtraction(input_array, other_array)
-        promoted = True
     try:
-        computed: Any = rsub_tensor_kernel(input_array, other_array, alpha=alpha)
-    except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
+        input_array = input._array
+        other_array = other._array
+        promoted = False
+        if input_array.dtype is not other_array.dtype:
+            input_array, other_array = promote_for_subtraction(input_array, other_array)
+            promoted = True
+        try:
+            computed: Any = rsub_tensor_kernel(input_array, other_array, alpha=alpha)
+        except ValueError as error:
+            raise shapes_differ(error, input_array, other_array) from None
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "rsub", "input: Array; other: Array; *; alpha: Scalar", (input, other, alpha)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1122,23 +1141,28 @@ def div_rounded(input: Tensor, other: Any, rounding_mode: str, *, out: Any = Non
             return ask_foreign(div_rounded, (input, other, rounding_mode), {"out": out})
         input = as_tensor_argument("div", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
-    input_array = input._array
-    other_array: Any = other._array if other_is_tensor else other
-    promoted = False
-    if other_is_tensor:
-        if input_array.dtype is not other_array.dtype:
+    try:
+        input_array = input._array
+        other_array: Any = other._array if other_is_tensor else other
+        promoted = False
+        if other_is_tensor:
+            if input_array.dtype is not other_array.dtype:
+                input_array, other_array = promote_for_product(input_array, other_array)
+                promoted = True
+        elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
+            if is_foreign(other_array):
+                return ask_foreign(div_rounded, (input, other, rounding_mode), {"out": out})
+            other_array = as_number_argument("div", "other", other_array)
             input_array, other_array = promote_for_product(input_array, other_array)
             promoted = True
-    elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
-        if is_foreign(other_array):
-            return ask_foreign(div_rounded, (input, other, rounding_mode), {"out": out})
-        other_array = as_number_argument("div", "other", other_array)
-        input_array, other_array = promote_for_product(input_array, other_array)
-        promoted = True
-    try:
-        computed: Any = div_rounded_kernel(input_array, other_array, rounding_mode)
-    except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
+        try:
+            computed: Any = div_rounded_kernel(input_array, other_array, rounding_mode)
+        except ValueError as error:
+            raise shapes_differ(error, input_array, other_array) from None
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "div", "input: Array; other: Array | Scalar; rounding_mode: str", (input, other, rounding_mode)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -2264,22 +2288,30 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
         if is_foreign(tensor2):
             return ask_foreign(addcmul, (input, tensor1, tensor2), {"value": value, "out": out})
         tensor2 = as_tensor_argument("addcmul", "tensor2", 3, tensor2)
-    input_array = input._array
-    tensor1_array = tensor1._array
-    tensor2_array = tensor2._array
-    promoted = False
-    (
-        (
-            input_array,
-            tensor1_array,
-            tensor2_array,
-        ),
-        promoted,
-    ) = promote_many(input_array, tensor1_array, tensor2_array)
     try:
-        computed: Any = addcmul_kernel(input_array, tensor1_array, tensor2_array, value=value)
-    except ValueError as error:
-        raise shapes_differ(error, input_array, tensor1_array, tensor2_array) from None
+        input_array = input._array
+        tensor1_array = tensor1._array
+        tensor2_array = tensor2._array
+        promoted = False
+        (
+            (
+                input_array,
+                tensor1_array,
+                tensor2_array,
+            ),
+            promoted,
+        ) = promote_many(input_array, tensor1_array, tensor2_array)
+        try:
+            computed: Any = addcmul_kernel(input_array, tensor1_array, tensor2_array, value=value)
+        except ValueError as error:
+            raise shapes_differ(error, input_array, tensor1_array, tensor2_array) from None
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "addcmul",
+            "input: Array; tensor1: Array; tensor2: Array; *; value: Scalar",
+            (input, tensor1, tensor2, value),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -2517,22 +2549,30 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
         if is_foreign(tensor2):
             return ask_foreign(addcdiv, (input, tensor1, tensor2), {"value": value, "out": out})
         tensor2 = as_tensor_argument("addcdiv", "tensor2", 3, tensor2)
-    input_array = input._array
-    tensor1_array = tensor1._array
-    tensor2_array = tensor2._array
-    promoted = False
-    (
-        (
-            input_array,
-            tensor1_array,
-            tensor2_array,
-        ),
-        promoted,
-    ) = promote_many(input_array, tensor1_array, tensor2_array)
     try:
-        computed: Any = addcdiv_kernel(input_array, tensor1_array, tensor2_array, value=value)
-    except ValueError as error:
-        raise shapes_differ(error, input_array, tensor1_array, tensor2_array) from None
+        input_array = input._array
+        tensor1_array = tensor1._array
+        tensor2_array = tensor2._array
+        promoted = False
+        (
+            (
+                input_array,
+                tensor1_array,
+                tensor2_array,
+            ),
+            promoted,
+        ) = promote_many(input_array, tensor1_array, tensor2_array)
+        try:
+            computed: Any = addcdiv_kernel(input_array, tensor1_array, tensor2_array, value=value)
+        except ValueError as error:
+            raise shapes_differ(error, input_array, tensor1_array, tensor2_array) from None
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "addcdiv",
+            "input: Array; tensor1: Array; tensor2: Array; *; value: Scalar",
+            (input, tensor1, tensor2, value),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -22,6 +22,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -167,13 +168,21 @@ def attention_fused(
         attn_mask = as_tensor_argument("attention_fused", "attn_mask", 4, attn_mask)
     if is_causal is not False and is_causal is not True:
         raise not_a_bool("attention_fused", "is_causal", is_causal)
-    query_array = query._array
-    key_array = key._array
-    value_array = value._array
-    attn_mask_array = None if attn_mask is None else attn_mask._array
-    result_value, logsumexp_value = attention_fused_kernel(
-        query_array, key_array, value_array, attn_mask_array, is_causal, scale
-    )
+    try:
+        query_array = query._array
+        key_array = key._array
+        value_array = value._array
+        attn_mask_array = None if attn_mask is None else attn_mask._array
+        result_value, logsumexp_value = attention_fused_kernel(
+            query_array, key_array, value_array, attn_mask_array, is_causal, scale
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "attention_fused",
+            "query: Array; key: Array; value: Array; attn_mask: Array | None; is_causal: bool; scale: float",
+            (query, key, value, attn_mask, is_causal, scale),
+        ) from None
     result = new_tensor(as_array(result_value))
     logsumexp = new_tensor(as_array(logsumexp_value))
     if record and (query._requires_grad or key._requires_grad or value._requires_grad):

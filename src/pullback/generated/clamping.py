@@ -50,6 +50,7 @@ from pullback.modes.switches import process, switches
 from pullback.native import native
 from pullback.tensor.arguments import as_tensor_argument, promote_many, shapes_differ
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
 from pullback.typing import Scalar
 
@@ -1179,8 +1180,13 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
         if is_foreign(input):
             return ask_foreign(clamp, (input, min, max), {"out": out})
         input = as_tensor_argument("clamp", "input", 1, input)
-    input_array = input._array
-    computed: Any = clamp_kernel(input_array, min, max)
+    try:
+        input_array = input._array
+        computed: Any = clamp_kernel(input_array, min, max)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "clamp", "input: Array; min: Scalar | None; max: Scalar | None", (input, min, max)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1594,8 +1600,11 @@ def clamp_min(input: Tensor, min: Scalar, *, out: Any = None) -> Tensor:
         if is_foreign(input):
             return ask_foreign(clamp_min, (input, min), {"out": out})
         input = as_tensor_argument("clamp_min", "input", 1, input)
-    input_array = input._array
-    computed: Any = clamp_min_kernel(input_array, min)
+    try:
+        input_array = input._array
+        computed: Any = clamp_min_kernel(input_array, min)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "clamp_min", "input: Array; min: Scalar", (input, min)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1902,8 +1911,11 @@ def clamp_max(input: Tensor, max: Scalar, *, out: Any = None) -> Tensor:
         if is_foreign(input):
             return ask_foreign(clamp_max, (input, max), {"out": out})
         input = as_tensor_argument("clamp_max", "input", 1, input)
-    input_array = input._array
-    computed: Any = clamp_max_kernel(input_array, max)
+    try:
+        input_array = input._array
+        computed: Any = clamp_max_kernel(input_array, max)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "clamp_max", "input: Array; max: Scalar", (input, max)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -2499,16 +2511,19 @@ def lerp_scalar(input: Tensor, end: Tensor, weight: Scalar, *, out: Any = None) 
         if is_foreign(end):
             return ask_foreign(lerp_scalar, (input, end, weight), {"out": out})
         end = as_tensor_argument("lerp", "end", 2, end)
-    input_array = input._array
-    end_array = end._array
-    promoted = False
-    if input_array.dtype is not end_array.dtype:
-        input_array, end_array = promote_arrays(input_array, end_array)
-        promoted = True
     try:
-        computed: Any = lerp_scalar_kernel(input_array, end_array, weight)
-    except ValueError as error:
-        raise shapes_differ(error, input_array, end_array) from None
+        input_array = input._array
+        end_array = end._array
+        promoted = False
+        if input_array.dtype is not end_array.dtype:
+            input_array, end_array = promote_arrays(input_array, end_array)
+            promoted = True
+        try:
+            computed: Any = lerp_scalar_kernel(input_array, end_array, weight)
+        except ValueError as error:
+            raise shapes_differ(error, input_array, end_array) from None
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "lerp", "input: Array; end: Array; weight: Scalar", (input, end, weight)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -2634,8 +2649,16 @@ def nan_to_num(input: Tensor, nan: Any = None, posinf: Any = None, neginf: Any =
         if is_foreign(input):
             return ask_foreign(nan_to_num, (input, nan, posinf, neginf), {"out": out})
         input = as_tensor_argument("nan_to_num", "input", 1, input)
-    input_array = input._array
-    computed: Any = nan_to_num_kernel(input_array, nan, posinf, neginf)
+    try:
+        input_array = input._array
+        computed: Any = nan_to_num_kernel(input_array, nan, posinf, neginf)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "nan_to_num",
+            "input: Array; nan: float | None; posinf: float | None; neginf: float | None",
+            (input, nan, posinf, neginf),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

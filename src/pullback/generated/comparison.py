@@ -26,6 +26,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_number_argument, as_tensor_argument, shapes_differ
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -418,9 +419,17 @@ def isclose(
         other = as_tensor_argument("isclose", "other", 2, other)
     if equal_nan is not False and equal_nan is not True:
         raise not_a_bool("isclose", "equal_nan", equal_nan)
-    input_array = input._array
-    other_array = other._array
-    computed: Any = isclose_kernel(input_array, other_array, rtol, atol, equal_nan)
+    try:
+        input_array = input._array
+        other_array = other._array
+        computed: Any = isclose_kernel(input_array, other_array, rtol, atol, equal_nan)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "isclose",
+            "input: Array; other: Array; rtol: float; atol: float; equal_nan: bool",
+            (input, other, rtol, atol, equal_nan),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

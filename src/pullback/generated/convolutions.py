@@ -23,6 +23,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -161,18 +162,26 @@ def convolution(
                 convolution, (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups), {}
             )
         bias = as_tensor_argument("convolution", "bias", 3, bias)
-    stride = as_shape(stride)
-    padding = as_shape(padding)
-    dilation = as_shape(dilation)
     if transposed is not False and transposed is not True:
         raise not_a_bool("convolution", "transposed", transposed)
-    output_padding = as_shape(output_padding)
-    input_array = input._array
-    weight_array = weight._array
-    bias_array = None if bias is None else bias._array
-    computed: Any = convolution_kernel(
-        input_array, weight_array, bias_array, stride, padding, dilation, transposed, output_padding, groups
-    )
+    try:
+        stride = as_shape(stride)
+        padding = as_shape(padding)
+        dilation = as_shape(dilation)
+        output_padding = as_shape(output_padding)
+        input_array = input._array
+        weight_array = weight._array
+        bias_array = None if bias is None else bias._array
+        computed: Any = convolution_kernel(
+            input_array, weight_array, bias_array, stride, padding, dilation, transposed, output_padding, groups
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "convolution",
+            "input: Array; weight: Array; bias: Array | None; stride: Shape; padding: Shape; dilation: Shape; transposed: bool; output_padding: Shape; groups: int",
+            (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -371,15 +380,23 @@ def convolution_grad_weight(
                 convolution_grad_weight, (input, output_grad, weight_shape, stride, padding, dilation, groups), {}
             )
         output_grad = as_tensor_argument("convolution_grad_weight", "output_grad", 2, output_grad)
-    weight_shape = as_shape(weight_shape)
-    stride = as_shape(stride)
-    padding = as_shape(padding)
-    dilation = as_shape(dilation)
-    input_array = input._array
-    output_grad_array = output_grad._array
-    computed: Any = convolution_grad_weight_kernel(
-        input_array, output_grad_array, weight_shape, stride, padding, dilation, groups
-    )
+    try:
+        weight_shape = as_shape(weight_shape)
+        stride = as_shape(stride)
+        padding = as_shape(padding)
+        dilation = as_shape(dilation)
+        input_array = input._array
+        output_grad_array = output_grad._array
+        computed: Any = convolution_grad_weight_kernel(
+            input_array, output_grad_array, weight_shape, stride, padding, dilation, groups
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "convolution_grad_weight",
+            "input: Array; output_grad: Array; weight_shape: Shape; stride: Shape; padding: Shape; dilation: Shape; groups: int",
+            (input, output_grad, weight_shape, stride, padding, dilation, groups),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -36,6 +36,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -316,8 +317,11 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
         if is_foreign(A):
             return ask_foreign(linalg_qr, (A, mode), {"out": out})
         A = as_tensor_argument("linalg_qr", "A", 1, A)
-    A_array = A._array
-    Q_value, R_value = linalg_qr_kernel(A_array, mode)
+    try:
+        A_array = A._array
+        Q_value, R_value = linalg_qr_kernel(A_array, mode)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "linalg_qr", "A: Array; mode: str", (A, mode)) from None
     Q = new_tensor(as_array(Q_value))
     R = new_tensor(as_array(R_value))
     if record and (A._requires_grad):
@@ -519,8 +523,13 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: Any = None, out
         A = as_tensor_argument("linalg_svd", "A", 1, A)
     if full_matrices is not False and full_matrices is not True:
         raise not_a_bool("linalg_svd", "full_matrices", full_matrices)
-    A_array = A._array
-    U_value, S_value, Vh_value = linalg_svd_kernel(A_array, full_matrices, driver=driver)
+    try:
+        A_array = A._array
+        U_value, S_value, Vh_value = linalg_svd_kernel(A_array, full_matrices, driver=driver)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "linalg_svd", "A: Array; full_matrices: bool; *; driver: str | None", (A, full_matrices, driver)
+        ) from None
     U = new_tensor(as_array(U_value))
     S = new_tensor(as_array(S_value))
     Vh = new_tensor(as_array(Vh_value))
@@ -636,8 +645,11 @@ def linalg_eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
         if is_foreign(A):
             return ask_foreign(linalg_eigh, (A, UPLO), {"out": out})
         A = as_tensor_argument("linalg_eigh", "A", 1, A)
-    A_array = A._array
-    eigenvalues_value, eigenvectors_value = linalg_eigh_kernel(A_array, UPLO)
+    try:
+        A_array = A._array
+        eigenvalues_value, eigenvectors_value = linalg_eigh_kernel(A_array, UPLO)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "linalg_eigh", "A: Array; UPLO: str", (A, UPLO)) from None
     eigenvalues = new_tensor(as_array(eigenvalues_value))
     eigenvectors = new_tensor(as_array(eigenvectors_value))
     if record and (A._requires_grad):
@@ -821,8 +833,11 @@ def hermitian_eigenvalues(A: Tensor, UPLO: str = "L") -> Tensor:
         if is_foreign(A):
             return ask_foreign(hermitian_eigenvalues, (A, UPLO), {})
         A = as_tensor_argument("hermitian_eigenvalues", "A", 1, A)
-    A_array = A._array
-    computed: Any = hermitian_eigenvalues_kernel(A_array, UPLO)
+    try:
+        A_array = A._array
+        computed: Any = hermitian_eigenvalues_kernel(A_array, UPLO)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "hermitian_eigenvalues", "A: Array; UPLO: str", (A, UPLO)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -29,6 +29,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -138,9 +139,12 @@ def cdist_forward(x1: Tensor, x2: Tensor, p: float) -> Tensor:
         if is_foreign(x2):
             return ask_foreign(cdist_forward, (x1, x2, p), {})
         x2 = as_tensor_argument("cdist_forward", "x2", 2, x2)
-    x1_array = x1._array
-    x2_array = x2._array
-    computed: Any = cdist_forward_kernel(x1_array, x2_array, p)
+    try:
+        x1_array = x1._array
+        x2_array = x2._array
+        computed: Any = cdist_forward_kernel(x1_array, x2_array, p)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "cdist_forward", "x1: Array; x2: Array; p: float", (x1, x2, p)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -424,8 +428,11 @@ def pdist_forward(input: Tensor, p: float) -> Tensor:
         if is_foreign(input):
             return ask_foreign(pdist_forward, (input, p), {})
         input = as_tensor_argument("pdist_forward", "input", 1, input)
-    input_array = input._array
-    computed: Any = pdist_forward_kernel(input_array, p)
+    try:
+        input_array = input._array
+        computed: Any = pdist_forward_kernel(input_array, p)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "pdist_forward", "input: Array; p: float", (input, p)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -476,8 +483,11 @@ def pair_rows(input: Tensor, which: int) -> Tensor:
         if is_foreign(input):
             return ask_foreign(pair_rows, (input, which), {})
         input = as_tensor_argument("pair_rows", "input", 1, input)
-    input_array = input._array
-    computed: Any = pair_rows_kernel(input_array, which)
+    try:
+        input_array = input._array
+        computed: Any = pair_rows_kernel(input_array, which)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "pair_rows", "input: Array; which: int", (input, which)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -23,6 +23,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -235,13 +236,21 @@ def embedding_bag_forward(
         per_sample_weights = as_tensor_argument("embedding_bag_forward", "per_sample_weights", 4, per_sample_weights)
     if scale_grad_by_freq is not False and scale_grad_by_freq is not True:
         raise not_a_bool("embedding_bag_forward", "scale_grad_by_freq", scale_grad_by_freq)
-    weight_array = weight._array
-    indices_array = indices._array
-    offsets_array = offsets._array
-    per_sample_weights_array = None if per_sample_weights is None else per_sample_weights._array
-    result_value, owner_value, factors_value, sizes_value, chosen_value = embedding_bag_forward_kernel(
-        weight_array, indices_array, offsets_array, per_sample_weights_array, mode, padding_idx, scale_grad_by_freq
-    )
+    try:
+        weight_array = weight._array
+        indices_array = indices._array
+        offsets_array = offsets._array
+        per_sample_weights_array = None if per_sample_weights is None else per_sample_weights._array
+        result_value, owner_value, factors_value, sizes_value, chosen_value = embedding_bag_forward_kernel(
+            weight_array, indices_array, offsets_array, per_sample_weights_array, mode, padding_idx, scale_grad_by_freq
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "embedding_bag_forward",
+            "weight: Array; indices: Array; offsets: Array; per_sample_weights: Array | None; mode: int; padding_idx: int; scale_grad_by_freq: bool",
+            (weight, indices, offsets, per_sample_weights, mode, padding_idx, scale_grad_by_freq),
+        ) from None
     result = new_tensor(as_array(result_value))
     owner = new_tensor(as_array(owner_value))
     factors = new_tensor(as_array(factors_value))
@@ -386,9 +395,12 @@ def put_rows(input: Tensor, indices: Tensor, rows: int) -> Tensor:
         if is_foreign(indices):
             return ask_foreign(put_rows, (input, indices, rows), {})
         indices = as_tensor_argument("put_rows", "indices", 2, indices)
-    input_array = input._array
-    indices_array = indices._array
-    computed: Any = put_rows_kernel(input_array, indices_array, rows)
+    try:
+        input_array = input._array
+        indices_array = indices._array
+        computed: Any = put_rows_kernel(input_array, indices_array, rows)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "put_rows", "input: Array; indices: Array; rows: int", (input, indices, rows)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

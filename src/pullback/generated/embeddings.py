@@ -21,6 +21,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -101,9 +102,17 @@ def embedding(
         raise not_a_bool("embedding", "scale_grad_by_freq", scale_grad_by_freq)
     if sparse is not False and sparse is not True:
         raise not_a_bool("embedding", "sparse", sparse)
-    weight_array = weight._array
-    indices_array = indices._array
-    computed: Any = embedding_kernel(weight_array, indices_array, padding_idx, scale_grad_by_freq, sparse)
+    try:
+        weight_array = weight._array
+        indices_array = indices._array
+        computed: Any = embedding_kernel(weight_array, indices_array, padding_idx, scale_grad_by_freq, sparse)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "embedding",
+            "weight: Array; indices: Array; padding_idx: int; scale_grad_by_freq: bool; sparse: bool",
+            (weight, indices, padding_idx, scale_grad_by_freq, sparse),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -217,9 +226,17 @@ def embedding_back(input: Tensor, indices: Tensor, rows: int, padding_idx: int, 
         indices = as_tensor_argument("embedding_back", "indices", 2, indices)
     if scale_grad_by_freq is not False and scale_grad_by_freq is not True:
         raise not_a_bool("embedding_back", "scale_grad_by_freq", scale_grad_by_freq)
-    input_array = input._array
-    indices_array = indices._array
-    computed: Any = embedding_back_kernel(input_array, indices_array, rows, padding_idx, scale_grad_by_freq)
+    try:
+        input_array = input._array
+        indices_array = indices._array
+        computed: Any = embedding_back_kernel(input_array, indices_array, rows, padding_idx, scale_grad_by_freq)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "embedding_back",
+            "input: Array; indices: Array; rows: int; padding_idx: int; scale_grad_by_freq: bool",
+            (input, indices, rows, padding_idx, scale_grad_by_freq),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -332,9 +349,17 @@ def embedding_take(input: Tensor, indices: Tensor, padding_idx: int, scale_grad_
         indices = as_tensor_argument("embedding_take", "indices", 2, indices)
     if scale_grad_by_freq is not False and scale_grad_by_freq is not True:
         raise not_a_bool("embedding_take", "scale_grad_by_freq", scale_grad_by_freq)
-    input_array = input._array
-    indices_array = indices._array
-    computed: Any = embedding_take_kernel(input_array, indices_array, padding_idx, scale_grad_by_freq)
+    try:
+        input_array = input._array
+        indices_array = indices._array
+        computed: Any = embedding_take_kernel(input_array, indices_array, padding_idx, scale_grad_by_freq)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "embedding_take",
+            "input: Array; indices: Array; padding_idx: int; scale_grad_by_freq: bool",
+            (input, indices, padding_idx, scale_grad_by_freq),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

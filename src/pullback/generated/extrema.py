@@ -33,6 +33,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument, wrap_dims
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
 
 new = TensorBase.__new__
@@ -311,11 +312,14 @@ def max_dim(
         if is_foreign(input):
             return ask_foreign(max_dim, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("max", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("max", "keepdim", keepdim)
-    input_array = input._array
-    values_value, indices_value = max_dim_kernel(input_array, dim, keepdim)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        values_value, indices_value = max_dim_kernel(input_array, dim, keepdim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "max", "input: Array; dim: Dim; keepdim: bool", (input, dim, keepdim)) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
@@ -429,11 +433,14 @@ def min_dim(
         if is_foreign(input):
             return ask_foreign(min_dim, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("min", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("min", "keepdim", keepdim)
-    input_array = input._array
-    values_value, indices_value = min_dim_kernel(input_array, dim, keepdim)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        values_value, indices_value = min_dim_kernel(input_array, dim, keepdim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "min", "input: Array; dim: Dim; keepdim: bool", (input, dim, keepdim)) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
@@ -549,11 +556,14 @@ def amax(
         if is_foreign(input):
             return ask_foreign(amax, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("amax", "input", 1, input)
-    dim = wrap_dims(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("amax", "keepdim", keepdim)
-    input_array = input._array
-    computed: Any = amax_kernel(input_array, dim, keepdim)
+    try:
+        dim = wrap_dims(dim, input._array.ndim)
+        input_array = input._array
+        computed: Any = amax_kernel(input_array, dim, keepdim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "amax", "input: Array; dim: Dims; keepdim: bool", (input, dim, keepdim)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -672,11 +682,14 @@ def amin(
         if is_foreign(input):
             return ask_foreign(amin, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("amin", "input", 1, input)
-    dim = wrap_dims(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("amin", "keepdim", keepdim)
-    input_array = input._array
-    computed: Any = amin_kernel(input_array, dim, keepdim)
+    try:
+        dim = wrap_dims(dim, input._array.ndim)
+        input_array = input._array
+        computed: Any = amin_kernel(input_array, dim, keepdim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "amin", "input: Array; dim: Dims; keepdim: bool", (input, dim, keepdim)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -813,12 +826,17 @@ def aminmax(
         if is_foreign(input):
             return ask_foreign(aminmax, (input,), {"dim": dim, "keepdim": keepdim, "out": out})
         input = as_tensor_argument("aminmax", "input", 1, input)
-    if dim is not None:
-        dim = wrap_dim(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("aminmax", "keepdim", keepdim)
-    input_array = input._array
-    min_value, max_value = aminmax_kernel(input_array, dim=dim, keepdim=keepdim)
+    try:
+        if dim is not None:
+            dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        min_value, max_value = aminmax_kernel(input_array, dim=dim, keepdim=keepdim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "aminmax", "input: Array; *; dim: Dim | None; keepdim: bool", (input, dim, keepdim)
+        ) from None
     min = new_tensor(as_array(min_value))
     max = new_tensor(as_array(max_value))
     if record and (input._requires_grad):
@@ -880,12 +898,15 @@ def argmax(
         if is_foreign(input):
             return ask_foreign(argmax, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("argmax", "input", 1, input)
-    if dim is not None:
-        dim = wrap_dim(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("argmax", "keepdim", keepdim)
-    input_array = input._array
-    computed: Any = argmax_kernel(input_array, dim, keepdim)
+    try:
+        if dim is not None:
+            dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        computed: Any = argmax_kernel(input_array, dim, keepdim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "argmax", "input: Array; dim: Dim | None; keepdim: bool", (input, dim, keepdim)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -914,12 +935,15 @@ def argmin(
         if is_foreign(input):
             return ask_foreign(argmin, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("argmin", "input", 1, input)
-    if dim is not None:
-        dim = wrap_dim(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("argmin", "keepdim", keepdim)
-    input_array = input._array
-    computed: Any = argmin_kernel(input_array, dim, keepdim)
+    try:
+        if dim is not None:
+            dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        computed: Any = argmin_kernel(input_array, dim, keepdim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "argmin", "input: Array; dim: Dim | None; keepdim: bool", (input, dim, keepdim)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -950,12 +974,17 @@ def shares(
         if is_foreign(extreme):
             return ask_foreign(shares, (input, extreme, dim, keepdim), {})
         extreme = as_tensor_argument("shares", "extreme", 2, extreme)
-    dim = wrap_dims(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("shares", "keepdim", keepdim)
-    input_array = input._array
-    extreme_array = extreme._array
-    computed: Any = shares_kernel(input_array, extreme_array, dim, keepdim)
+    try:
+        dim = wrap_dims(dim, input._array.ndim)
+        input_array = input._array
+        extreme_array = extreme._array
+        computed: Any = shares_kernel(input_array, extreme_array, dim, keepdim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "shares", "input: Array; extreme: Array; dim: Dims; keepdim: bool", (input, extreme, dim, keepdim)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

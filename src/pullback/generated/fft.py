@@ -25,6 +25,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -78,11 +79,16 @@ def fft_c2c(input: Tensor, dim: Any, scale: str, forward: bool) -> Tensor:
         if is_foreign(input):
             return ask_foreign(fft_c2c, (input, dim, scale, forward), {})
         input = as_tensor_argument("fft_c2c", "input", 1, input)
-    dim = as_shape(dim)
     if forward is not False and forward is not True:
         raise not_a_bool("fft_c2c", "forward", forward)
-    input_array = input._array
-    computed: Any = fft_c2c_kernel(input_array, dim, scale, forward)
+    try:
+        dim = as_shape(dim)
+        input_array = input._array
+        computed: Any = fft_c2c_kernel(input_array, dim, scale, forward)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "fft_c2c", "input: Array; dim: Shape; scale: str; forward: bool", (input, dim, scale, forward)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -175,11 +181,16 @@ def fft_r2c(input: Tensor, dim: Any, scale: str, onesided: bool) -> Tensor:
         if is_foreign(input):
             return ask_foreign(fft_r2c, (input, dim, scale, onesided), {})
         input = as_tensor_argument("fft_r2c", "input", 1, input)
-    dim = as_shape(dim)
     if onesided is not False and onesided is not True:
         raise not_a_bool("fft_r2c", "onesided", onesided)
-    input_array = input._array
-    computed: Any = fft_r2c_kernel(input_array, dim, scale, onesided)
+    try:
+        dim = as_shape(dim)
+        input_array = input._array
+        computed: Any = fft_r2c_kernel(input_array, dim, scale, onesided)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "fft_r2c", "input: Array; dim: Shape; scale: str; onesided: bool", (input, dim, scale, onesided)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -270,9 +281,14 @@ def fft_c2r(input: Tensor, dim: Any, scale: str, last_size: int) -> Tensor:
         if is_foreign(input):
             return ask_foreign(fft_c2r, (input, dim, scale, last_size), {})
         input = as_tensor_argument("fft_c2r", "input", 1, input)
-    dim = as_shape(dim)
-    input_array = input._array
-    computed: Any = fft_c2r_kernel(input_array, dim, scale, last_size)
+    try:
+        dim = as_shape(dim)
+        input_array = input._array
+        computed: Any = fft_c2r_kernel(input_array, dim, scale, last_size)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "fft_c2r", "input: Array; dim: Shape; scale: str; last_size: int", (input, dim, scale, last_size)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -356,8 +372,11 @@ def doubled_inside(input: Tensor, dim: int, count: int) -> Tensor:
         if is_foreign(input):
             return ask_foreign(doubled_inside, (input, dim, count), {})
         input = as_tensor_argument("doubled_inside", "input", 1, input)
-    input_array = input._array
-    computed: Any = doubled_inside_kernel(input_array, dim, count)
+    try:
+        input_array = input._array
+        computed: Any = doubled_inside_kernel(input_array, dim, count)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "doubled_inside", "input: Array; dim: int; count: int", (input, dim, count)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -439,8 +458,11 @@ def overlap_add(input: Tensor, step: int) -> Tensor:
         if is_foreign(input):
             return ask_foreign(overlap_add, (input, step), {})
         input = as_tensor_argument("overlap_add", "input", 1, input)
-    input_array = input._array
-    computed: Any = overlap_add_kernel(input_array, step)
+    try:
+        input_array = input._array
+        computed: Any = overlap_add_kernel(input_array, step)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "overlap_add", "input: Array; step: int", (input, step)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -490,8 +512,11 @@ def check_envelope(input: Tensor, call: str) -> Tensor:
         if is_foreign(input):
             return ask_foreign(check_envelope, (input, call), {})
         input = as_tensor_argument("check_envelope", "input", 1, input)
-    input_array = input._array
-    computed: Any = check_envelope_kernel(input_array, call)
+    try:
+        input_array = input._array
+        computed: Any = check_envelope_kernel(input_array, call)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "check_envelope", "input: Array; call: str", (input, call)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -20,6 +20,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -79,12 +80,20 @@ def im2col(input: Tensor, kernel_size: Any, dilation: Any, padding: Any, stride:
         if is_foreign(input):
             return ask_foreign(im2col, (input, kernel_size, dilation, padding, stride), {})
         input = as_tensor_argument("im2col", "input", 1, input)
-    kernel_size = as_shape(kernel_size)
-    dilation = as_shape(dilation)
-    padding = as_shape(padding)
-    stride = as_shape(stride)
-    input_array = input._array
-    computed: Any = im2col_kernel(input_array, kernel_size, dilation, padding, stride)
+    try:
+        kernel_size = as_shape(kernel_size)
+        dilation = as_shape(dilation)
+        padding = as_shape(padding)
+        stride = as_shape(stride)
+        input_array = input._array
+        computed: Any = im2col_kernel(input_array, kernel_size, dilation, padding, stride)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "im2col",
+            "input: Array; kernel_size: Shape; dilation: Shape; padding: Shape; stride: Shape",
+            (input, kernel_size, dilation, padding, stride),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -182,13 +191,21 @@ def col2im(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any, pad
         if is_foreign(input):
             return ask_foreign(col2im, (input, output_size, kernel_size, dilation, padding, stride), {})
         input = as_tensor_argument("col2im", "input", 1, input)
-    output_size = as_shape(output_size)
-    kernel_size = as_shape(kernel_size)
-    dilation = as_shape(dilation)
-    padding = as_shape(padding)
-    stride = as_shape(stride)
-    input_array = input._array
-    computed: Any = col2im_kernel(input_array, output_size, kernel_size, dilation, padding, stride)
+    try:
+        output_size = as_shape(output_size)
+        kernel_size = as_shape(kernel_size)
+        dilation = as_shape(dilation)
+        padding = as_shape(padding)
+        stride = as_shape(stride)
+        input_array = input._array
+        computed: Any = col2im_kernel(input_array, output_size, kernel_size, dilation, padding, stride)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "col2im",
+            "input: Array; output_size: Shape; kernel_size: Shape; dilation: Shape; padding: Shape; stride: Shape",
+            (input, output_size, kernel_size, dilation, padding, stride),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -281,8 +298,11 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
         if is_foreign(input):
             return ask_foreign(pixel_shuffle, (input, upscale_factor), {})
         input = as_tensor_argument("pixel_shuffle", "input", 1, input)
-    input_array = input._array
-    computed: Any = pixel_shuffle_kernel(input_array, upscale_factor)
+    try:
+        input_array = input._array
+        computed: Any = pixel_shuffle_kernel(input_array, upscale_factor)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "pixel_shuffle", "input: Array; upscale_factor: int", (input, upscale_factor)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -359,8 +379,13 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
         if is_foreign(input):
             return ask_foreign(pixel_unshuffle, (input, downscale_factor), {})
         input = as_tensor_argument("pixel_unshuffle", "input", 1, input)
-    input_array = input._array
-    computed: Any = pixel_unshuffle_kernel(input_array, downscale_factor)
+    try:
+        input_array = input._array
+        computed: Any = pixel_unshuffle_kernel(input_array, downscale_factor)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "pixel_unshuffle", "input: Array; downscale_factor: int", (input, downscale_factor)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -440,8 +465,11 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
         if is_foreign(input):
             return ask_foreign(channel_shuffle, (input, groups), {})
         input = as_tensor_argument("channel_shuffle", "input", 1, input)
-    input_array = input._array
-    computed: Any = channel_shuffle_kernel(input_array, groups)
+    try:
+        input_array = input._array
+        computed: Any = channel_shuffle_kernel(input_array, groups)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "channel_shuffle", "input: Array; groups: int", (input, groups)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -21,6 +21,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -90,8 +91,11 @@ def standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
         if is_foreign(input):
             return ask_foreign(standard_gamma, (input, generator), {})
         input = as_tensor_argument("standard_gamma", "input", 1, input)
-    input_array = input._array
-    computed: Any = standard_gamma_kernel(input_array, generator)
+    try:
+        input_array = input._array
+        computed: Any = standard_gamma_kernel(input_array, generator)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "standard_gamma", "input: Array; generator: Any", (input, generator)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -267,8 +271,11 @@ def sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
         if is_foreign(input):
             return ask_foreign(sample_dirichlet, (input, generator), {})
         input = as_tensor_argument("sample_dirichlet", "input", 1, input)
-    input_array = input._array
-    computed: Any = sample_dirichlet_kernel(input_array, generator)
+    try:
+        input_array = input._array
+        computed: Any = sample_dirichlet_kernel(input_array, generator)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "sample_dirichlet", "input: Array; generator: Any", (input, generator)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -31,6 +31,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -142,9 +143,17 @@ def grid_sampler_2d(
         grid = as_tensor_argument("grid_sampler_2d", "grid", 2, grid)
     if align_corners is not False and align_corners is not True:
         raise not_a_bool("grid_sampler_2d", "align_corners", align_corners)
-    input_array = input._array
-    grid_array = grid._array
-    computed: Any = grid_sampler_2d_kernel(input_array, grid_array, interpolation_mode, padding_mode, align_corners)
+    try:
+        input_array = input._array
+        grid_array = grid._array
+        computed: Any = grid_sampler_2d_kernel(input_array, grid_array, interpolation_mode, padding_mode, align_corners)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "grid_sampler_2d",
+            "input: Array; grid: Array; interpolation_mode: int; padding_mode: int; align_corners: bool",
+            (input, grid, interpolation_mode, padding_mode, align_corners),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -322,9 +331,17 @@ def grid_sampler_3d(
         grid = as_tensor_argument("grid_sampler_3d", "grid", 2, grid)
     if align_corners is not False and align_corners is not True:
         raise not_a_bool("grid_sampler_3d", "align_corners", align_corners)
-    input_array = input._array
-    grid_array = grid._array
-    computed: Any = grid_sampler_3d_kernel(input_array, grid_array, interpolation_mode, padding_mode, align_corners)
+    try:
+        input_array = input._array
+        grid_array = grid._array
+        computed: Any = grid_sampler_3d_kernel(input_array, grid_array, interpolation_mode, padding_mode, align_corners)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "grid_sampler_3d",
+            "input: Array; grid: Array; interpolation_mode: int; padding_mode: int; align_corners: bool",
+            (input, grid, interpolation_mode, padding_mode, align_corners),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -468,11 +485,19 @@ def grid_points(input: Tensor, sizes: Any, mode: int, padding_mode: int, align_c
         if is_foreign(input):
             return ask_foreign(grid_points, (input, sizes, mode, padding_mode, align_corners), {})
         input = as_tensor_argument("grid_points", "input", 1, input)
-    sizes = as_shape(sizes)
     if align_corners is not False and align_corners is not True:
         raise not_a_bool("grid_points", "align_corners", align_corners)
-    input_array = input._array
-    computed: Any = grid_points_kernel(input_array, sizes, mode, padding_mode, align_corners)
+    try:
+        sizes = as_shape(sizes)
+        input_array = input._array
+        computed: Any = grid_points_kernel(input_array, sizes, mode, padding_mode, align_corners)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "grid_points",
+            "input: Array; sizes: Shape; mode: int; padding_mode: int; align_corners: bool",
+            (input, sizes, mode, padding_mode, align_corners),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -533,11 +558,19 @@ def grid_slopes(input: Tensor, sizes: Any, mode: int, padding_mode: int, align_c
         if is_foreign(input):
             return ask_foreign(grid_slopes, (input, sizes, mode, padding_mode, align_corners), {})
         input = as_tensor_argument("grid_slopes", "input", 1, input)
-    sizes = as_shape(sizes)
     if align_corners is not False and align_corners is not True:
         raise not_a_bool("grid_slopes", "align_corners", align_corners)
-    input_array = input._array
-    computed: Any = grid_slopes_kernel(input_array, sizes, mode, padding_mode, align_corners)
+    try:
+        sizes = as_shape(sizes)
+        input_array = input._array
+        computed: Any = grid_slopes_kernel(input_array, sizes, mode, padding_mode, align_corners)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "grid_slopes",
+            "input: Array; sizes: Shape; mode: int; padding_mode: int; align_corners: bool",
+            (input, sizes, mode, padding_mode, align_corners),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -560,12 +593,20 @@ def point_positions(
         if is_foreign(input):
             return ask_foreign(point_positions, (input, sizes, offsets, mode, padding_mode, align_corners), {})
         input = as_tensor_argument("point_positions", "input", 1, input)
-    sizes = as_shape(sizes)
-    offsets = as_shape(offsets)
     if align_corners is not False and align_corners is not True:
         raise not_a_bool("point_positions", "align_corners", align_corners)
-    input_array = input._array
-    computed: Any = point_positions_kernel(input_array, sizes, offsets, mode, padding_mode, align_corners)
+    try:
+        sizes = as_shape(sizes)
+        offsets = as_shape(offsets)
+        input_array = input._array
+        computed: Any = point_positions_kernel(input_array, sizes, offsets, mode, padding_mode, align_corners)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "point_positions",
+            "input: Array; sizes: Shape; offsets: Shape; mode: int; padding_mode: int; align_corners: bool",
+            (input, sizes, offsets, mode, padding_mode, align_corners),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -730,10 +771,15 @@ def put_points(input: Tensor, positions: Tensor, sizes: Any) -> Tensor:
         if is_foreign(positions):
             return ask_foreign(put_points, (input, positions, sizes), {})
         positions = as_tensor_argument("put_points", "positions", 2, positions)
-    sizes = as_shape(sizes)
-    input_array = input._array
-    positions_array = positions._array
-    computed: Any = put_points_kernel(input_array, positions_array, sizes)
+    try:
+        sizes = as_shape(sizes)
+        input_array = input._array
+        positions_array = positions._array
+        computed: Any = put_points_kernel(input_array, positions_array, sizes)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "put_points", "input: Array; positions: Array; sizes: Shape", (input, positions, sizes)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -815,11 +861,19 @@ def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Tens
         if is_foreign(theta):
             return ask_foreign(affine_grid_generator, (theta, size, align_corners), {})
         theta = as_tensor_argument("affine_grid_generator", "theta", 1, theta)
-    size = as_shape(size)
     if align_corners is not False and align_corners is not True:
         raise not_a_bool("affine_grid_generator", "align_corners", align_corners)
-    theta_array = theta._array
-    computed: Any = affine_grid_generator_kernel(theta_array, size, align_corners)
+    try:
+        size = as_shape(size)
+        theta_array = theta._array
+        computed: Any = affine_grid_generator_kernel(theta_array, size, align_corners)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "affine_grid_generator",
+            "theta: Array; size: Shape; align_corners: bool",
+            (theta, size, align_corners),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -901,11 +955,16 @@ def affine_grid_back(input: Tensor, size: Any, align_corners: bool) -> Tensor:
         if is_foreign(input):
             return ask_foreign(affine_grid_back, (input, size, align_corners), {})
         input = as_tensor_argument("affine_grid_back", "input", 1, input)
-    size = as_shape(size)
     if align_corners is not False and align_corners is not True:
         raise not_a_bool("affine_grid_back", "align_corners", align_corners)
-    input_array = input._array
-    computed: Any = affine_grid_back_kernel(input_array, size, align_corners)
+    try:
+        size = as_shape(size)
+        input_array = input._array
+        computed: Any = affine_grid_back_kernel(input_array, size, align_corners)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "affine_grid_back", "input: Array; size: Shape; align_corners: bool", (input, size, align_corners)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -37,6 +37,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument, as_tensor_list
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
 new = TensorBase.__new__
@@ -90,9 +91,12 @@ def select(input: Tensor, dim: Any, index: int, *, axis: Any = None) -> Tensor:
         if is_foreign(input):
             return ask_foreign(select, (input, dim, index), {})
         input = as_tensor_argument("select", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
-    input_array = input._array
-    computed: Any = select_kernel(input_array, dim, index)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        computed: Any = select_kernel(input_array, dim, index)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "select", "input: Array; dim: Dim; index: int", (input, dim, index)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -190,9 +194,17 @@ def slice_view(input: Tensor, dim: Any, start: int, end: int, step: int, *, axis
         if is_foreign(input):
             return ask_foreign(slice_view, (input, dim, start, end, step), {})
         input = as_tensor_argument("slice_view", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
-    input_array = input._array
-    computed: Any = slice_view_kernel(input_array, dim, start, end, step)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        computed: Any = slice_view_kernel(input_array, dim, start, end, step)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "slice_view",
+            "input: Array; dim: Dim; start: int; end: int; step: int",
+            (input, dim, start, end, step),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -282,9 +294,14 @@ def select_back(input: Tensor, shape: Any, dim: int, index: int) -> Tensor:
         if is_foreign(input):
             return ask_foreign(select_back, (input, shape, dim, index), {})
         input = as_tensor_argument("select_back", "input", 1, input)
-    shape = as_shape(shape)
-    input_array = input._array
-    computed: Any = select_back_kernel(input_array, shape, dim, index)
+    try:
+        shape = as_shape(shape)
+        input_array = input._array
+        computed: Any = select_back_kernel(input_array, shape, dim, index)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "select_back", "input: Array; shape: Shape; dim: int; index: int", (input, shape, dim, index)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -376,9 +393,17 @@ def slice_back(input: Tensor, shape: Any, dim: int, start: int, end: int, step: 
         if is_foreign(input):
             return ask_foreign(slice_back, (input, shape, dim, start, end, step), {})
         input = as_tensor_argument("slice_back", "input", 1, input)
-    shape = as_shape(shape)
-    input_array = input._array
-    computed: Any = slice_back_kernel(input_array, shape, dim, start, end, step)
+    try:
+        shape = as_shape(shape)
+        input_array = input._array
+        computed: Any = slice_back_kernel(input_array, shape, dim, start, end, step)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "slice_back",
+            "input: Array; shape: Shape; dim: int; start: int; end: int; step: int",
+            (input, shape, dim, start, end, step),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -481,10 +506,13 @@ def index(input: Tensor, indices: Any, dims: Any) -> Tensor:
             return ask_foreign(index, (input, indices, dims), {})
         input = as_tensor_argument("index", "input", 1, input)
     indices = as_tensor_list("index", "indices", 2, indices)
-    dims = as_shape(dims)
-    input_array = input._array
-    indices_array = [t._array for t in indices]
-    computed: Any = index_kernel(input_array, indices_array, dims)
+    try:
+        dims = as_shape(dims)
+        input_array = input._array
+        indices_array = [t._array for t in indices]
+        computed: Any = index_kernel(input_array, indices_array, dims)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "index", "input: Array; indices: Arrays; dims: Shape", (input, indices, dims)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -587,14 +615,17 @@ def index_select(input: Tensor, dim: Any, index: Tensor, *, out: Any = None, axi
         if is_foreign(input):
             return ask_foreign(index_select, (input, dim, index), {"out": out})
         input = as_tensor_argument("index_select", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
     if not isinstance(index, TensorBase):
         if is_foreign(index):
             return ask_foreign(index_select, (input, dim, index), {"out": out})
         index = as_tensor_argument("index_select", "index", 3, index)
-    input_array = input._array
-    index_array = index._array
-    computed: Any = index_select_kernel(input_array, dim, index_array)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        index_array = index._array
+        computed: Any = index_select_kernel(input_array, dim, index_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "index_select", "input: Array; dim: Dim; index: Array", (input, dim, index)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -700,16 +731,21 @@ def gather(
         if is_foreign(input):
             return ask_foreign(gather, (input, dim, index, sparse_grad), {"out": out})
         input = as_tensor_argument("gather", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
     if not isinstance(index, TensorBase):
         if is_foreign(index):
             return ask_foreign(gather, (input, dim, index, sparse_grad), {"out": out})
         index = as_tensor_argument("gather", "index", 3, index)
     if sparse_grad is not False and sparse_grad is not True:
         raise not_a_bool("gather", "sparse_grad", sparse_grad)
-    input_array = input._array
-    index_array = index._array
-    computed: Any = gather_kernel(input_array, dim, index_array, sparse_grad)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        index_array = index._array
+        computed: Any = gather_kernel(input_array, dim, index_array, sparse_grad)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "gather", "input: Array; dim: Dim; index: Array; sparse_grad: bool", (input, dim, index, sparse_grad)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -995,8 +1031,13 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any =
         if is_foreign(input):
             return ask_foreign(nonzero_static, (input,), {"size": size, "fill_value": fill_value, "out": out})
         input = as_tensor_argument("nonzero_static", "input", 1, input)
-    input_array = input._array
-    computed: Any = nonzero_static_kernel(input_array, size=size, fill_value=fill_value)
+    try:
+        input_array = input._array
+        computed: Any = nonzero_static_kernel(input_array, size=size, fill_value=fill_value)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "nonzero_static", "input: Array; *; size: int; fill_value: int", (input, size, fill_value)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -35,6 +35,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -91,11 +92,19 @@ def resample(input: Tensor, sizes: Any, method: str, align_corners: bool = False
         if is_foreign(input):
             return ask_foreign(resample, (input, sizes, method, align_corners, scales), {})
         input = as_tensor_argument("resample", "input", 1, input)
-    sizes = as_shape(sizes)
     if align_corners is not False and align_corners is not True:
         raise not_a_bool("resample", "align_corners", align_corners)
-    input_array = input._array
-    computed: Any = resample_kernel(input_array, sizes, method, align_corners, scales)
+    try:
+        sizes = as_shape(sizes)
+        input_array = input._array
+        computed: Any = resample_kernel(input_array, sizes, method, align_corners, scales)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "resample",
+            "input: Array; sizes: Shape; method: str; align_corners: bool; scales: tuple[float | None, ...] | None",
+            (input, sizes, method, align_corners, scales),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -196,11 +205,19 @@ def resample_back(input: Tensor, sizes: Any, method: str, align_corners: bool = 
         if is_foreign(input):
             return ask_foreign(resample_back, (input, sizes, method, align_corners, scales), {})
         input = as_tensor_argument("resample_back", "input", 1, input)
-    sizes = as_shape(sizes)
     if align_corners is not False and align_corners is not True:
         raise not_a_bool("resample_back", "align_corners", align_corners)
-    input_array = input._array
-    computed: Any = resample_back_kernel(input_array, sizes, method, align_corners, scales)
+    try:
+        sizes = as_shape(sizes)
+        input_array = input._array
+        computed: Any = resample_back_kernel(input_array, sizes, method, align_corners, scales)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "resample_back",
+            "input: Array; sizes: Shape; method: str; align_corners: bool; scales: tuple[float | None, ...] | None",
+            (input, sizes, method, align_corners, scales),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -305,9 +322,12 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
         if is_foreign(input):
             return ask_foreign(adaptive_avg_pool2d, (input, output_size), {})
         input = as_tensor_argument("adaptive_avg_pool2d", "input", 1, input)
-    output_size = as_shape(output_size)
-    input_array = input._array
-    computed: Any = adaptive_avg_pool2d_kernel(input_array, output_size)
+    try:
+        output_size = as_shape(output_size)
+        input_array = input._array
+        computed: Any = adaptive_avg_pool2d_kernel(input_array, output_size)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "adaptive_avg_pool2d", "input: Array; output_size: Shape", (input, output_size)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -405,9 +425,12 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
         if is_foreign(input):
             return ask_foreign(adaptive_avg_pool3d, (input, output_size), {})
         input = as_tensor_argument("adaptive_avg_pool3d", "input", 1, input)
-    output_size = as_shape(output_size)
-    input_array = input._array
-    computed: Any = adaptive_avg_pool3d_kernel(input_array, output_size)
+    try:
+        output_size = as_shape(output_size)
+        input_array = input._array
+        computed: Any = adaptive_avg_pool3d_kernel(input_array, output_size)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "adaptive_avg_pool3d", "input: Array; output_size: Shape", (input, output_size)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -492,9 +515,17 @@ def upsample_nearest1d(input: Tensor, output_size: Any, scales: Any = None) -> T
         if is_foreign(input):
             return ask_foreign(upsample_nearest1d, (input, output_size, scales), {})
         input = as_tensor_argument("upsample_nearest1d", "input", 1, input)
-    output_size = as_shape(output_size)
-    input_array = input._array
-    computed: Any = upsample_nearest1d_kernel(input_array, output_size, scales)
+    try:
+        output_size = as_shape(output_size)
+        input_array = input._array
+        computed: Any = upsample_nearest1d_kernel(input_array, output_size, scales)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "upsample_nearest1d",
+            "input: Array; output_size: Shape; scales: _Scales",
+            (input, output_size, scales),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -579,9 +610,17 @@ def upsample_nearest_exact1d(input: Tensor, output_size: Any, scales: Any = None
         if is_foreign(input):
             return ask_foreign(upsample_nearest_exact1d, (input, output_size, scales), {})
         input = as_tensor_argument("upsample_nearest_exact1d", "input", 1, input)
-    output_size = as_shape(output_size)
-    input_array = input._array
-    computed: Any = upsample_nearest_exact1d_kernel(input_array, output_size, scales)
+    try:
+        output_size = as_shape(output_size)
+        input_array = input._array
+        computed: Any = upsample_nearest_exact1d_kernel(input_array, output_size, scales)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "upsample_nearest_exact1d",
+            "input: Array; output_size: Shape; scales: _Scales",
+            (input, output_size, scales),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -666,9 +705,17 @@ def upsample_nearest2d(input: Tensor, output_size: Any, scales: Any = None) -> T
         if is_foreign(input):
             return ask_foreign(upsample_nearest2d, (input, output_size, scales), {})
         input = as_tensor_argument("upsample_nearest2d", "input", 1, input)
-    output_size = as_shape(output_size)
-    input_array = input._array
-    computed: Any = upsample_nearest2d_kernel(input_array, output_size, scales)
+    try:
+        output_size = as_shape(output_size)
+        input_array = input._array
+        computed: Any = upsample_nearest2d_kernel(input_array, output_size, scales)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "upsample_nearest2d",
+            "input: Array; output_size: Shape; scales: _Scales",
+            (input, output_size, scales),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -753,9 +800,17 @@ def upsample_nearest_exact2d(input: Tensor, output_size: Any, scales: Any = None
         if is_foreign(input):
             return ask_foreign(upsample_nearest_exact2d, (input, output_size, scales), {})
         input = as_tensor_argument("upsample_nearest_exact2d", "input", 1, input)
-    output_size = as_shape(output_size)
-    input_array = input._array
-    computed: Any = upsample_nearest_exact2d_kernel(input_array, output_size, scales)
+    try:
+        output_size = as_shape(output_size)
+        input_array = input._array
+        computed: Any = upsample_nearest_exact2d_kernel(input_array, output_size, scales)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "upsample_nearest_exact2d",
+            "input: Array; output_size: Shape; scales: _Scales",
+            (input, output_size, scales),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -840,9 +895,17 @@ def upsample_nearest3d(input: Tensor, output_size: Any, scales: Any = None) -> T
         if is_foreign(input):
             return ask_foreign(upsample_nearest3d, (input, output_size, scales), {})
         input = as_tensor_argument("upsample_nearest3d", "input", 1, input)
-    output_size = as_shape(output_size)
-    input_array = input._array
-    computed: Any = upsample_nearest3d_kernel(input_array, output_size, scales)
+    try:
+        output_size = as_shape(output_size)
+        input_array = input._array
+        computed: Any = upsample_nearest3d_kernel(input_array, output_size, scales)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "upsample_nearest3d",
+            "input: Array; output_size: Shape; scales: _Scales",
+            (input, output_size, scales),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -927,9 +990,17 @@ def upsample_nearest_exact3d(input: Tensor, output_size: Any, scales: Any = None
         if is_foreign(input):
             return ask_foreign(upsample_nearest_exact3d, (input, output_size, scales), {})
         input = as_tensor_argument("upsample_nearest_exact3d", "input", 1, input)
-    output_size = as_shape(output_size)
-    input_array = input._array
-    computed: Any = upsample_nearest_exact3d_kernel(input_array, output_size, scales)
+    try:
+        output_size = as_shape(output_size)
+        input_array = input._array
+        computed: Any = upsample_nearest_exact3d_kernel(input_array, output_size, scales)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "upsample_nearest_exact3d",
+            "input: Array; output_size: Shape; scales: _Scales",
+            (input, output_size, scales),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1017,11 +1088,19 @@ def upsample_linear1d(input: Tensor, output_size: Any, align_corners: bool = Fal
         if is_foreign(input):
             return ask_foreign(upsample_linear1d, (input, output_size, align_corners, scales), {})
         input = as_tensor_argument("upsample_linear1d", "input", 1, input)
-    output_size = as_shape(output_size)
     if align_corners is not False and align_corners is not True:
         raise not_a_bool("upsample_linear1d", "align_corners", align_corners)
-    input_array = input._array
-    computed: Any = upsample_linear1d_kernel(input_array, output_size, align_corners, scales)
+    try:
+        output_size = as_shape(output_size)
+        input_array = input._array
+        computed: Any = upsample_linear1d_kernel(input_array, output_size, align_corners, scales)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "upsample_linear1d",
+            "input: Array; output_size: Shape; align_corners: bool; scales: _Scales",
+            (input, output_size, align_corners, scales),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1113,11 +1192,19 @@ def upsample_bilinear2d(input: Tensor, output_size: Any, align_corners: bool = F
         if is_foreign(input):
             return ask_foreign(upsample_bilinear2d, (input, output_size, align_corners, scales), {})
         input = as_tensor_argument("upsample_bilinear2d", "input", 1, input)
-    output_size = as_shape(output_size)
     if align_corners is not False and align_corners is not True:
         raise not_a_bool("upsample_bilinear2d", "align_corners", align_corners)
-    input_array = input._array
-    computed: Any = upsample_bilinear2d_kernel(input_array, output_size, align_corners, scales)
+    try:
+        output_size = as_shape(output_size)
+        input_array = input._array
+        computed: Any = upsample_bilinear2d_kernel(input_array, output_size, align_corners, scales)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "upsample_bilinear2d",
+            "input: Array; output_size: Shape; align_corners: bool; scales: _Scales",
+            (input, output_size, align_corners, scales),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1209,11 +1296,19 @@ def upsample_trilinear3d(input: Tensor, output_size: Any, align_corners: bool = 
         if is_foreign(input):
             return ask_foreign(upsample_trilinear3d, (input, output_size, align_corners, scales), {})
         input = as_tensor_argument("upsample_trilinear3d", "input", 1, input)
-    output_size = as_shape(output_size)
     if align_corners is not False and align_corners is not True:
         raise not_a_bool("upsample_trilinear3d", "align_corners", align_corners)
-    input_array = input._array
-    computed: Any = upsample_trilinear3d_kernel(input_array, output_size, align_corners, scales)
+    try:
+        output_size = as_shape(output_size)
+        input_array = input._array
+        computed: Any = upsample_trilinear3d_kernel(input_array, output_size, align_corners, scales)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "upsample_trilinear3d",
+            "input: Array; output_size: Shape; align_corners: bool; scales: _Scales",
+            (input, output_size, align_corners, scales),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1305,11 +1400,19 @@ def upsample_bicubic2d(input: Tensor, output_size: Any, align_corners: bool = Fa
         if is_foreign(input):
             return ask_foreign(upsample_bicubic2d, (input, output_size, align_corners, scales), {})
         input = as_tensor_argument("upsample_bicubic2d", "input", 1, input)
-    output_size = as_shape(output_size)
     if align_corners is not False and align_corners is not True:
         raise not_a_bool("upsample_bicubic2d", "align_corners", align_corners)
-    input_array = input._array
-    computed: Any = upsample_bicubic2d_kernel(input_array, output_size, align_corners, scales)
+    try:
+        output_size = as_shape(output_size)
+        input_array = input._array
+        computed: Any = upsample_bicubic2d_kernel(input_array, output_size, align_corners, scales)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "upsample_bicubic2d",
+            "input: Array; output_size: Shape; align_corners: bool; scales: _Scales",
+            (input, output_size, align_corners, scales),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1401,11 +1504,19 @@ def upsample_bilinear2d_aa(input: Tensor, output_size: Any, align_corners: bool 
         if is_foreign(input):
             return ask_foreign(upsample_bilinear2d_aa, (input, output_size, align_corners, scales), {})
         input = as_tensor_argument("upsample_bilinear2d_aa", "input", 1, input)
-    output_size = as_shape(output_size)
     if align_corners is not False and align_corners is not True:
         raise not_a_bool("upsample_bilinear2d_aa", "align_corners", align_corners)
-    input_array = input._array
-    computed: Any = upsample_bilinear2d_aa_kernel(input_array, output_size, align_corners, scales)
+    try:
+        output_size = as_shape(output_size)
+        input_array = input._array
+        computed: Any = upsample_bilinear2d_aa_kernel(input_array, output_size, align_corners, scales)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "upsample_bilinear2d_aa",
+            "input: Array; output_size: Shape; align_corners: bool; scales: _Scales",
+            (input, output_size, align_corners, scales),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1497,11 +1608,19 @@ def upsample_bicubic2d_aa(input: Tensor, output_size: Any, align_corners: bool =
         if is_foreign(input):
             return ask_foreign(upsample_bicubic2d_aa, (input, output_size, align_corners, scales), {})
         input = as_tensor_argument("upsample_bicubic2d_aa", "input", 1, input)
-    output_size = as_shape(output_size)
     if align_corners is not False and align_corners is not True:
         raise not_a_bool("upsample_bicubic2d_aa", "align_corners", align_corners)
-    input_array = input._array
-    computed: Any = upsample_bicubic2d_aa_kernel(input_array, output_size, align_corners, scales)
+    try:
+        output_size = as_shape(output_size)
+        input_array = input._array
+        computed: Any = upsample_bicubic2d_aa_kernel(input_array, output_size, align_corners, scales)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "upsample_bicubic2d_aa",
+            "input: Array; output_size: Shape; align_corners: bool; scales: _Scales",
+            (input, output_size, align_corners, scales),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1593,11 +1712,19 @@ def upsample_lanczos2d_aa(input: Tensor, output_size: Any, align_corners: bool =
         if is_foreign(input):
             return ask_foreign(upsample_lanczos2d_aa, (input, output_size, align_corners, scales), {})
         input = as_tensor_argument("upsample_lanczos2d_aa", "input", 1, input)
-    output_size = as_shape(output_size)
     if align_corners is not False and align_corners is not True:
         raise not_a_bool("upsample_lanczos2d_aa", "align_corners", align_corners)
-    input_array = input._array
-    computed: Any = upsample_lanczos2d_aa_kernel(input_array, output_size, align_corners, scales)
+    try:
+        output_size = as_shape(output_size)
+        input_array = input._array
+        computed: Any = upsample_lanczos2d_aa_kernel(input_array, output_size, align_corners, scales)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "upsample_lanczos2d_aa",
+            "input: Array; output_size: Shape; align_corners: bool; scales: _Scales",
+            (input, output_size, align_corners, scales),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

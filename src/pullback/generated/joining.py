@@ -30,6 +30,7 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument, as_tensor_list, promote_list
 from pullback.tensor.autograd_extra import MULTI_OUTPUT
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
 
 new = TensorBase.__new__
@@ -79,9 +80,12 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("cat", out, cat(tensors, dim), *tensors)
     tensors = as_tensor_list("cat", "tensors", 1, tensors)
-    tensors_array = [t._array for t in tensors]
-    tensors_array = promote_list(tensors_array)
-    computed: Any = cat_kernel(tensors_array, dim)
+    try:
+        tensors_array = [t._array for t in tensors]
+        tensors_array = promote_list(tensors_array)
+        computed: Any = cat_kernel(tensors_array, dim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "cat", "tensors: Arrays; dim: int", (tensors, dim)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -161,9 +165,12 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
     if out is not None:
         return write_out("stack", out, stack(tensors, dim))
     tensors = as_tensor_list("stack", "tensors", 1, tensors)
-    tensors_array = [t._array for t in tensors]
-    tensors_array = promote_list(tensors_array)
-    computed: Any = stack_kernel(tensors_array, dim)
+    try:
+        tensors_array = [t._array for t in tensors]
+        tensors_array = promote_list(tensors_array)
+        computed: Any = stack_kernel(tensors_array, dim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "stack", "tensors: Arrays; dim: int", (tensors, dim)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -251,9 +258,12 @@ def split(input: Tensor, split_size: int, dim: Any = 0, *, axis: Any = None) -> 
         if is_foreign(input):
             return ask_foreign(split, (input, split_size, dim), {})
         input = as_tensor_argument("split", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
-    input_array = input._array
-    results = tuple([new_tensor(a) for a in split_kernel(input_array, split_size, dim)])
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        results = tuple([new_tensor(a) for a in split_kernel(input_array, split_size, dim)])
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "split", "input: Array; split_size: int; dim: Dim", (input, split_size, dim)) from None
     for result in results:
         make_view(result, input, MULTI_OUTPUT)
     if record and (input._requires_grad):
@@ -343,10 +353,15 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: Any = 0, *, axis: Any
         if is_foreign(input):
             return ask_foreign(split_with_sizes, (input, split_sizes, dim), {})
         input = as_tensor_argument("split_with_sizes", "input", 1, input)
-    split_sizes = as_shape(split_sizes)
-    dim = wrap_dim(dim, input._array.ndim)
-    input_array = input._array
-    results = tuple([new_tensor(a) for a in split_with_sizes_kernel(input_array, split_sizes, dim)])
+    try:
+        split_sizes = as_shape(split_sizes)
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        results = tuple([new_tensor(a) for a in split_with_sizes_kernel(input_array, split_sizes, dim)])
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "split_with_sizes", "input: Array; split_sizes: Shape; dim: Dim", (input, split_sizes, dim)
+        ) from None
     for result in results:
         make_view(result, input, MULTI_OUTPUT)
     if record and (input._requires_grad):
@@ -433,9 +448,12 @@ def unbind(input: Tensor, dim: Any = 0, *, axis: Any = None) -> Any:
         if is_foreign(input):
             return ask_foreign(unbind, (input, dim), {})
         input = as_tensor_argument("unbind", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
-    input_array = input._array
-    results = tuple([new_tensor(a) for a in unbind_kernel(input_array, dim)])
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        results = tuple([new_tensor(a) for a in unbind_kernel(input_array, dim)])
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "unbind", "input: Array; dim: Dim", (input, dim)) from None
     for result in results:
         make_view(result, input, MULTI_OUTPUT)
     if record and (input._requires_grad):

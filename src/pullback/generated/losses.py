@@ -46,6 +46,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -143,9 +144,14 @@ def mse_loss(input: Tensor, target: Tensor, reduction: int = 1, *, out: Any = No
         if is_foreign(target):
             return ask_foreign(mse_loss, (input, target, reduction), {"out": out})
         target = as_tensor_argument("mse_loss", "target", 2, target)
-    input_array = input._array
-    target_array = target._array
-    computed: Any = mse_loss_kernel(input_array, target_array, reduction)
+    try:
+        input_array = input._array
+        target_array = target._array
+        computed: Any = mse_loss_kernel(input_array, target_array, reduction)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "mse_loss", "input: Array; target: Array; reduction: int", (input, target, reduction)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -299,9 +305,17 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: int = 1, beta: floa
         if is_foreign(target):
             return ask_foreign(smooth_l1_loss, (input, target, reduction, beta), {"out": out})
         target = as_tensor_argument("smooth_l1_loss", "target", 2, target)
-    input_array = input._array
-    target_array = target._array
-    computed: Any = smooth_l1_loss_kernel(input_array, target_array, reduction, beta)
+    try:
+        input_array = input._array
+        target_array = target._array
+        computed: Any = smooth_l1_loss_kernel(input_array, target_array, reduction, beta)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "smooth_l1_loss",
+            "input: Array; target: Array; reduction: int; beta: float",
+            (input, target, reduction, beta),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -457,9 +471,17 @@ def huber_loss(input: Tensor, target: Tensor, reduction: int = 1, delta: float =
         if is_foreign(target):
             return ask_foreign(huber_loss, (input, target, reduction, delta), {"out": out})
         target = as_tensor_argument("huber_loss", "target", 2, target)
-    input_array = input._array
-    target_array = target._array
-    computed: Any = huber_loss_kernel(input_array, target_array, reduction, delta)
+    try:
+        input_array = input._array
+        target_array = target._array
+        computed: Any = huber_loss_kernel(input_array, target_array, reduction, delta)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "huber_loss",
+            "input: Array; target: Array; reduction: int; delta: float",
+            (input, target, reduction, delta),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -590,9 +612,14 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: int = 1, *, out: 
         if is_foreign(target):
             return ask_foreign(soft_margin_loss, (input, target, reduction), {"out": out})
         target = as_tensor_argument("soft_margin_loss", "target", 2, target)
-    input_array = input._array
-    target_array = target._array
-    computed: Any = soft_margin_loss_kernel(input_array, target_array, reduction)
+    try:
+        input_array = input._array
+        target_array = target._array
+        computed: Any = soft_margin_loss_kernel(input_array, target_array, reduction)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "soft_margin_loss", "input: Array; target: Array; reduction: int", (input, target, reduction)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -741,10 +768,18 @@ def binary_cross_entropy(
         if is_foreign(weight):
             return ask_foreign(binary_cross_entropy, (input, target, weight, reduction), {"out": out})
         weight = as_tensor_argument("binary_cross_entropy", "weight", 3, weight)
-    input_array = input._array
-    target_array = target._array
-    weight_array = None if weight is None else weight._array
-    computed: Any = binary_cross_entropy_kernel(input_array, target_array, weight_array, reduction)
+    try:
+        input_array = input._array
+        target_array = target._array
+        weight_array = None if weight is None else weight._array
+        computed: Any = binary_cross_entropy_kernel(input_array, target_array, weight_array, reduction)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "binary_cross_entropy",
+            "input: Array; target: Array; weight: Array | None; reduction: int",
+            (input, target, weight, reduction),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -960,13 +995,21 @@ def binary_cross_entropy_with_logits(
                 binary_cross_entropy_with_logits, (input, target, weight, pos_weight, reduction), {"out": out}
             )
         pos_weight = as_tensor_argument("binary_cross_entropy_with_logits", "pos_weight", 4, pos_weight)
-    input_array = input._array
-    target_array = target._array
-    weight_array = None if weight is None else weight._array
-    pos_weight_array = None if pos_weight is None else pos_weight._array
-    computed: Any = binary_cross_entropy_with_logits_kernel(
-        input_array, target_array, weight_array, pos_weight_array, reduction
-    )
+    try:
+        input_array = input._array
+        target_array = target._array
+        weight_array = None if weight is None else weight._array
+        pos_weight_array = None if pos_weight is None else pos_weight._array
+        computed: Any = binary_cross_entropy_with_logits_kernel(
+            input_array, target_array, weight_array, pos_weight_array, reduction
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "binary_cross_entropy_with_logits",
+            "input: Array; target: Array; weight: Array | None; pos_weight: Array | None; reduction: int",
+            (input, target, weight, pos_weight, reduction),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1137,10 +1180,18 @@ def multi_margin_loss(
         if is_foreign(weight):
             return ask_foreign(multi_margin_loss, (input, target, p, margin, weight, reduction), {"out": out})
         weight = as_tensor_argument("multi_margin_loss", "weight", 5, weight)
-    input_array = input._array
-    target_array = target._array
-    weight_array = None if weight is None else weight._array
-    computed: Any = multi_margin_loss_kernel(input_array, target_array, p, margin, weight_array, reduction)
+    try:
+        input_array = input._array
+        target_array = target._array
+        weight_array = None if weight is None else weight._array
+        computed: Any = multi_margin_loss_kernel(input_array, target_array, p, margin, weight_array, reduction)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "multi_margin_loss",
+            "input: Array; target: Array; p: int; margin: float; weight: Array | None; reduction: int",
+            (input, target, p, margin, weight, reduction),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1212,10 +1263,18 @@ def multi_margin_weights(input: Tensor, target: Tensor, p: int, margin: float, w
         if is_foreign(weight):
             return ask_foreign(multi_margin_weights, (input, target, p, margin, weight), {})
         weight = as_tensor_argument("multi_margin_weights", "weight", 5, weight)
-    input_array = input._array
-    target_array = target._array
-    weight_array = None if weight is None else weight._array
-    computed: Any = multi_margin_weights_kernel(input_array, target_array, p, margin, weight_array)
+    try:
+        input_array = input._array
+        target_array = target._array
+        weight_array = None if weight is None else weight._array
+        computed: Any = multi_margin_weights_kernel(input_array, target_array, p, margin, weight_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "multi_margin_weights",
+            "input: Array; target: Array; p: int; margin: float; weight: Array | None",
+            (input, target, p, margin, weight),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1294,9 +1353,14 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: int = 1, *,
         if is_foreign(target):
             return ask_foreign(multilabel_margin_loss, (input, target, reduction), {"out": out})
         target = as_tensor_argument("multilabel_margin_loss", "target", 2, target)
-    input_array = input._array
-    target_array = target._array
-    computed: Any = multilabel_margin_loss_kernel(input_array, target_array, reduction)
+    try:
+        input_array = input._array
+        target_array = target._array
+        computed: Any = multilabel_margin_loss_kernel(input_array, target_array, reduction)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "multilabel_margin_loss", "input: Array; target: Array; reduction: int", (input, target, reduction)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1478,13 +1542,21 @@ def ctc_loss(
         target_lengths = as_tensor_argument("ctc_loss", "target_lengths", 4, target_lengths)
     if zero_infinity is not False and zero_infinity is not True:
         raise not_a_bool("ctc_loss", "zero_infinity", zero_infinity)
-    log_probs_array = log_probs._array
-    targets_array = targets._array
-    input_lengths_array = input_lengths._array
-    target_lengths_array = target_lengths._array
-    computed: Any = ctc_loss_kernel(
-        log_probs_array, targets_array, input_lengths_array, target_lengths_array, blank, zero_infinity
-    )
+    try:
+        log_probs_array = log_probs._array
+        targets_array = targets._array
+        input_lengths_array = input_lengths._array
+        target_lengths_array = target_lengths._array
+        computed: Any = ctc_loss_kernel(
+            log_probs_array, targets_array, input_lengths_array, target_lengths_array, blank, zero_infinity
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "ctc_loss",
+            "log_probs: Array; targets: Array; input_lengths: Array; target_lengths: Array; blank: int; zero_infinity: bool",
+            (log_probs, targets, input_lengths, target_lengths, blank, zero_infinity),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1654,22 +1726,30 @@ def ctc_loss_grad(
         losses = as_tensor_argument("ctc_loss_grad", "losses", 6, losses)
     if zero_infinity is not False and zero_infinity is not True:
         raise not_a_bool("ctc_loss_grad", "zero_infinity", zero_infinity)
-    input_array = input._array
-    log_probs_array = log_probs._array
-    targets_array = targets._array
-    input_lengths_array = input_lengths._array
-    target_lengths_array = target_lengths._array
-    losses_array = losses._array
-    computed: Any = ctc_loss_grad_kernel(
-        input_array,
-        log_probs_array,
-        targets_array,
-        input_lengths_array,
-        target_lengths_array,
-        losses_array,
-        blank,
-        zero_infinity,
-    )
+    try:
+        input_array = input._array
+        log_probs_array = log_probs._array
+        targets_array = targets._array
+        input_lengths_array = input_lengths._array
+        target_lengths_array = target_lengths._array
+        losses_array = losses._array
+        computed: Any = ctc_loss_grad_kernel(
+            input_array,
+            log_probs_array,
+            targets_array,
+            input_lengths_array,
+            target_lengths_array,
+            losses_array,
+            blank,
+            zero_infinity,
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "ctc_loss_grad",
+            "input: Array; log_probs: Array; targets: Array; input_lengths: Array; target_lengths: Array; losses: Array; blank: int; zero_infinity: bool",
+            (input, log_probs, targets, input_lengths, target_lengths, losses, blank, zero_infinity),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1827,10 +1907,18 @@ def nll_loss(
         if is_foreign(weight):
             return ask_foreign(nll_loss, (input, target, weight, reduction, ignore_index), {"out": out})
         weight = as_tensor_argument("nll_loss", "weight", 3, weight)
-    input_array = input._array
-    target_array = target._array
-    weight_array = None if weight is None else weight._array
-    computed: Any = nll_loss_kernel(input_array, target_array, weight_array, reduction, ignore_index)
+    try:
+        input_array = input._array
+        target_array = target._array
+        weight_array = None if weight is None else weight._array
+        computed: Any = nll_loss_kernel(input_array, target_array, weight_array, reduction, ignore_index)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "nll_loss",
+            "input: Array; target: Array; weight: Array | None; reduction: int; ignore_index: int",
+            (input, target, weight, reduction, ignore_index),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1984,10 +2072,18 @@ def nll_loss2d(
         if is_foreign(weight):
             return ask_foreign(nll_loss2d, (input, target, weight, reduction, ignore_index), {"out": out})
         weight = as_tensor_argument("nll_loss2d", "weight", 3, weight)
-    input_array = input._array
-    target_array = target._array
-    weight_array = None if weight is None else weight._array
-    computed: Any = nll_loss2d_kernel(input_array, target_array, weight_array, reduction, ignore_index)
+    try:
+        input_array = input._array
+        target_array = target._array
+        weight_array = None if weight is None else weight._array
+        computed: Any = nll_loss2d_kernel(input_array, target_array, weight_array, reduction, ignore_index)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "nll_loss2d",
+            "input: Array; target: Array; weight: Array | None; reduction: int; ignore_index: int",
+            (input, target, weight, reduction, ignore_index),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -2115,11 +2211,19 @@ def nll_loss_grad(
         if is_foreign(weight):
             return ask_foreign(nll_loss_grad, (input, target, weight, shape, reduction, ignore_index), {})
         weight = as_tensor_argument("nll_loss_grad", "weight", 3, weight)
-    shape = as_shape(shape)
-    input_array = input._array
-    target_array = target._array
-    weight_array = None if weight is None else weight._array
-    computed: Any = nll_loss_grad_kernel(input_array, target_array, weight_array, shape, reduction, ignore_index)
+    try:
+        shape = as_shape(shape)
+        input_array = input._array
+        target_array = target._array
+        weight_array = None if weight is None else weight._array
+        computed: Any = nll_loss_grad_kernel(input_array, target_array, weight_array, shape, reduction, ignore_index)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "nll_loss_grad",
+            "input: Array; target: Array; weight: Array | None; shape: Shape; reduction: int; ignore_index: int",
+            (input, target, weight, shape, reduction, ignore_index),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

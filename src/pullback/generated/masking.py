@@ -45,6 +45,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 from pullback.typing import Scalar
 
@@ -109,9 +110,12 @@ def masked_fill(input: Tensor, mask: Tensor, value: Scalar) -> Tensor:
         if is_foreign(mask):
             return ask_foreign(masked_fill, (input, mask, value), {})
         mask = as_tensor_argument("masked_fill", "mask", 2, mask)
-    input_array = input._array
-    mask_array = mask._array
-    computed: Any = masked_fill_kernel(input_array, mask_array, value)
+    try:
+        input_array = input._array
+        mask_array = mask._array
+        computed: Any = masked_fill_kernel(input_array, mask_array, value)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "masked_fill", "input: Array; mask: Array; value: Scalar", (input, mask, value)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -609,10 +613,15 @@ def select_scatter(input: Tensor, src: Tensor, dim: Any, index: int, *, out: Any
         if is_foreign(src):
             return ask_foreign(select_scatter, (input, src, dim, index), {"out": out})
         src = as_tensor_argument("select_scatter", "src", 2, src)
-    dim = wrap_dim(dim, input._array.ndim)
-    input_array = input._array
-    src_array = src._array
-    computed: Any = select_scatter_kernel(input_array, src_array, dim, index)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        src_array = src._array
+        computed: Any = select_scatter_kernel(input_array, src_array, dim, index)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "select_scatter", "input: Array; src: Array; dim: Dim; index: int", (input, src, dim, index)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -745,10 +754,18 @@ def slice_scatter(
         if is_foreign(src):
             return ask_foreign(slice_scatter, (input, src, dim, start, end, step), {"out": out})
         src = as_tensor_argument("slice_scatter", "src", 2, src)
-    dim = wrap_dim(dim, input._array.ndim)
-    input_array = input._array
-    src_array = src._array
-    computed: Any = slice_scatter_kernel(input_array, src_array, dim, start, end, step)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        src_array = src._array
+        computed: Any = slice_scatter_kernel(input_array, src_array, dim, start, end, step)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "slice_scatter",
+            "input: Array; src: Array; dim: Dim; start: int | None; end: int | None; step: int",
+            (input, src, dim, start, end, step),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -872,11 +889,19 @@ def diagonal_scatter(
         if is_foreign(src):
             return ask_foreign(diagonal_scatter, (input, src, offset, dim1, dim2), {"out": out})
         src = as_tensor_argument("diagonal_scatter", "src", 2, src)
-    dim1 = wrap_dim(dim1, input._array.ndim)
-    dim2 = wrap_dim(dim2, input._array.ndim)
-    input_array = input._array
-    src_array = src._array
-    computed: Any = diagonal_scatter_kernel(input_array, src_array, offset, dim1, dim2)
+    try:
+        dim1 = wrap_dim(dim1, input._array.ndim)
+        dim2 = wrap_dim(dim2, input._array.ndim)
+        input_array = input._array
+        src_array = src._array
+        computed: Any = diagonal_scatter_kernel(input_array, src_array, offset, dim1, dim2)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "diagonal_scatter",
+            "input: Array; src: Array; offset: int; dim1: Dim; dim2: Dim",
+            (input, src, offset, dim1, dim2),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1000,11 +1025,19 @@ def as_strided_scatter(
         if is_foreign(src):
             return ask_foreign(as_strided_scatter, (input, src, size, stride, storage_offset), {"out": out})
         src = as_tensor_argument("as_strided_scatter", "src", 2, src)
-    size = as_shape(size)
-    stride = as_shape(stride)
-    input_array = input._array
-    src_array = src._array
-    computed: Any = as_strided_scatter_kernel(input_array, src_array, size, stride, storage_offset)
+    try:
+        size = as_shape(size)
+        stride = as_shape(stride)
+        input_array = input._array
+        src_array = src._array
+        computed: Any = as_strided_scatter_kernel(input_array, src_array, size, stride, storage_offset)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "as_strided_scatter",
+            "input: Array; src: Array; size: Shape; stride: Shape; storage_offset: int | None",
+            (input, src, size, stride, storage_offset),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1098,8 +1131,11 @@ def fill(input: Tensor, value: Scalar) -> Tensor:
         if is_foreign(input):
             return ask_foreign(fill, (input, value), {})
         input = as_tensor_argument("fill", "input", 1, input)
-    input_array = input._array
-    computed: Any = fill_kernel(input_array, value)
+    try:
+        input_array = input._array
+        computed: Any = fill_kernel(input_array, value)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "fill", "input: Array; value: Scalar", (input, value)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1181,8 +1217,11 @@ def refill(input: Tensor, value: Scalar) -> Tensor:
         if is_foreign(input):
             return ask_foreign(refill, (input, value), {})
         input = as_tensor_argument("refill", "input", 1, input)
-    input_array = input._array
-    computed: Any = refill_kernel(input_array, value)
+    try:
+        input_array = input._array
+        computed: Any = refill_kernel(input_array, value)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "refill", "input: Array; value: Scalar", (input, value)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

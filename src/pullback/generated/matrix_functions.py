@@ -30,6 +30,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -388,8 +389,13 @@ def linalg_pinv(A: Tensor, atol: Any, rtol: Any, hermitian: bool = False, *, out
         A = as_tensor_argument("linalg_pinv", "A", 1, A)
     if hermitian is not False and hermitian is not True:
         raise not_a_bool("linalg_pinv", "hermitian", hermitian)
-    A_array = A._array
-    computed: Any = linalg_pinv_kernel(A_array, atol, rtol, hermitian)
+    try:
+        A_array = A._array
+        computed: Any = linalg_pinv_kernel(A_array, atol, rtol, hermitian)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "linalg_pinv", "A: Array; atol: Any; rtol: Any; hermitian: bool", (A, atol, rtol, hermitian)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -528,8 +534,16 @@ def linalg_matrix_rank(input: Tensor, atol: Any, rtol: Any, hermitian: bool = Fa
         input = as_tensor_argument("linalg_matrix_rank", "input", 1, input)
     if hermitian is not False and hermitian is not True:
         raise not_a_bool("linalg_matrix_rank", "hermitian", hermitian)
-    input_array = input._array
-    computed: Any = linalg_matrix_rank_kernel(input_array, atol, rtol, hermitian)
+    try:
+        input_array = input._array
+        computed: Any = linalg_matrix_rank_kernel(input_array, atol, rtol, hermitian)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "linalg_matrix_rank",
+            "input: Array; atol: Any; rtol: Any; hermitian: bool",
+            (input, atol, rtol, hermitian),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

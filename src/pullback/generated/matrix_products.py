@@ -50,6 +50,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument, promote_many, shapes_differ
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 from pullback.typing import Scalar
 
@@ -1176,10 +1177,13 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: Any = -1, out: Any = None
         if is_foreign(other):
             return ask_foreign(linalg_cross, (input, other), {"dim": dim, "out": out})
         other = as_tensor_argument("linalg_cross", "other", 2, other)
-    dim = wrap_dim(dim, input._array.ndim)
-    input_array = input._array
-    other_array = other._array
-    computed: Any = linalg_cross_kernel(input_array, other_array, dim=dim)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        other_array = other._array
+        computed: Any = linalg_cross_kernel(input_array, other_array, dim=dim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "linalg_cross", "input: Array; other: Array; *; dim: Dim", (input, other, dim)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1336,10 +1340,18 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha:
         if is_foreign(mat2):
             return ask_foreign(addmm, (input, mat1, mat2), {"beta": beta, "alpha": alpha, "out": out})
         mat2 = as_tensor_argument("addmm", "mat2", 3, mat2)
-    input_array = input._array
-    mat1_array = mat1._array
-    mat2_array = mat2._array
-    computed: Any = addmm_kernel(input_array, mat1_array, mat2_array, beta=beta, alpha=alpha)
+    try:
+        input_array = input._array
+        mat1_array = mat1._array
+        mat2_array = mat2._array
+        computed: Any = addmm_kernel(input_array, mat1_array, mat2_array, beta=beta, alpha=alpha)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "addmm",
+            "input: Array; mat1: Array; mat2: Array; *; beta: Scalar; alpha: Scalar",
+            (input, mat1, mat2, beta, alpha),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1516,10 +1528,18 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: S
         if is_foreign(vec):
             return ask_foreign(addmv, (input, mat, vec), {"beta": beta, "alpha": alpha, "out": out})
         vec = as_tensor_argument("addmv", "vec", 3, vec)
-    input_array = input._array
-    mat_array = mat._array
-    vec_array = vec._array
-    computed: Any = addmv_kernel(input_array, mat_array, vec_array, beta=beta, alpha=alpha)
+    try:
+        input_array = input._array
+        mat_array = mat._array
+        vec_array = vec._array
+        computed: Any = addmv_kernel(input_array, mat_array, vec_array, beta=beta, alpha=alpha)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "addmv",
+            "input: Array; mat: Array; vec: Array; *; beta: Scalar; alpha: Scalar",
+            (input, mat, vec, beta, alpha),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1710,21 +1730,29 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: 
         if is_foreign(vec2):
             return ask_foreign(addr, (input, vec1, vec2), {"beta": beta, "alpha": alpha, "out": out})
         vec2 = as_tensor_argument("addr", "vec2", 3, vec2)
-    input_array = input._array
-    vec1_array = vec1._array
-    vec2_array = vec2._array
-    (
-        (
-            input_array,
-            vec1_array,
-            vec2_array,
-        ),
-        _,
-    ) = promote_many(input_array, vec1_array, vec2_array)
     try:
-        computed: Any = addr_kernel(input_array, vec1_array, vec2_array, beta=beta, alpha=alpha)
-    except ValueError as error:
-        raise shapes_differ(error, input_array, vec1_array, vec2_array) from None
+        input_array = input._array
+        vec1_array = vec1._array
+        vec2_array = vec2._array
+        (
+            (
+                input_array,
+                vec1_array,
+                vec2_array,
+            ),
+            _,
+        ) = promote_many(input_array, vec1_array, vec2_array)
+        try:
+            computed: Any = addr_kernel(input_array, vec1_array, vec2_array, beta=beta, alpha=alpha)
+        except ValueError as error:
+            raise shapes_differ(error, input_array, vec1_array, vec2_array) from None
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "addr",
+            "input: Array; vec1: Array; vec2: Array; *; beta: Scalar; alpha: Scalar",
+            (input, vec1, vec2, beta, alpha),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1912,10 +1940,18 @@ def baddbmm(
         if is_foreign(batch2):
             return ask_foreign(baddbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha, "out": out})
         batch2 = as_tensor_argument("baddbmm", "batch2", 3, batch2)
-    input_array = input._array
-    batch1_array = batch1._array
-    batch2_array = batch2._array
-    computed: Any = baddbmm_kernel(input_array, batch1_array, batch2_array, beta=beta, alpha=alpha)
+    try:
+        input_array = input._array
+        batch1_array = batch1._array
+        batch2_array = batch2._array
+        computed: Any = baddbmm_kernel(input_array, batch1_array, batch2_array, beta=beta, alpha=alpha)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "baddbmm",
+            "input: Array; batch1: Array; batch2: Array; *; beta: Scalar; alpha: Scalar",
+            (input, batch1, batch2, beta, alpha),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -2095,10 +2131,18 @@ def addbmm(
         if is_foreign(batch2):
             return ask_foreign(addbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha, "out": out})
         batch2 = as_tensor_argument("addbmm", "batch2", 3, batch2)
-    input_array = input._array
-    batch1_array = batch1._array
-    batch2_array = batch2._array
-    computed: Any = addbmm_kernel(input_array, batch1_array, batch2_array, beta=beta, alpha=alpha)
+    try:
+        input_array = input._array
+        batch1_array = batch1._array
+        batch2_array = batch2._array
+        computed: Any = addbmm_kernel(input_array, batch1_array, batch2_array, beta=beta, alpha=alpha)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "addbmm",
+            "input: Array; batch1: Array; batch2: Array; *; beta: Scalar; alpha: Scalar",
+            (input, batch1, batch2, beta, alpha),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -30,6 +30,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -143,7 +144,6 @@ def native_layer_norm(
         if is_foreign(input):
             return ask_foreign(native_layer_norm, (input, normalized_shape, weight, bias, eps), {})
         input = as_tensor_argument("native_layer_norm", "input", 1, input)
-    normalized_shape = as_shape(normalized_shape)
     if weight is not None and not isinstance(weight, TensorBase):
         if is_foreign(weight):
             return ask_foreign(native_layer_norm, (input, normalized_shape, weight, bias, eps), {})
@@ -152,12 +152,21 @@ def native_layer_norm(
         if is_foreign(bias):
             return ask_foreign(native_layer_norm, (input, normalized_shape, weight, bias, eps), {})
         bias = as_tensor_argument("native_layer_norm", "bias", 4, bias)
-    input_array = input._array
-    weight_array = None if weight is None else weight._array
-    bias_array = None if bias is None else bias._array
-    result_value, mean_value, rstd_value = native_layer_norm_kernel(
-        input_array, normalized_shape, weight_array, bias_array, eps
-    )
+    try:
+        normalized_shape = as_shape(normalized_shape)
+        input_array = input._array
+        weight_array = None if weight is None else weight._array
+        bias_array = None if bias is None else bias._array
+        result_value, mean_value, rstd_value = native_layer_norm_kernel(
+            input_array, normalized_shape, weight_array, bias_array, eps
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "native_layer_norm",
+            "input: Array; normalized_shape: Shape; weight: Array | None; bias: Array | None; eps: float",
+            (input, normalized_shape, weight, bias, eps),
+        ) from None
     result = new_tensor(as_array(result_value))
     mean = new_tensor(as_array(mean_value))
     rstd = new_tensor(as_array(rstd_value))
@@ -352,12 +361,20 @@ def batch_norm_training(input: Tensor, weight: Tensor | None, bias: Tensor | Non
         if is_foreign(bias):
             return ask_foreign(batch_norm_training, (input, weight, bias, eps), {})
         bias = as_tensor_argument("batch_norm_training", "bias", 3, bias)
-    input_array = input._array
-    weight_array = None if weight is None else weight._array
-    bias_array = None if bias is None else bias._array
-    result_value, mean_value, rstd_value, variance_value = batch_norm_training_kernel(
-        input_array, weight_array, bias_array, eps
-    )
+    try:
+        input_array = input._array
+        weight_array = None if weight is None else weight._array
+        bias_array = None if bias is None else bias._array
+        result_value, mean_value, rstd_value, variance_value = batch_norm_training_kernel(
+            input_array, weight_array, bias_array, eps
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "batch_norm_training",
+            "input: Array; weight: Array | None; bias: Array | None; eps: float",
+            (input, weight, bias, eps),
+        ) from None
     result = new_tensor(as_array(result_value))
     mean = new_tensor(as_array(mean_value))
     rstd = new_tensor(as_array(rstd_value))
@@ -569,14 +586,22 @@ def batch_norm_evaluation(
         if is_foreign(running_var):
             return ask_foreign(batch_norm_evaluation, (input, weight, bias, running_mean, running_var, eps), {})
         running_var = as_tensor_argument("batch_norm_evaluation", "running_var", 5, running_var)
-    input_array = input._array
-    weight_array = None if weight is None else weight._array
-    bias_array = None if bias is None else bias._array
-    running_mean_array = running_mean._array
-    running_var_array = running_var._array
-    computed: Any = batch_norm_evaluation_kernel(
-        input_array, weight_array, bias_array, running_mean_array, running_var_array, eps
-    )
+    try:
+        input_array = input._array
+        weight_array = None if weight is None else weight._array
+        bias_array = None if bias is None else bias._array
+        running_mean_array = running_mean._array
+        running_var_array = running_var._array
+        computed: Any = batch_norm_evaluation_kernel(
+            input_array, weight_array, bias_array, running_mean_array, running_var_array, eps
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "batch_norm_evaluation",
+            "input: Array; weight: Array | None; bias: Array | None; running_mean: Array; running_var: Array; eps: float",
+            (input, weight, bias, running_mean, running_var, eps),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -781,12 +806,20 @@ def native_group_norm(
         if is_foreign(bias):
             return ask_foreign(native_group_norm, (input, weight, bias, N, C, HxW, group, eps), {})
         bias = as_tensor_argument("native_group_norm", "bias", 3, bias)
-    input_array = input._array
-    weight_array = None if weight is None else weight._array
-    bias_array = None if bias is None else bias._array
-    result_value, mean_value, rstd_value = native_group_norm_kernel(
-        input_array, weight_array, bias_array, N, C, HxW, group, eps
-    )
+    try:
+        input_array = input._array
+        weight_array = None if weight is None else weight._array
+        bias_array = None if bias is None else bias._array
+        result_value, mean_value, rstd_value = native_group_norm_kernel(
+            input_array, weight_array, bias_array, N, C, HxW, group, eps
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "native_group_norm",
+            "input: Array; weight: Array | None; bias: Array | None; N: int; C: int; HxW: int; group: int; eps: float",
+            (input, weight, bias, N, C, HxW, group, eps),
+        ) from None
     result = new_tensor(as_array(result_value))
     mean = new_tensor(as_array(mean_value))
     rstd = new_tensor(as_array(rstd_value))
@@ -957,14 +990,22 @@ def rms_norm_fused(input: Tensor, normalized_shape: Any, weight: Tensor | None, 
         if is_foreign(input):
             return ask_foreign(rms_norm_fused, (input, normalized_shape, weight, eps), {})
         input = as_tensor_argument("rms_norm_fused", "input", 1, input)
-    normalized_shape = as_shape(normalized_shape)
     if weight is not None and not isinstance(weight, TensorBase):
         if is_foreign(weight):
             return ask_foreign(rms_norm_fused, (input, normalized_shape, weight, eps), {})
         weight = as_tensor_argument("rms_norm_fused", "weight", 3, weight)
-    input_array = input._array
-    weight_array = None if weight is None else weight._array
-    computed: Any = rms_norm_fused_kernel(input_array, normalized_shape, weight_array, eps)
+    try:
+        normalized_shape = as_shape(normalized_shape)
+        input_array = input._array
+        weight_array = None if weight is None else weight._array
+        computed: Any = rms_norm_fused_kernel(input_array, normalized_shape, weight_array, eps)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "rms_norm_fused",
+            "input: Array; normalized_shape: Shape; weight: Array | None; eps: float | None",
+            (input, normalized_shape, weight, eps),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -31,6 +31,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_numpy_dtype, as_tensor_argument, shapes_differ, wrap_dims
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 from pullback.typing import Scalar
 
@@ -122,12 +123,20 @@ def linalg_vector_norm(
         if is_foreign(input):
             return ask_foreign(linalg_vector_norm, (input, ord, dim, keepdim), {"dtype": dtype, "out": out})
         input = as_tensor_argument("linalg_vector_norm", "input", 1, input)
-    dim = wrap_dims(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("linalg_vector_norm", "keepdim", keepdim)
-    dtype = as_numpy_dtype(dtype)
-    input_array = input._array
-    computed: Any = linalg_vector_norm_kernel(input_array, ord, dim, keepdim, dtype=dtype)
+    try:
+        dim = wrap_dims(dim, input._array.ndim)
+        dtype = as_numpy_dtype(dtype)
+        input_array = input._array
+        computed: Any = linalg_vector_norm_kernel(input_array, ord, dim, keepdim, dtype=dtype)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "linalg_vector_norm",
+            "input: Array; ord: Scalar; dim: Dims; keepdim: bool; *; dtype: DType | None",
+            (input, ord, dim, keepdim, dtype),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -415,8 +424,11 @@ def pow_or_zero(input: Tensor, exponent: float) -> Tensor:
         if is_foreign(input):
             return ask_foreign(pow_or_zero, (input, exponent), {})
         input = as_tensor_argument("pow_or_zero", "input", 1, input)
-    input_array = input._array
-    computed: Any = pow_or_zero_kernel(input_array, exponent)
+    try:
+        input_array = input._array
+        computed: Any = pow_or_zero_kernel(input_array, exponent)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "pow_or_zero", "input: Array; exponent: float", (input, exponent)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -545,11 +557,16 @@ def norm_dim(
         if is_foreign(input):
             return ask_foreign(norm_dim, (input, p, dim, keepdim), {"out": out})
         input = as_tensor_argument("norm", "input", 1, input)
-    dim = wrap_dims(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("norm", "keepdim", keepdim)
-    input_array = input._array
-    computed: Any = norm_dim_kernel(input_array, p, dim, keepdim)
+    try:
+        dim = wrap_dims(dim, input._array.ndim)
+        input_array = input._array
+        computed: Any = norm_dim_kernel(input_array, p, dim, keepdim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "norm", "input: Array; p: Scalar; dim: Dims; keepdim: bool", (input, p, dim, keepdim)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -690,9 +707,12 @@ def dist(input: Tensor, other: Tensor, p: Scalar = 2, *, out: Any = None) -> Ten
         if is_foreign(other):
             return ask_foreign(dist, (input, other, p), {"out": out})
         other = as_tensor_argument("dist", "other", 2, other)
-    input_array = input._array
-    other_array = other._array
-    computed: Any = dist_kernel(input_array, other_array, p)
+    try:
+        input_array = input._array
+        other_array = other._array
+        computed: Any = dist_kernel(input_array, other_array, p)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "dist", "input: Array; other: Array; p: Scalar", (input, other, p)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -818,9 +838,14 @@ def renorm(input: Tensor, p: Scalar, dim: Any, maxnorm: Scalar, *, out: Any = No
         if is_foreign(input):
             return ask_foreign(renorm, (input, p, dim, maxnorm), {"out": out})
         input = as_tensor_argument("renorm", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
-    input_array = input._array
-    computed: Any = renorm_kernel(input_array, p, dim, maxnorm)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        computed: Any = renorm_kernel(input_array, p, dim, maxnorm)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "renorm", "input: Array; p: Scalar; dim: Dim; maxnorm: Scalar", (input, p, dim, maxnorm)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -29,6 +29,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
 from pullback.typing import Scalar
 
@@ -76,9 +77,14 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Scalar = 0, *, out: Any = No
         if is_foreign(input):
             return ask_foreign(constant_pad_nd, (input, pad, value), {"out": out})
         input = as_tensor_argument("constant_pad_nd", "input", 1, input)
-    pad = as_shape(pad)
-    input_array = input._array
-    computed: Any = constant_pad_nd_kernel(input_array, pad, value)
+    try:
+        pad = as_shape(pad)
+        input_array = input._array
+        computed: Any = constant_pad_nd_kernel(input_array, pad, value)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "constant_pad_nd", "input: Array; pad: Shape; value: Scalar", (input, pad, value)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -178,9 +184,12 @@ def reflection_pad1d(input: Tensor, padding: Any) -> Tensor:
         if is_foreign(input):
             return ask_foreign(reflection_pad1d, (input, padding), {})
         input = as_tensor_argument("reflection_pad1d", "input", 1, input)
-    padding = as_shape(padding)
-    input_array = input._array
-    computed: Any = reflection_pad1d_kernel(input_array, padding)
+    try:
+        padding = as_shape(padding)
+        input_array = input._array
+        computed: Any = reflection_pad1d_kernel(input_array, padding)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "reflection_pad1d", "input: Array; padding: Shape", (input, padding)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -282,9 +291,12 @@ def replication_pad1d(input: Tensor, padding: Any) -> Tensor:
         if is_foreign(input):
             return ask_foreign(replication_pad1d, (input, padding), {})
         input = as_tensor_argument("replication_pad1d", "input", 1, input)
-    padding = as_shape(padding)
-    input_array = input._array
-    computed: Any = replication_pad1d_kernel(input_array, padding)
+    try:
+        padding = as_shape(padding)
+        input_array = input._array
+        computed: Any = replication_pad1d_kernel(input_array, padding)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "replication_pad1d", "input: Array; padding: Shape", (input, padding)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -386,9 +398,12 @@ def reflection_pad2d(input: Tensor, padding: Any) -> Tensor:
         if is_foreign(input):
             return ask_foreign(reflection_pad2d, (input, padding), {})
         input = as_tensor_argument("reflection_pad2d", "input", 1, input)
-    padding = as_shape(padding)
-    input_array = input._array
-    computed: Any = reflection_pad2d_kernel(input_array, padding)
+    try:
+        padding = as_shape(padding)
+        input_array = input._array
+        computed: Any = reflection_pad2d_kernel(input_array, padding)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "reflection_pad2d", "input: Array; padding: Shape", (input, padding)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -490,9 +505,12 @@ def replication_pad2d(input: Tensor, padding: Any) -> Tensor:
         if is_foreign(input):
             return ask_foreign(replication_pad2d, (input, padding), {})
         input = as_tensor_argument("replication_pad2d", "input", 1, input)
-    padding = as_shape(padding)
-    input_array = input._array
-    computed: Any = replication_pad2d_kernel(input_array, padding)
+    try:
+        padding = as_shape(padding)
+        input_array = input._array
+        computed: Any = replication_pad2d_kernel(input_array, padding)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "replication_pad2d", "input: Array; padding: Shape", (input, padding)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -594,9 +612,12 @@ def reflection_pad3d(input: Tensor, padding: Any) -> Tensor:
         if is_foreign(input):
             return ask_foreign(reflection_pad3d, (input, padding), {})
         input = as_tensor_argument("reflection_pad3d", "input", 1, input)
-    padding = as_shape(padding)
-    input_array = input._array
-    computed: Any = reflection_pad3d_kernel(input_array, padding)
+    try:
+        padding = as_shape(padding)
+        input_array = input._array
+        computed: Any = reflection_pad3d_kernel(input_array, padding)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "reflection_pad3d", "input: Array; padding: Shape", (input, padding)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -698,9 +719,12 @@ def replication_pad3d(input: Tensor, padding: Any) -> Tensor:
         if is_foreign(input):
             return ask_foreign(replication_pad3d, (input, padding), {})
         input = as_tensor_argument("replication_pad3d", "input", 1, input)
-    padding = as_shape(padding)
-    input_array = input._array
-    computed: Any = replication_pad3d_kernel(input_array, padding)
+    try:
+        padding = as_shape(padding)
+        input_array = input._array
+        computed: Any = replication_pad3d_kernel(input_array, padding)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "replication_pad3d", "input: Array; padding: Shape", (input, padding)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -786,9 +810,12 @@ def edge_pad(input: Tensor, pad: Any, mode: str) -> Tensor:
         if is_foreign(input):
             return ask_foreign(edge_pad, (input, pad, mode), {})
         input = as_tensor_argument("edge_pad", "input", 1, input)
-    pad = as_shape(pad)
-    input_array = input._array
-    computed: Any = edge_pad_kernel(input_array, pad, mode)
+    try:
+        pad = as_shape(pad)
+        input_array = input._array
+        computed: Any = edge_pad_kernel(input_array, pad, mode)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "edge_pad", "input: Array; pad: Shape; mode: str", (input, pad, mode)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -871,10 +898,15 @@ def edge_pad_back(input: Tensor, sizes: Any, pad: Any, mode: str) -> Tensor:
         if is_foreign(input):
             return ask_foreign(edge_pad_back, (input, sizes, pad, mode), {})
         input = as_tensor_argument("edge_pad_back", "input", 1, input)
-    sizes = as_shape(sizes)
-    pad = as_shape(pad)
-    input_array = input._array
-    computed: Any = edge_pad_back_kernel(input_array, sizes, pad, mode)
+    try:
+        sizes = as_shape(sizes)
+        pad = as_shape(pad)
+        input_array = input._array
+        computed: Any = edge_pad_back_kernel(input_array, sizes, pad, mode)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "edge_pad_back", "input: Array; sizes: Shape; pad: Shape; mode: str", (input, sizes, pad, mode)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -26,6 +26,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -100,16 +101,24 @@ def max_pool2d_with_indices(
         if is_foreign(input):
             return ask_foreign(max_pool2d_with_indices, (input, kernel_size, stride, padding, dilation, ceil_mode), {})
         input = as_tensor_argument("max_pool2d_with_indices", "input", 1, input)
-    kernel_size = as_shape(kernel_size)
-    stride = as_shape(stride)
-    padding = as_shape(padding)
-    dilation = as_shape(dilation)
     if ceil_mode is not False and ceil_mode is not True:
         raise not_a_bool("max_pool2d_with_indices", "ceil_mode", ceil_mode)
-    input_array = input._array
-    values_value, indices_value = max_pool2d_with_indices_kernel(
-        input_array, kernel_size, stride, padding, dilation, ceil_mode
-    )
+    try:
+        kernel_size = as_shape(kernel_size)
+        stride = as_shape(stride)
+        padding = as_shape(padding)
+        dilation = as_shape(dilation)
+        input_array = input._array
+        values_value, indices_value = max_pool2d_with_indices_kernel(
+            input_array, kernel_size, stride, padding, dilation, ceil_mode
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "max_pool2d_with_indices",
+            "input: Array; kernel_size: Shape; stride: Shape; padding: Shape; dilation: Shape; ceil_mode: bool",
+            (input, kernel_size, stride, padding, dilation, ceil_mode),
+        ) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
@@ -231,16 +240,24 @@ def max_pool3d_with_indices(
         if is_foreign(input):
             return ask_foreign(max_pool3d_with_indices, (input, kernel_size, stride, padding, dilation, ceil_mode), {})
         input = as_tensor_argument("max_pool3d_with_indices", "input", 1, input)
-    kernel_size = as_shape(kernel_size)
-    stride = as_shape(stride)
-    padding = as_shape(padding)
-    dilation = as_shape(dilation)
     if ceil_mode is not False and ceil_mode is not True:
         raise not_a_bool("max_pool3d_with_indices", "ceil_mode", ceil_mode)
-    input_array = input._array
-    values_value, indices_value = max_pool3d_with_indices_kernel(
-        input_array, kernel_size, stride, padding, dilation, ceil_mode
-    )
+    try:
+        kernel_size = as_shape(kernel_size)
+        stride = as_shape(stride)
+        padding = as_shape(padding)
+        dilation = as_shape(dilation)
+        input_array = input._array
+        values_value, indices_value = max_pool3d_with_indices_kernel(
+            input_array, kernel_size, stride, padding, dilation, ceil_mode
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "max_pool3d_with_indices",
+            "input: Array; kernel_size: Shape; stride: Shape; padding: Shape; dilation: Shape; ceil_mode: bool",
+            (input, kernel_size, stride, padding, dilation, ceil_mode),
+        ) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
@@ -354,10 +371,15 @@ def put_in_planes(input: Tensor, indices: Tensor, sizes: Any) -> Tensor:
         if is_foreign(indices):
             return ask_foreign(put_in_planes, (input, indices, sizes), {})
         indices = as_tensor_argument("put_in_planes", "indices", 2, indices)
-    sizes = as_shape(sizes)
-    input_array = input._array
-    indices_array = indices._array
-    computed: Any = put_in_planes_kernel(input_array, indices_array, sizes)
+    try:
+        sizes = as_shape(sizes)
+        input_array = input._array
+        indices_array = indices._array
+        computed: Any = put_in_planes_kernel(input_array, indices_array, sizes)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "put_in_planes", "input: Array; indices: Array; sizes: Shape", (input, indices, sizes)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -459,9 +481,14 @@ def take_from_planes(input: Tensor, indices: Tensor, dims: int) -> Tensor:
         if is_foreign(indices):
             return ask_foreign(take_from_planes, (input, indices, dims), {})
         indices = as_tensor_argument("take_from_planes", "indices", 2, indices)
-    input_array = input._array
-    indices_array = indices._array
-    computed: Any = take_from_planes_kernel(input_array, indices_array, dims)
+    try:
+        input_array = input._array
+        indices_array = indices._array
+        computed: Any = take_from_planes_kernel(input_array, indices_array, dims)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "take_from_planes", "input: Array; indices: Array; dims: int", (input, indices, dims)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -601,17 +628,25 @@ def avg_pool2d(
                 avg_pool2d, (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override), {}
             )
         input = as_tensor_argument("avg_pool2d", "input", 1, input)
-    kernel_size = as_shape(kernel_size)
-    stride = as_shape(stride)
-    padding = as_shape(padding)
     if ceil_mode is not False and ceil_mode is not True:
         raise not_a_bool("avg_pool2d", "ceil_mode", ceil_mode)
     if count_include_pad is not False and count_include_pad is not True:
         raise not_a_bool("avg_pool2d", "count_include_pad", count_include_pad)
-    input_array = input._array
-    computed: Any = avg_pool2d_kernel(
-        input_array, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+    try:
+        kernel_size = as_shape(kernel_size)
+        stride = as_shape(stride)
+        padding = as_shape(padding)
+        input_array = input._array
+        computed: Any = avg_pool2d_kernel(
+            input_array, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "avg_pool2d",
+            "input: Array; kernel_size: Shape; stride: Shape; padding: Shape; ceil_mode: bool; count_include_pad: bool; divisor_override: int | None",
+            (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -770,17 +805,25 @@ def avg_pool3d(
                 avg_pool3d, (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override), {}
             )
         input = as_tensor_argument("avg_pool3d", "input", 1, input)
-    kernel_size = as_shape(kernel_size)
-    stride = as_shape(stride)
-    padding = as_shape(padding)
     if ceil_mode is not False and ceil_mode is not True:
         raise not_a_bool("avg_pool3d", "ceil_mode", ceil_mode)
     if count_include_pad is not False and count_include_pad is not True:
         raise not_a_bool("avg_pool3d", "count_include_pad", count_include_pad)
-    input_array = input._array
-    computed: Any = avg_pool3d_kernel(
-        input_array, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+    try:
+        kernel_size = as_shape(kernel_size)
+        stride = as_shape(stride)
+        padding = as_shape(padding)
+        input_array = input._array
+        computed: Any = avg_pool3d_kernel(
+            input_array, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "avg_pool3d",
+            "input: Array; kernel_size: Shape; stride: Shape; padding: Shape; ceil_mode: bool; count_include_pad: bool; divisor_override: int | None",
+            (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -919,18 +962,26 @@ def avg_pool_back(
                 {},
             )
         input = as_tensor_argument("avg_pool_back", "input", 1, input)
-    sizes = as_shape(sizes)
-    kernel_size = as_shape(kernel_size)
-    stride = as_shape(stride)
-    padding = as_shape(padding)
     if ceil_mode is not False and ceil_mode is not True:
         raise not_a_bool("avg_pool_back", "ceil_mode", ceil_mode)
     if count_include_pad is not False and count_include_pad is not True:
         raise not_a_bool("avg_pool_back", "count_include_pad", count_include_pad)
-    input_array = input._array
-    computed: Any = avg_pool_back_kernel(
-        input_array, sizes, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+    try:
+        sizes = as_shape(sizes)
+        kernel_size = as_shape(kernel_size)
+        stride = as_shape(stride)
+        padding = as_shape(padding)
+        input_array = input._array
+        computed: Any = avg_pool_back_kernel(
+            input_array, sizes, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "avg_pool_back",
+            "input: Array; sizes: Shape; kernel_size: Shape; stride: Shape; padding: Shape; ceil_mode: bool; count_include_pad: bool; divisor_override: int | None",
+            (input, sizes, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -26,6 +26,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -98,9 +99,12 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any) -> Any:
         if is_foreign(input):
             return ask_foreign(adaptive_max_pool2d, (input, output_size), {})
         input = as_tensor_argument("adaptive_max_pool2d", "input", 1, input)
-    output_size = as_shape(output_size)
-    input_array = input._array
-    values_value, indices_value = adaptive_max_pool2d_kernel(input_array, output_size)
+    try:
+        output_size = as_shape(output_size)
+        input_array = input._array
+        values_value, indices_value = adaptive_max_pool2d_kernel(input_array, output_size)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "adaptive_max_pool2d", "input: Array; output_size: Shape", (input, output_size)) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
@@ -207,9 +211,12 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any) -> Any:
         if is_foreign(input):
             return ask_foreign(adaptive_max_pool3d, (input, output_size), {})
         input = as_tensor_argument("adaptive_max_pool3d", "input", 1, input)
-    output_size = as_shape(output_size)
-    input_array = input._array
-    values_value, indices_value = adaptive_max_pool3d_kernel(input_array, output_size)
+    try:
+        output_size = as_shape(output_size)
+        input_array = input._array
+        values_value, indices_value = adaptive_max_pool3d_kernel(input_array, output_size)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "adaptive_max_pool3d", "input: Array; output_size: Shape", (input, output_size)) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
@@ -316,17 +323,25 @@ def fractional_max_pool2d(input: Tensor, kernel_size: Any, output_size: Any, ran
         if is_foreign(input):
             return ask_foreign(fractional_max_pool2d, (input, kernel_size, output_size, random_samples), {})
         input = as_tensor_argument("fractional_max_pool2d", "input", 1, input)
-    kernel_size = as_shape(kernel_size)
-    output_size = as_shape(output_size)
     if not isinstance(random_samples, TensorBase):
         if is_foreign(random_samples):
             return ask_foreign(fractional_max_pool2d, (input, kernel_size, output_size, random_samples), {})
         random_samples = as_tensor_argument("fractional_max_pool2d", "random_samples", 4, random_samples)
-    input_array = input._array
-    random_samples_array = random_samples._array
-    values_value, indices_value = fractional_max_pool2d_kernel(
-        input_array, kernel_size, output_size, random_samples_array
-    )
+    try:
+        kernel_size = as_shape(kernel_size)
+        output_size = as_shape(output_size)
+        input_array = input._array
+        random_samples_array = random_samples._array
+        values_value, indices_value = fractional_max_pool2d_kernel(
+            input_array, kernel_size, output_size, random_samples_array
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "fractional_max_pool2d",
+            "input: Array; kernel_size: Shape; output_size: Shape; random_samples: Array",
+            (input, kernel_size, output_size, random_samples),
+        ) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
@@ -437,17 +452,25 @@ def fractional_max_pool3d(input: Tensor, kernel_size: Any, output_size: Any, ran
         if is_foreign(input):
             return ask_foreign(fractional_max_pool3d, (input, kernel_size, output_size, random_samples), {})
         input = as_tensor_argument("fractional_max_pool3d", "input", 1, input)
-    kernel_size = as_shape(kernel_size)
-    output_size = as_shape(output_size)
     if not isinstance(random_samples, TensorBase):
         if is_foreign(random_samples):
             return ask_foreign(fractional_max_pool3d, (input, kernel_size, output_size, random_samples), {})
         random_samples = as_tensor_argument("fractional_max_pool3d", "random_samples", 4, random_samples)
-    input_array = input._array
-    random_samples_array = random_samples._array
-    values_value, indices_value = fractional_max_pool3d_kernel(
-        input_array, kernel_size, output_size, random_samples_array
-    )
+    try:
+        kernel_size = as_shape(kernel_size)
+        output_size = as_shape(output_size)
+        input_array = input._array
+        random_samples_array = random_samples._array
+        values_value, indices_value = fractional_max_pool3d_kernel(
+            input_array, kernel_size, output_size, random_samples_array
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "fractional_max_pool3d",
+            "input: Array; kernel_size: Shape; output_size: Shape; random_samples: Array",
+            (input, kernel_size, output_size, random_samples),
+        ) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
@@ -549,10 +572,15 @@ def max_unpool2d(input: Tensor, indices: Tensor, output_size: Any) -> Tensor:
         if is_foreign(indices):
             return ask_foreign(max_unpool2d, (input, indices, output_size), {})
         indices = as_tensor_argument("max_unpool2d", "indices", 2, indices)
-    output_size = as_shape(output_size)
-    input_array = input._array
-    indices_array = indices._array
-    computed: Any = max_unpool2d_kernel(input_array, indices_array, output_size)
+    try:
+        output_size = as_shape(output_size)
+        input_array = input._array
+        indices_array = indices._array
+        computed: Any = max_unpool2d_kernel(input_array, indices_array, output_size)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "max_unpool2d", "input: Array; indices: Array; output_size: Shape", (input, indices, output_size)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -650,10 +678,15 @@ def max_unpool3d(input: Tensor, indices: Tensor, output_size: Any) -> Tensor:
         if is_foreign(indices):
             return ask_foreign(max_unpool3d, (input, indices, output_size), {})
         indices = as_tensor_argument("max_unpool3d", "indices", 2, indices)
-    output_size = as_shape(output_size)
-    input_array = input._array
-    indices_array = indices._array
-    computed: Any = max_unpool3d_kernel(input_array, indices_array, output_size)
+    try:
+        output_size = as_shape(output_size)
+        input_array = input._array
+        indices_array = indices._array
+        computed: Any = max_unpool3d_kernel(input_array, indices_array, output_size)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "max_unpool3d", "input: Array; indices: Array; output_size: Shape", (input, indices, output_size)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -26,6 +26,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -71,9 +72,12 @@ def flip(input: Tensor, dims: Any) -> Tensor:
         if is_foreign(input):
             return ask_foreign(flip, (input, dims), {})
         input = as_tensor_argument("flip", "input", 1, input)
-    dims = as_shape(dims)
-    input_array = input._array
-    computed: Any = flip_kernel(input_array, dims)
+    try:
+        dims = as_shape(dims)
+        input_array = input._array
+        computed: Any = flip_kernel(input_array, dims)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "flip", "input: Array; dims: Shape", (input, dims)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -154,10 +158,13 @@ def roll(input: Tensor, shifts: Any, dims: Any) -> Tensor:
         if is_foreign(input):
             return ask_foreign(roll, (input, shifts, dims), {})
         input = as_tensor_argument("roll", "input", 1, input)
-    shifts = as_shape(shifts)
-    dims = as_shape(dims)
-    input_array = input._array
-    computed: Any = roll_kernel(input_array, shifts, dims)
+    try:
+        shifts = as_shape(shifts)
+        dims = as_shape(dims)
+        input_array = input._array
+        computed: Any = roll_kernel(input_array, shifts, dims)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "roll", "input: Array; shifts: Shape; dims: Shape", (input, shifts, dims)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -240,9 +247,12 @@ def rot90(input: Tensor, k: int, dims: Any) -> Tensor:
         if is_foreign(input):
             return ask_foreign(rot90, (input, k, dims), {})
         input = as_tensor_argument("rot90", "input", 1, input)
-    dims = as_shape(dims)
-    input_array = input._array
-    computed: Any = rot90_kernel(input_array, k, dims)
+    try:
+        dims = as_shape(dims)
+        input_array = input._array
+        computed: Any = rot90_kernel(input_array, k, dims)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "rot90", "input: Array; k: int; dims: Shape", (input, k, dims)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -325,9 +335,12 @@ def repeat(input: Tensor, repeats: Any) -> Tensor:
         if is_foreign(input):
             return ask_foreign(repeat, (input, repeats), {})
         input = as_tensor_argument("repeat", "input", 1, input)
-    repeats = as_shape(repeats)
-    input_array = input._array
-    computed: Any = repeat_kernel(input_array, repeats)
+    try:
+        repeats = as_shape(repeats)
+        input_array = input._array
+        computed: Any = repeat_kernel(input_array, repeats)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "repeat", "input: Array; repeats: Shape", (input, repeats)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -408,8 +421,11 @@ def tril(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
         if is_foreign(input):
             return ask_foreign(tril, (input, diagonal), {"out": out})
         input = as_tensor_argument("tril", "input", 1, input)
-    input_array = input._array
-    computed: Any = tril_kernel(input_array, diagonal)
+    try:
+        input_array = input._array
+        computed: Any = tril_kernel(input_array, diagonal)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "tril", "input: Array; diagonal: int", (input, diagonal)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -494,8 +510,11 @@ def triu(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
         if is_foreign(input):
             return ask_foreign(triu, (input, diagonal), {"out": out})
         input = as_tensor_argument("triu", "input", 1, input)
-    input_array = input._array
-    computed: Any = triu_kernel(input_array, diagonal)
+    try:
+        input_array = input._array
+        computed: Any = triu_kernel(input_array, diagonal)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "triu", "input: Array; diagonal: int", (input, diagonal)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -583,8 +602,13 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
         if is_foreign(input):
             return ask_foreign(diag_embed, (input, offset, dim1, dim2), {})
         input = as_tensor_argument("diag_embed", "input", 1, input)
-    input_array = input._array
-    computed: Any = diag_embed_kernel(input_array, offset, dim1, dim2)
+    try:
+        input_array = input._array
+        computed: Any = diag_embed_kernel(input_array, offset, dim1, dim2)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "diag_embed", "input: Array; offset: int; dim1: int; dim2: int", (input, offset, dim1, dim2)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -24,6 +24,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 
@@ -330,24 +331,32 @@ def lstm_layer(
         bias_hh = as_tensor_argument("lstm_layer", "bias_hh", 7, bias_hh)
     if reverse is not False and reverse is not True:
         raise not_a_bool("lstm_layer", "reverse", reverse)
-    input_array = input._array
-    h0_array = h0._array
-    c0_array = c0._array
-    weight_ih_array = weight_ih._array
-    weight_hh_array = weight_hh._array
-    bias_ih_array = None if bias_ih is None else bias_ih._array
-    bias_hh_array = None if bias_hh is None else bias_hh._array
-    output_value, hidden_value, cell_value, gates_value, hidden_before_value, cell_before_value = lstm_layer_kernel(
-        input_array,
-        h0_array,
-        c0_array,
-        weight_ih_array,
-        weight_hh_array,
-        bias_ih_array,
-        bias_hh_array,
-        batch_sizes,
-        reverse,
-    )
+    try:
+        input_array = input._array
+        h0_array = h0._array
+        c0_array = c0._array
+        weight_ih_array = weight_ih._array
+        weight_hh_array = weight_hh._array
+        bias_ih_array = None if bias_ih is None else bias_ih._array
+        bias_hh_array = None if bias_hh is None else bias_hh._array
+        output_value, hidden_value, cell_value, gates_value, hidden_before_value, cell_before_value = lstm_layer_kernel(
+            input_array,
+            h0_array,
+            c0_array,
+            weight_ih_array,
+            weight_hh_array,
+            bias_ih_array,
+            bias_hh_array,
+            batch_sizes,
+            reverse,
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "lstm_layer",
+            "input: Array; h0: Array; c0: Array; weight_ih: Array; weight_hh: Array; bias_ih: Array | None; bias_hh: Array | None; batch_sizes: BatchSizes; reverse: bool",
+            (input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse),
+        ) from None
     output = new_tensor(as_array(output_value))
     hidden = new_tensor(as_array(hidden_value))
     cell = new_tensor(as_array(cell_value))
@@ -735,15 +744,23 @@ def gru_layer(
         bias_hh = as_tensor_argument("gru_layer", "bias_hh", 6, bias_hh)
     if reverse is not False and reverse is not True:
         raise not_a_bool("gru_layer", "reverse", reverse)
-    input_array = input._array
-    h0_array = h0._array
-    weight_ih_array = weight_ih._array
-    weight_hh_array = weight_hh._array
-    bias_ih_array = None if bias_ih is None else bias_ih._array
-    bias_hh_array = None if bias_hh is None else bias_hh._array
-    output_value, hidden_value, gates_value, recurrent_n_value, hidden_before_value = gru_layer_kernel(
-        input_array, h0_array, weight_ih_array, weight_hh_array, bias_ih_array, bias_hh_array, batch_sizes, reverse
-    )
+    try:
+        input_array = input._array
+        h0_array = h0._array
+        weight_ih_array = weight_ih._array
+        weight_hh_array = weight_hh._array
+        bias_ih_array = None if bias_ih is None else bias_ih._array
+        bias_hh_array = None if bias_hh is None else bias_hh._array
+        output_value, hidden_value, gates_value, recurrent_n_value, hidden_before_value = gru_layer_kernel(
+            input_array, h0_array, weight_ih_array, weight_hh_array, bias_ih_array, bias_hh_array, batch_sizes, reverse
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "gru_layer",
+            "input: Array; h0: Array; weight_ih: Array; weight_hh: Array; bias_ih: Array | None; bias_hh: Array | None; batch_sizes: BatchSizes; reverse: bool",
+            (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse),
+        ) from None
     output = new_tensor(as_array(output_value))
     hidden = new_tensor(as_array(hidden_value))
     gates = new_tensor(as_array(gates_value))
@@ -1128,23 +1145,31 @@ def rnn_layer(
         bias_hh = as_tensor_argument("rnn_layer", "bias_hh", 6, bias_hh)
     if reverse is not False and reverse is not True:
         raise not_a_bool("rnn_layer", "reverse", reverse)
-    input_array = input._array
-    h0_array = h0._array
-    weight_ih_array = weight_ih._array
-    weight_hh_array = weight_hh._array
-    bias_ih_array = None if bias_ih is None else bias_ih._array
-    bias_hh_array = None if bias_hh is None else bias_hh._array
-    output_value, hidden_value, hidden_before_value = rnn_layer_kernel(
-        input_array,
-        h0_array,
-        weight_ih_array,
-        weight_hh_array,
-        bias_ih_array,
-        bias_hh_array,
-        nonlinearity,
-        batch_sizes,
-        reverse,
-    )
+    try:
+        input_array = input._array
+        h0_array = h0._array
+        weight_ih_array = weight_ih._array
+        weight_hh_array = weight_hh._array
+        bias_ih_array = None if bias_ih is None else bias_ih._array
+        bias_hh_array = None if bias_hh is None else bias_hh._array
+        output_value, hidden_value, hidden_before_value = rnn_layer_kernel(
+            input_array,
+            h0_array,
+            weight_ih_array,
+            weight_hh_array,
+            bias_ih_array,
+            bias_hh_array,
+            nonlinearity,
+            batch_sizes,
+            reverse,
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "rnn_layer",
+            "input: Array; h0: Array; weight_ih: Array; weight_hh: Array; bias_ih: Array | None; bias_hh: Array | None; nonlinearity: str; batch_sizes: BatchSizes; reverse: bool",
+            (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, nonlinearity, batch_sizes, reverse),
+        ) from None
     output = new_tensor(as_array(output_value))
     hidden = new_tensor(as_array(hidden_value))
     hidden_before = new_tensor(as_array(hidden_before_value))

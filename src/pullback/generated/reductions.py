@@ -36,6 +36,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_numpy_dtype, as_tensor_argument, wrap_dims
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
 new = TensorBase.__new__
@@ -87,9 +88,12 @@ def sum_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
         if is_foreign(input):
             return ask_foreign(sum_all, (input,), {"dtype": dtype, "out": out})
         input = as_tensor_argument("sum", "input", 1, input)
-    dtype = as_numpy_dtype(dtype)
-    input_array = input._array
-    computed: Any = sum_all_kernel(input_array, dtype=dtype)
+    try:
+        dtype = as_numpy_dtype(dtype)
+        input_array = input._array
+        computed: Any = sum_all_kernel(input_array, dtype=dtype)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "sum", "input: Array; *; dtype: DType | None", (input, dtype)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -194,12 +198,17 @@ def sum(
         if is_foreign(input):
             return ask_foreign(sum, (input, dim, keepdim), {"dtype": dtype, "out": out})
         input = as_tensor_argument("sum", "input", 1, input)
-    dim = wrap_dims(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("sum", "keepdim", keepdim)
-    dtype = as_numpy_dtype(dtype)
-    input_array = input._array
-    computed: Any = sum_kernel(input_array, dim, keepdim, dtype=dtype)
+    try:
+        dim = wrap_dims(dim, input._array.ndim)
+        dtype = as_numpy_dtype(dtype)
+        input_array = input._array
+        computed: Any = sum_kernel(input_array, dim, keepdim, dtype=dtype)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "sum", "input: Array; dim: Dims; keepdim: bool; *; dtype: DType | None", (input, dim, keepdim, dtype)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -288,9 +297,12 @@ def mean_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
         if is_foreign(input):
             return ask_foreign(mean_all, (input,), {"dtype": dtype, "out": out})
         input = as_tensor_argument("mean", "input", 1, input)
-    dtype = as_numpy_dtype(dtype)
-    input_array = input._array
-    computed: Any = mean_all_kernel(input_array, dtype=dtype)
+    try:
+        dtype = as_numpy_dtype(dtype)
+        input_array = input._array
+        computed: Any = mean_all_kernel(input_array, dtype=dtype)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "mean", "input: Array; *; dtype: DType | None", (input, dtype)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -395,12 +407,20 @@ def mean(
         if is_foreign(input):
             return ask_foreign(mean, (input, dim, keepdim), {"dtype": dtype, "out": out})
         input = as_tensor_argument("mean", "input", 1, input)
-    dim = wrap_dims(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("mean", "keepdim", keepdim)
-    dtype = as_numpy_dtype(dtype)
-    input_array = input._array
-    computed: Any = mean_kernel(input_array, dim, keepdim, dtype=dtype)
+    try:
+        dim = wrap_dims(dim, input._array.ndim)
+        dtype = as_numpy_dtype(dtype)
+        input_array = input._array
+        computed: Any = mean_kernel(input_array, dim, keepdim, dtype=dtype)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "mean",
+            "input: Array; dim: Dims; keepdim: bool; *; dtype: DType | None",
+            (input, dim, keepdim, dtype),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -500,9 +520,12 @@ def prod_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
         if is_foreign(input):
             return ask_foreign(prod_all, (input,), {"dtype": dtype, "out": out})
         input = as_tensor_argument("prod", "input", 1, input)
-    dtype = as_numpy_dtype(dtype)
-    input_array = input._array
-    computed: Any = prod_all_kernel(input_array, dtype=dtype)
+    try:
+        dtype = as_numpy_dtype(dtype)
+        input_array = input._array
+        computed: Any = prod_all_kernel(input_array, dtype=dtype)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "prod", "input: Array; *; dtype: DType | None", (input, dtype)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -615,12 +638,17 @@ def prod(
         if is_foreign(input):
             return ask_foreign(prod, (input, dim, keepdim), {"dtype": dtype, "out": out})
         input = as_tensor_argument("prod", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("prod", "keepdim", keepdim)
-    dtype = as_numpy_dtype(dtype)
-    input_array = input._array
-    computed: Any = prod_kernel(input_array, dim, keepdim, dtype=dtype)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        dtype = as_numpy_dtype(dtype)
+        input_array = input._array
+        computed: Any = prod_kernel(input_array, dim, keepdim, dtype=dtype)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "prod", "input: Array; dim: Dim; keepdim: bool; *; dtype: DType | None", (input, dim, keepdim, dtype)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -743,12 +771,20 @@ def nansum(
         if is_foreign(input):
             return ask_foreign(nansum, (input, dim, keepdim), {"dtype": dtype, "out": out})
         input = as_tensor_argument("nansum", "input", 1, input)
-    dim = wrap_dims(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("nansum", "keepdim", keepdim)
-    dtype = as_numpy_dtype(dtype)
-    input_array = input._array
-    computed: Any = nansum_kernel(input_array, dim, keepdim, dtype=dtype)
+    try:
+        dim = wrap_dims(dim, input._array.ndim)
+        dtype = as_numpy_dtype(dtype)
+        input_array = input._array
+        computed: Any = nansum_kernel(input_array, dim, keepdim, dtype=dtype)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "nansum",
+            "input: Array; dim: Dims; keepdim: bool; *; dtype: DType | None",
+            (input, dim, keepdim, dtype),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -836,11 +872,14 @@ def count_not_nan(
         if is_foreign(input):
             return ask_foreign(count_not_nan, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("count_not_nan", "input", 1, input)
-    dim = wrap_dims(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("count_not_nan", "keepdim", keepdim)
-    input_array = input._array
-    computed: Any = count_not_nan_kernel(input_array, dim, keepdim)
+    try:
+        dim = wrap_dims(dim, input._array.ndim)
+        input_array = input._array
+        computed: Any = count_not_nan_kernel(input_array, dim, keepdim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "count_not_nan", "input: Array; dim: Dims; keepdim: bool", (input, dim, keepdim)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -863,9 +902,12 @@ def count_nonzero(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor
         if is_foreign(input):
             return ask_foreign(count_nonzero, (input, dim), {})
         input = as_tensor_argument("count_nonzero", "input", 1, input)
-    dim = wrap_dims(dim, input._array.ndim)
-    input_array = input._array
-    computed: Any = count_nonzero_kernel(input_array, dim)
+    try:
+        dim = wrap_dims(dim, input._array.ndim)
+        input_array = input._array
+        computed: Any = count_nonzero_kernel(input_array, dim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "count_nonzero", "input: Array; dim: Dims", (input, dim)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -894,11 +936,14 @@ def any(
         if is_foreign(input):
             return ask_foreign(any, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("any", "input", 1, input)
-    dim = wrap_dims(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("any", "keepdim", keepdim)
-    input_array = input._array
-    computed: Any = any_kernel(input_array, dim, keepdim)
+    try:
+        dim = wrap_dims(dim, input._array.ndim)
+        input_array = input._array
+        computed: Any = any_kernel(input_array, dim, keepdim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "any", "input: Array; dim: Dims; keepdim: bool", (input, dim, keepdim)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -927,11 +972,14 @@ def all(
         if is_foreign(input):
             return ask_foreign(all, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("all", "input", 1, input)
-    dim = wrap_dims(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("all", "keepdim", keepdim)
-    input_array = input._array
-    computed: Any = all_kernel(input_array, dim, keepdim)
+    try:
+        dim = wrap_dims(dim, input._array.ndim)
+        input_array = input._array
+        computed: Any = all_kernel(input_array, dim, keepdim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "all", "input: Array; dim: Dims; keepdim: bool", (input, dim, keepdim)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

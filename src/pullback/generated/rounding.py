@@ -50,6 +50,7 @@ from pullback.modes.switches import process, switches
 from pullback.native import native
 from pullback.tensor.arguments import as_number_argument, as_tensor_argument, shapes_differ
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -428,8 +429,11 @@ def round_decimals(input: Tensor, decimals: int, *, out: Any = None) -> Tensor:
         if is_foreign(input):
             return ask_foreign(round_decimals, (input, decimals), {"out": out})
         input = as_tensor_argument("round", "input", 1, input)
-    input_array = input._array
-    computed: Any = round_decimals_kernel(input_array, decimals)
+    try:
+        input_array = input._array
+        computed: Any = round_decimals_kernel(input_array, decimals)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "round", "input: Array; decimals: int", (input, decimals)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

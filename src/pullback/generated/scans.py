@@ -29,6 +29,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_numpy_dtype, as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
 
 new = TensorBase.__new__
@@ -81,10 +82,13 @@ def cumsum(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = None
         if is_foreign(input):
             return ask_foreign(cumsum, (input, dim), {"dtype": dtype, "out": out})
         input = as_tensor_argument("cumsum", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
-    dtype = as_numpy_dtype(dtype)
-    input_array = input._array
-    computed: Any = cumsum_kernel(input_array, dim, dtype=dtype)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        dtype = as_numpy_dtype(dtype)
+        input_array = input._array
+        computed: Any = cumsum_kernel(input_array, dim, dtype=dtype)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "cumsum", "input: Array; dim: Dim; *; dtype: DType | None", (input, dim, dtype)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -170,9 +174,12 @@ def reversed_cumsum(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tens
         if is_foreign(input):
             return ask_foreign(reversed_cumsum, (input, dim), {})
         input = as_tensor_argument("reversed_cumsum", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
-    input_array = input._array
-    computed: Any = reversed_cumsum_kernel(input_array, dim)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        computed: Any = reversed_cumsum_kernel(input_array, dim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "reversed_cumsum", "input: Array; dim: Dim", (input, dim)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -273,10 +280,13 @@ def cumprod(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = Non
         if is_foreign(input):
             return ask_foreign(cumprod, (input, dim), {"dtype": dtype, "out": out})
         input = as_tensor_argument("cumprod", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
-    dtype = as_numpy_dtype(dtype)
-    input_array = input._array
-    computed: Any = cumprod_kernel(input_array, dim, dtype=dtype)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        dtype = as_numpy_dtype(dtype)
+        input_array = input._array
+        computed: Any = cumprod_kernel(input_array, dim, dtype=dtype)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "cumprod", "input: Array; dim: Dim; *; dtype: DType | None", (input, dim, dtype)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -384,9 +394,12 @@ def cummax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None)
         if is_foreign(input):
             return ask_foreign(cummax, (input, dim), {"out": out})
         input = as_tensor_argument("cummax", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
-    input_array = input._array
-    values_value, indices_value = cummax_kernel(input_array, dim)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        values_value, indices_value = cummax_kernel(input_array, dim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "cummax", "input: Array; dim: Dim", (input, dim)) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
@@ -488,9 +501,12 @@ def cummin(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None)
         if is_foreign(input):
             return ask_foreign(cummin, (input, dim), {"out": out})
         input = as_tensor_argument("cummin", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
-    input_array = input._array
-    values_value, indices_value = cummin_kernel(input_array, dim)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        values_value, indices_value = cummin_kernel(input_array, dim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "cummin", "input: Array; dim: Dim", (input, dim)) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
@@ -596,9 +612,12 @@ def logcumsumexp(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any =
         if is_foreign(input):
             return ask_foreign(logcumsumexp, (input, dim), {"out": out})
         input = as_tensor_argument("logcumsumexp", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
-    input_array = input._array
-    computed: Any = logcumsumexp_kernel(input_array, dim)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        computed: Any = logcumsumexp_kernel(input_array, dim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "logcumsumexp", "input: Array; dim: Dim", (input, dim)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -57,6 +57,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_shape, as_tensor_argument, as_tensor_list
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 from pullback.typing import Scalar
 
@@ -137,17 +138,25 @@ def index_put(input: Tensor, indices: Any, dims: Any, values: Tensor, accumulate
             return ask_foreign(index_put, (input, indices, dims, values, accumulate), {})
         input = as_tensor_argument("index_put", "input", 1, input)
     indices = as_tensor_list("index_put", "indices", 2, indices)
-    dims = as_shape(dims)
     if not isinstance(values, TensorBase):
         if is_foreign(values):
             return ask_foreign(index_put, (input, indices, dims, values, accumulate), {})
         values = as_tensor_argument("index_put", "values", 4, values)
     if accumulate is not False and accumulate is not True:
         raise not_a_bool("index_put", "accumulate", accumulate)
-    input_array = input._array
-    indices_array = [t._array for t in indices]
-    values_array = values._array
-    computed: Any = index_put_kernel(input_array, indices_array, dims, values_array, accumulate)
+    try:
+        dims = as_shape(dims)
+        input_array = input._array
+        indices_array = [t._array for t in indices]
+        values_array = values._array
+        computed: Any = index_put_kernel(input_array, indices_array, dims, values_array, accumulate)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "index_put",
+            "input: Array; indices: Arrays; dims: Shape; values: Array; accumulate: bool",
+            (input, indices, dims, values, accumulate),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -292,7 +301,6 @@ def scatter(input: Tensor, dim: Any, index: Tensor, src: Tensor, *, out: Any = N
         if is_foreign(input):
             return ask_foreign(scatter, (input, dim, index, src), {"out": out})
         input = as_tensor_argument("scatter", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
     if not isinstance(index, TensorBase):
         if is_foreign(index):
             return ask_foreign(scatter, (input, dim, index, src), {"out": out})
@@ -301,10 +309,16 @@ def scatter(input: Tensor, dim: Any, index: Tensor, src: Tensor, *, out: Any = N
         if is_foreign(src):
             return ask_foreign(scatter, (input, dim, index, src), {"out": out})
         src = as_tensor_argument("scatter", "src", 4, src)
-    input_array = input._array
-    index_array = index._array
-    src_array = src._array
-    computed: Any = scatter_kernel(input_array, dim, index_array, src_array)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        index_array = index._array
+        src_array = src._array
+        computed: Any = scatter_kernel(input_array, dim, index_array, src_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "scatter", "input: Array; dim: Dim; index: Array; src: Array", (input, dim, index, src)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -433,14 +447,19 @@ def scatter_value(
         if is_foreign(input):
             return ask_foreign(scatter_value, (input, dim, index, value), {"out": out})
         input = as_tensor_argument("scatter_value", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
     if not isinstance(index, TensorBase):
         if is_foreign(index):
             return ask_foreign(scatter_value, (input, dim, index, value), {"out": out})
         index = as_tensor_argument("scatter_value", "index", 3, index)
-    input_array = input._array
-    index_array = index._array
-    computed: Any = scatter_value_kernel(input_array, dim, index_array, value)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        index_array = index._array
+        computed: Any = scatter_value_kernel(input_array, dim, index_array, value)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "scatter_value", "input: Array; dim: Dim; index: Array; value: Scalar", (input, dim, index, value)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -562,7 +581,6 @@ def scatter_add(input: Tensor, dim: Any, index: Tensor, src: Tensor, *, out: Any
         if is_foreign(input):
             return ask_foreign(scatter_add, (input, dim, index, src), {"out": out})
         input = as_tensor_argument("scatter_add", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
     if not isinstance(index, TensorBase):
         if is_foreign(index):
             return ask_foreign(scatter_add, (input, dim, index, src), {"out": out})
@@ -571,10 +589,16 @@ def scatter_add(input: Tensor, dim: Any, index: Tensor, src: Tensor, *, out: Any
         if is_foreign(src):
             return ask_foreign(scatter_add, (input, dim, index, src), {"out": out})
         src = as_tensor_argument("scatter_add", "src", 4, src)
-    input_array = input._array
-    index_array = index._array
-    src_array = src._array
-    computed: Any = scatter_add_kernel(input_array, dim, index_array, src_array)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        index_array = index._array
+        src_array = src._array
+        computed: Any = scatter_add_kernel(input_array, dim, index_array, src_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "scatter_add", "input: Array; dim: Dim; index: Array; src: Array", (input, dim, index, src)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -671,9 +695,12 @@ def pad_to(input: Tensor, shape: Any) -> Tensor:
         if is_foreign(input):
             return ask_foreign(pad_to, (input, shape), {})
         input = as_tensor_argument("pad_to", "input", 1, input)
-    shape = as_shape(shape)
-    input_array = input._array
-    computed: Any = pad_to_kernel(input_array, shape)
+    try:
+        shape = as_shape(shape)
+        input_array = input._array
+        computed: Any = pad_to_kernel(input_array, shape)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "pad_to", "input: Array; shape: Shape", (input, shape)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -848,7 +875,6 @@ def scatter_reduce(
                 scatter_reduce, (input, dim, index, src, reduce), {"include_self": include_self, "out": out}
             )
         input = as_tensor_argument("scatter_reduce", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
     if not isinstance(index, TensorBase):
         if is_foreign(index):
             return ask_foreign(
@@ -863,10 +889,21 @@ def scatter_reduce(
         src = as_tensor_argument("scatter_reduce", "src", 4, src)
     if include_self is not False and include_self is not True:
         raise not_a_bool("scatter_reduce", "include_self", include_self)
-    input_array = input._array
-    index_array = index._array
-    src_array = src._array
-    computed: Any = scatter_reduce_kernel(input_array, dim, index_array, src_array, reduce, include_self=include_self)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        index_array = index._array
+        src_array = src._array
+        computed: Any = scatter_reduce_kernel(
+            input_array, dim, index_array, src_array, reduce, include_self=include_self
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "scatter_reduce",
+            "input: Array; dim: Dim; index: Array; src: Array; reduce: str; *; include_self: bool",
+            (input, dim, index, src, reduce, include_self),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1027,7 +1064,6 @@ def index_add(
         if is_foreign(input):
             return ask_foreign(index_add, (input, dim, index, source), {"alpha": alpha, "out": out})
         input = as_tensor_argument("index_add", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
     if not isinstance(index, TensorBase):
         if is_foreign(index):
             return ask_foreign(index_add, (input, dim, index, source), {"alpha": alpha, "out": out})
@@ -1036,10 +1072,19 @@ def index_add(
         if is_foreign(source):
             return ask_foreign(index_add, (input, dim, index, source), {"alpha": alpha, "out": out})
         source = as_tensor_argument("index_add", "source", 4, source)
-    input_array = input._array
-    index_array = index._array
-    source_array = source._array
-    computed: Any = index_add_kernel(input_array, dim, index_array, source_array, alpha=alpha)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        index_array = index._array
+        source_array = source._array
+        computed: Any = index_add_kernel(input_array, dim, index_array, source_array, alpha=alpha)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "index_add",
+            "input: Array; dim: Dim; index: Array; source: Array; *; alpha: Scalar",
+            (input, dim, index, source, alpha),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1178,7 +1223,6 @@ def index_copy(input: Tensor, dim: Any, index: Tensor, source: Tensor, *, out: A
         if is_foreign(input):
             return ask_foreign(index_copy, (input, dim, index, source), {"out": out})
         input = as_tensor_argument("index_copy", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
     if not isinstance(index, TensorBase):
         if is_foreign(index):
             return ask_foreign(index_copy, (input, dim, index, source), {"out": out})
@@ -1187,10 +1231,16 @@ def index_copy(input: Tensor, dim: Any, index: Tensor, source: Tensor, *, out: A
         if is_foreign(source):
             return ask_foreign(index_copy, (input, dim, index, source), {"out": out})
         source = as_tensor_argument("index_copy", "source", 4, source)
-    input_array = input._array
-    index_array = index._array
-    source_array = source._array
-    computed: Any = index_copy_kernel(input_array, dim, index_array, source_array)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        index_array = index._array
+        source_array = source._array
+        computed: Any = index_copy_kernel(input_array, dim, index_array, source_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "index_copy", "input: Array; dim: Dim; index: Array; source: Array", (input, dim, index, source)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1313,14 +1363,19 @@ def index_fill(input: Tensor, dim: Any, index: Tensor, value: Scalar, *, out: An
         if is_foreign(input):
             return ask_foreign(index_fill, (input, dim, index, value), {"out": out})
         input = as_tensor_argument("index_fill", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
     if not isinstance(index, TensorBase):
         if is_foreign(index):
             return ask_foreign(index_fill, (input, dim, index, value), {"out": out})
         index = as_tensor_argument("index_fill", "index", 3, index)
-    input_array = input._array
-    index_array = index._array
-    computed: Any = index_fill_kernel(input_array, dim, index_array, value)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        index_array = index._array
+        computed: Any = index_fill_kernel(input_array, dim, index_array, value)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "index_fill", "input: Array; dim: Dim; index: Array; value: Scalar", (input, dim, index, value)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1459,7 +1514,6 @@ def index_fill_tensor(
         if is_foreign(input):
             return ask_foreign(index_fill_tensor, (input, dim, index, value), {"out": out})
         input = as_tensor_argument("index_fill_tensor", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
     if not isinstance(index, TensorBase):
         if is_foreign(index):
             return ask_foreign(index_fill_tensor, (input, dim, index, value), {"out": out})
@@ -1468,10 +1522,16 @@ def index_fill_tensor(
         if is_foreign(value):
             return ask_foreign(index_fill_tensor, (input, dim, index, value), {"out": out})
         value = as_tensor_argument("index_fill_tensor", "value", 4, value)
-    input_array = input._array
-    index_array = index._array
-    value_array = value._array
-    computed: Any = index_fill_tensor_kernel(input_array, dim, index_array, value_array)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        index_array = index._array
+        value_array = value._array
+        computed: Any = index_fill_tensor_kernel(input_array, dim, index_array, value_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "index_fill_tensor", "input: Array; dim: Dim; index: Array; value: Array", (input, dim, index, value)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1670,7 +1730,6 @@ def index_reduce(
                 index_reduce, (input, dim, index, source, reduce), {"include_self": include_self, "out": out}
             )
         input = as_tensor_argument("index_reduce", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
     if not isinstance(index, TensorBase):
         if is_foreign(index):
             return ask_foreign(
@@ -1685,10 +1744,21 @@ def index_reduce(
         source = as_tensor_argument("index_reduce", "source", 4, source)
     if include_self is not False and include_self is not True:
         raise not_a_bool("index_reduce", "include_self", include_self)
-    input_array = input._array
-    index_array = index._array
-    source_array = source._array
-    computed: Any = index_reduce_kernel(input_array, dim, index_array, source_array, reduce, include_self=include_self)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        index_array = index._array
+        source_array = source._array
+        computed: Any = index_reduce_kernel(
+            input_array, dim, index_array, source_array, reduce, include_self=include_self
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "index_reduce",
+            "input: Array; dim: Dim; index: Array; source: Array; reduce: str; *; include_self: bool",
+            (input, dim, index, source, reduce, include_self),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -2075,9 +2145,14 @@ def distinct_positions(index: Tensor, shape: Any, dim: int) -> Tensor:
         if is_foreign(index):
             return ask_foreign(distinct_positions, (index, shape, dim), {})
         index = as_tensor_argument("distinct_positions", "index", 1, index)
-    shape = as_shape(shape)
-    index_array = index._array
-    computed: Any = distinct_positions_kernel(index_array, shape, dim)
+    try:
+        shape = as_shape(shape)
+        index_array = index._array
+        computed: Any = distinct_positions_kernel(index_array, shape, dim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "distinct_positions", "index: Array; shape: Shape; dim: int", (index, shape, dim)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -2098,9 +2173,12 @@ def positive_index(index: Tensor, shape: Any, dim: int) -> Tensor:
         if is_foreign(index):
             return ask_foreign(positive_index, (index, shape, dim), {})
         index = as_tensor_argument("positive_index", "index", 1, index)
-    shape = as_shape(shape)
-    index_array = index._array
-    computed: Any = positive_index_kernel(index_array, shape, dim)
+    try:
+        shape = as_shape(shape)
+        index_array = index._array
+        computed: Any = positive_index_kernel(index_array, shape, dim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "positive_index", "index: Array; shape: Shape; dim: int", (index, shape, dim)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -2121,9 +2199,12 @@ def expand_index(index: Tensor, shape: Any, dim: int) -> Tensor:
         if is_foreign(index):
             return ask_foreign(expand_index, (index, shape, dim), {})
         index = as_tensor_argument("expand_index", "index", 1, index)
-    shape = as_shape(shape)
-    index_array = index._array
-    computed: Any = expand_index_kernel(index_array, shape, dim)
+    try:
+        shape = as_shape(shape)
+        index_array = index._array
+        computed: Any = expand_index_kernel(index_array, shape, dim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "expand_index", "index: Array; shape: Shape; dim: int", (index, shape, dim)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

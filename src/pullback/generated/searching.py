@@ -20,6 +20,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -72,8 +73,18 @@ def unique(
         raise not_a_bool("unique", "return_inverse", return_inverse)
     if return_counts is not False and return_counts is not True:
         raise not_a_bool("unique", "return_counts", return_counts)
-    input_array = input._array
-    output_value, inverse_value, counts_value = unique_kernel(input_array, sorted, return_inverse, return_counts, dim)
+    try:
+        input_array = input._array
+        output_value, inverse_value, counts_value = unique_kernel(
+            input_array, sorted, return_inverse, return_counts, dim
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "unique",
+            "input: Array; sorted: bool; return_inverse: bool; return_counts: bool; dim: int | None",
+            (input, sorted, return_inverse, return_counts, dim),
+        ) from None
     output = new_tensor(as_array(output_value))
     inverse = new_tensor(as_array(inverse_value))
     counts = new_tensor(as_array(counts_value))
@@ -153,10 +164,18 @@ def unique_consecutive(
         raise not_a_bool("unique_consecutive", "return_inverse", return_inverse)
     if return_counts is not False and return_counts is not True:
         raise not_a_bool("unique_consecutive", "return_counts", return_counts)
-    input_array = input._array
-    output_value, inverse_value, counts_value = unique_consecutive_kernel(
-        input_array, return_inverse, return_counts, dim
-    )
+    try:
+        input_array = input._array
+        output_value, inverse_value, counts_value = unique_consecutive_kernel(
+            input_array, return_inverse, return_counts, dim
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "unique_consecutive",
+            "input: Array; return_inverse: bool; return_counts: bool; dim: int | None",
+            (input, return_inverse, return_counts, dim),
+        ) from None
     output = new_tensor(as_array(output_value))
     inverse = new_tensor(as_array(inverse_value))
     counts = new_tensor(as_array(counts_value))
@@ -208,9 +227,14 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         if is_foreign(weights):
             return ask_foreign(bincount, (input, weights, minlength), {})
         weights = as_tensor_argument("bincount", "weights", 2, weights)
-    input_array = input._array
-    weights_array = None if weights is None else weights._array
-    computed: Any = bincount_kernel(input_array, weights_array, minlength)
+    try:
+        input_array = input._array
+        weights_array = None if weights is None else weights._array
+        computed: Any = bincount_kernel(input_array, weights_array, minlength)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "bincount", "input: Array; weights: Array | None; minlength: int", (input, weights, minlength)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -233,8 +257,13 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out
         if is_foreign(input):
             return ask_foreign(histc, (input, bins, min, max), {"out": out})
         input = as_tensor_argument("histc", "input", 1, input)
-    input_array = input._array
-    computed: Any = histc_kernel(input_array, bins, min, max)
+    try:
+        input_array = input._array
+        computed: Any = histc_kernel(input_array, bins, min, max)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "histc", "input: Array; bins: int; min: float; max: float", (input, bins, min, max)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -51,6 +51,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_numpy_dtype, as_shape, as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
 new = TensorBase.__new__
@@ -161,8 +162,11 @@ def copy_to(input: Tensor, order: str = "preserve_format") -> Tensor:
         if is_foreign(input):
             return ask_foreign(copy_to, (input, order), {})
         input = as_tensor_argument("copy_to", "input", 1, input)
-    input_array = input._array
-    computed: Any = copy_to_kernel(input_array, order)
+    try:
+        input_array = input._array
+        computed: Any = copy_to_kernel(input_array, order)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "copy_to", "input: Array; order: str", (input, order)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -237,8 +241,11 @@ def contiguous_copy(input: Tensor, order: str = "contiguous_format") -> Tensor:
         if is_foreign(input):
             return ask_foreign(contiguous_copy, (input, order), {})
         input = as_tensor_argument("contiguous_copy", "input", 1, input)
-    input_array = input._array
-    computed: Any = contiguous_copy_kernel(input_array, order)
+    try:
+        input_array = input._array
+        computed: Any = contiguous_copy_kernel(input_array, order)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "contiguous_copy", "input: Array; order: str", (input, order)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -318,9 +325,12 @@ def to_dtype(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
         if is_foreign(input):
             return ask_foreign(to_dtype, (input, dtype), {"out": out})
         input = as_tensor_argument("to_dtype", "input", 1, input)
-    dtype = as_numpy_dtype(dtype)
-    input_array = input._array
-    computed: Any = to_dtype_kernel(input_array, dtype)
+    try:
+        dtype = as_numpy_dtype(dtype)
+        input_array = input._array
+        computed: Any = to_dtype_kernel(input_array, dtype)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "to_dtype", "input: Array; dtype: DType", (input, dtype)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -371,9 +381,12 @@ def to_integer(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
         if is_foreign(input):
             return ask_foreign(to_integer, (input, dtype), {"out": out})
         input = as_tensor_argument("to_integer", "input", 1, input)
-    dtype = as_numpy_dtype(dtype)
-    input_array = input._array
-    computed: Any = to_integer_kernel(input_array, dtype)
+    try:
+        dtype = as_numpy_dtype(dtype)
+        input_array = input._array
+        computed: Any = to_integer_kernel(input_array, dtype)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "to_integer", "input: Array; dtype: DType", (input, dtype)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -511,9 +524,12 @@ def zeros_in_shape(input: Tensor, shape: Any) -> Tensor:
         if is_foreign(input):
             return ask_foreign(zeros_in_shape, (input, shape), {})
         input = as_tensor_argument("zeros_in_shape", "input", 1, input)
-    shape = as_shape(shape)
-    input_array = input._array
-    computed: Any = zeros_in_shape_kernel(input_array, shape)
+    try:
+        shape = as_shape(shape)
+        input_array = input._array
+        computed: Any = zeros_in_shape_kernel(input_array, shape)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "zeros_in_shape", "input: Array; shape: Shape", (input, shape)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -648,9 +664,12 @@ def view(input: Tensor, size: Any) -> Tensor:
         if is_foreign(input):
             return ask_foreign(view, (input, size), {})
         input = as_tensor_argument("view", "input", 1, input)
-    size = as_shape(size)
-    input_array = input._array
-    computed: Any = view_kernel(input_array, size)
+    try:
+        size = as_shape(size)
+        input_array = input._array
+        computed: Any = view_kernel(input_array, size)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "view", "input: Array; size: Shape", (input, size)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -726,9 +745,12 @@ def unsafe_view(input: Tensor, size: Any) -> Tensor:
         if is_foreign(input):
             return ask_foreign(unsafe_view, (input, size), {})
         input = as_tensor_argument("unsafe_view", "input", 1, input)
-    size = as_shape(size)
-    input_array = input._array
-    computed: Any = unsafe_view_kernel(input_array, size)
+    try:
+        size = as_shape(size)
+        input_array = input._array
+        computed: Any = unsafe_view_kernel(input_array, size)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "unsafe_view", "input: Array; size: Shape", (input, size)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -807,9 +829,12 @@ def view_dtype(input: Tensor, dtype: Any) -> Tensor:
         if is_foreign(input):
             return ask_foreign(view_dtype, (input, dtype), {})
         input = as_tensor_argument("view_dtype", "input", 1, input)
-    dtype = as_numpy_dtype(dtype)
-    input_array = input._array
-    computed: Any = view_dtype_kernel(input_array, dtype)
+    try:
+        dtype = as_numpy_dtype(dtype)
+        input_array = input._array
+        computed: Any = view_dtype_kernel(input_array, dtype)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "view_dtype", "input: Array; dtype: DType", (input, dtype)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -885,9 +910,12 @@ def expand(input: Tensor, size: Any) -> Tensor:
         if is_foreign(input):
             return ask_foreign(expand, (input, size), {})
         input = as_tensor_argument("expand", "input", 1, input)
-    size = as_shape(size)
-    input_array = input._array
-    computed: Any = expand_kernel(input_array, size)
+    try:
+        size = as_shape(size)
+        input_array = input._array
+        computed: Any = expand_kernel(input_array, size)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "expand", "input: Array; size: Shape", (input, size)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -967,10 +995,13 @@ def transpose(input: Tensor, dim0: Any, dim1: Any) -> Tensor:
         if is_foreign(input):
             return ask_foreign(transpose, (input, dim0, dim1), {})
         input = as_tensor_argument("transpose", "input", 1, input)
-    dim0 = wrap_dim(dim0, input._array.ndim)
-    dim1 = wrap_dim(dim1, input._array.ndim)
-    input_array = input._array
-    computed: Any = transpose_kernel(input_array, dim0, dim1)
+    try:
+        dim0 = wrap_dim(dim0, input._array.ndim)
+        dim1 = wrap_dim(dim1, input._array.ndim)
+        input_array = input._array
+        computed: Any = transpose_kernel(input_array, dim0, dim1)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "transpose", "input: Array; dim0: Dim; dim1: Dim", (input, dim0, dim1)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1049,9 +1080,12 @@ def permute(input: Tensor, dims: Any) -> Tensor:
         if is_foreign(input):
             return ask_foreign(permute, (input, dims), {})
         input = as_tensor_argument("permute", "input", 1, input)
-    dims = as_shape(dims)
-    input_array = input._array
-    computed: Any = permute_kernel(input_array, dims)
+    try:
+        dims = as_shape(dims)
+        input_array = input._array
+        computed: Any = permute_kernel(input_array, dims)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "permute", "input: Array; dims: Shape", (input, dims)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1192,8 +1226,11 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
         if is_foreign(input):
             return ask_foreign(unsqueeze, (input, dim), {})
         input = as_tensor_argument("unsqueeze", "input", 1, input)
-    input_array = input._array
-    computed: Any = unsqueeze_kernel(input_array, dim)
+    try:
+        input_array = input._array
+        computed: Any = unsqueeze_kernel(input_array, dim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "unsqueeze", "input: Array; dim: int", (input, dim)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1343,9 +1380,12 @@ def squeeze_dim(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
         if is_foreign(input):
             return ask_foreign(squeeze_dim, (input, dim), {})
         input = as_tensor_argument("squeeze_dim", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
-    input_array = input._array
-    computed: Any = squeeze_dim_kernel(input_array, dim)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        computed: Any = squeeze_dim_kernel(input_array, dim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "squeeze_dim", "input: Array; dim: Dim", (input, dim)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1424,9 +1464,12 @@ def squeeze_dims(input: Tensor, dim: Any) -> Tensor:
         if is_foreign(input):
             return ask_foreign(squeeze_dims, (input, dim), {})
         input = as_tensor_argument("squeeze_dims", "input", 1, input)
-    dim = as_shape(dim)
-    input_array = input._array
-    computed: Any = squeeze_dims_kernel(input_array, dim)
+    try:
+        dim = as_shape(dim)
+        input_array = input._array
+        computed: Any = squeeze_dims_kernel(input_array, dim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "squeeze_dims", "input: Array; dim: Shape", (input, dim)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1512,10 +1555,15 @@ def diagonal(input: Tensor, offset: int = 0, dim1: Any = 0, dim2: Any = 1) -> Te
         if is_foreign(input):
             return ask_foreign(diagonal, (input, offset, dim1, dim2), {})
         input = as_tensor_argument("diagonal", "input", 1, input)
-    dim1 = wrap_dim(dim1, input._array.ndim)
-    dim2 = wrap_dim(dim2, input._array.ndim)
-    input_array = input._array
-    computed: Any = diagonal_kernel(input_array, offset, dim1, dim2)
+    try:
+        dim1 = wrap_dim(dim1, input._array.ndim)
+        dim2 = wrap_dim(dim2, input._array.ndim)
+        input_array = input._array
+        computed: Any = diagonal_kernel(input_array, offset, dim1, dim2)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "diagonal", "input: Array; offset: int; dim1: Dim; dim2: Dim", (input, offset, dim1, dim2)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1606,9 +1654,14 @@ def unfold(input: Tensor, dimension: Any, size: int, step: int) -> Tensor:
         if is_foreign(input):
             return ask_foreign(unfold, (input, dimension, size, step), {})
         input = as_tensor_argument("unfold", "input", 1, input)
-    dimension = wrap_dim(dimension, input._array.ndim)
-    input_array = input._array
-    computed: Any = unfold_kernel(input_array, dimension, size, step)
+    try:
+        dimension = wrap_dim(dimension, input._array.ndim)
+        input_array = input._array
+        computed: Any = unfold_kernel(input_array, dimension, size, step)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "unfold", "input: Array; dimension: Dim; size: int; step: int", (input, dimension, size, step)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1709,11 +1762,19 @@ def as_strided(
         if is_foreign(input):
             return ask_foreign(as_strided, (input, size, stride, storage_offset, input_stride, input_offset), {})
         input = as_tensor_argument("as_strided", "input", 1, input)
-    size = as_shape(size)
-    stride = as_shape(stride)
-    input_stride = as_shape(input_stride)
-    input_array = input._array
-    computed: Any = as_strided_kernel(input_array, size, stride, storage_offset, input_stride, input_offset)
+    try:
+        size = as_shape(size)
+        stride = as_shape(stride)
+        input_stride = as_shape(input_stride)
+        input_array = input._array
+        computed: Any = as_strided_kernel(input_array, size, stride, storage_offset, input_stride, input_offset)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "as_strided",
+            "input: Array; size: Shape; stride: Shape; storage_offset: int | None; input_stride: Shape; input_offset: int",
+            (input, size, stride, storage_offset, input_stride, input_offset),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -26,6 +26,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument, wrap_dims
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
 new = TensorBase.__new__
@@ -97,9 +98,12 @@ def softmax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None
         if is_foreign(input):
             return ask_foreign(softmax, (input, dim), {"out": out})
         input = as_tensor_argument("softmax", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
-    input_array = input._array
-    computed: Any = softmax_kernel(input_array, dim)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        computed: Any = softmax_kernel(input_array, dim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "softmax", "input: Array; dim: Dim", (input, dim)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -200,9 +204,12 @@ def log_softmax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = 
         if is_foreign(input):
             return ask_foreign(log_softmax, (input, dim), {"out": out})
         input = as_tensor_argument("log_softmax", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
-    input_array = input._array
-    computed: Any = log_softmax_kernel(input_array, dim)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        computed: Any = log_softmax_kernel(input_array, dim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "log_softmax", "input: Array; dim: Dim", (input, dim)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -316,11 +323,14 @@ def logsumexp(
         if is_foreign(input):
             return ask_foreign(logsumexp, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("logsumexp", "input", 1, input)
-    dim = wrap_dims(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("logsumexp", "keepdim", keepdim)
-    input_array = input._array
-    computed: Any = logsumexp_kernel(input_array, dim, keepdim)
+    try:
+        dim = wrap_dims(dim, input._array.ndim)
+        input_array = input._array
+        computed: Any = logsumexp_kernel(input_array, dim, keepdim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "logsumexp", "input: Array; dim: Dims; keepdim: bool", (input, dim, keepdim)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

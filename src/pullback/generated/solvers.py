@@ -30,6 +30,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -565,11 +566,19 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None,
         if is_foreign(B):
             return ask_foreign(linalg_lstsq, (A, B, rcond), {"driver": driver, "out": out})
         B = as_tensor_argument("linalg_lstsq", "B", 2, B)
-    A_array = A._array
-    B_array = B._array
-    solution_value, residuals_value, rank_value, singular_values_value = linalg_lstsq_kernel(
-        A_array, B_array, rcond, driver=driver
-    )
+    try:
+        A_array = A._array
+        B_array = B._array
+        solution_value, residuals_value, rank_value, singular_values_value = linalg_lstsq_kernel(
+            A_array, B_array, rcond, driver=driver
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "linalg_lstsq",
+            "A: Array; B: Array; rcond: float | None; *; driver: str | None",
+            (A, B, rcond, driver),
+        ) from None
     solution = new_tensor(as_array(solution_value))
     residuals = new_tensor(as_array(residuals_value))
     rank = new_tensor(as_array(rank_value))

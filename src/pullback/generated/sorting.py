@@ -31,6 +31,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
 
 new = TensorBase.__new__
@@ -99,11 +100,14 @@ def sort(input: Tensor, dim: Any = -1, descending: bool = False, *, out: Any = N
         if is_foreign(input):
             return ask_foreign(sort, (input, dim, descending), {"out": out})
         input = as_tensor_argument("sort", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
     if descending is not False and descending is not True:
         raise not_a_bool("sort", "descending", descending)
-    input_array = input._array
-    values_value, indices_value = sort_kernel(input_array, dim, descending)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        values_value, indices_value = sort_kernel(input_array, dim, descending)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "sort", "input: Array; dim: Dim; descending: bool", (input, dim, descending)) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
@@ -213,11 +217,16 @@ def sort_stable(
         input = as_tensor_argument("sort", "input", 1, input)
     if stable is not False and stable is not True:
         raise not_a_bool("sort", "stable", stable)
-    dim = wrap_dim(dim, input._array.ndim)
     if descending is not False and descending is not True:
         raise not_a_bool("sort", "descending", descending)
-    input_array = input._array
-    values_value, indices_value = sort_stable_kernel(input_array, stable, dim, descending)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        values_value, indices_value = sort_stable_kernel(input_array, stable, dim, descending)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "sort", "input: Array; stable: bool; dim: Dim; descending: bool", (input, stable, dim, descending)
+        ) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
@@ -273,11 +282,14 @@ def argsort(input: Tensor, dim: Any = -1, descending: bool = False, *, out: Any 
         if is_foreign(input):
             return ask_foreign(argsort, (input, dim, descending), {"out": out})
         input = as_tensor_argument("argsort", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
     if descending is not False and descending is not True:
         raise not_a_bool("argsort", "descending", descending)
-    input_array = input._array
-    computed: Any = argsort_kernel(input_array, dim, descending)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        computed: Any = argsort_kernel(input_array, dim, descending)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "argsort", "input: Array; dim: Dim; descending: bool", (input, dim, descending)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -359,13 +371,21 @@ def topk(
         if is_foreign(input):
             return ask_foreign(topk, (input, k, dim, largest, sorted), {"out": out})
         input = as_tensor_argument("topk", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
     if largest is not False and largest is not True:
         raise not_a_bool("topk", "largest", largest)
     if sorted is not False and sorted is not True:
         raise not_a_bool("topk", "sorted", sorted)
-    input_array = input._array
-    values_value, indices_value = topk_kernel(input_array, k, dim, largest, sorted)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        values_value, indices_value = topk_kernel(input_array, k, dim, largest, sorted)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "topk",
+            "input: Array; k: int; dim: Dim; largest: bool; sorted: bool",
+            (input, k, dim, largest, sorted),
+        ) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
@@ -484,11 +504,16 @@ def kthvalue(
         if is_foreign(input):
             return ask_foreign(kthvalue, (input, k, dim, keepdim), {"out": out})
         input = as_tensor_argument("kthvalue", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("kthvalue", "keepdim", keepdim)
-    input_array = input._array
-    values_value, indices_value = kthvalue_kernel(input_array, k, dim, keepdim)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        values_value, indices_value = kthvalue_kernel(input_array, k, dim, keepdim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "kthvalue", "input: Array; k: int; dim: Dim; keepdim: bool", (input, k, dim, keepdim)
+        ) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
@@ -803,11 +828,14 @@ def median_dim(
         if is_foreign(input):
             return ask_foreign(median_dim, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("median", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("median", "keepdim", keepdim)
-    input_array = input._array
-    values_value, indices_value = median_dim_kernel(input_array, dim, keepdim)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        values_value, indices_value = median_dim_kernel(input_array, dim, keepdim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "median", "input: Array; dim: Dim; keepdim: bool", (input, dim, keepdim)) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
@@ -921,11 +949,14 @@ def nanmedian_dim(
         if is_foreign(input):
             return ask_foreign(nanmedian_dim, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("nanmedian", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("nanmedian", "keepdim", keepdim)
-    input_array = input._array
-    values_value, indices_value = nanmedian_dim_kernel(input_array, dim, keepdim)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        values_value, indices_value = nanmedian_dim_kernel(input_array, dim, keepdim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "nanmedian", "input: Array; dim: Dim; keepdim: bool", (input, dim, keepdim)) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
@@ -1036,11 +1067,14 @@ def mode(
         if is_foreign(input):
             return ask_foreign(mode, (input, dim, keepdim), {"out": out})
         input = as_tensor_argument("mode", "input", 1, input)
-    dim = wrap_dim(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("mode", "keepdim", keepdim)
-    input_array = input._array
-    values_value, indices_value = mode_kernel(input_array, dim, keepdim)
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        input_array = input._array
+        values_value, indices_value = mode_kernel(input_array, dim, keepdim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "mode", "input: Array; dim: Dim; keepdim: bool", (input, dim, keepdim)) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):

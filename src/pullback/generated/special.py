@@ -79,6 +79,7 @@ from pullback.modes.switches import process, switches
 from pullback.native import native
 from pullback.tensor.arguments import as_tensor_argument, shapes_differ
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -1652,10 +1653,13 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
         if is_foreign(input):
             return ask_foreign(polygamma, (n, input), {"out": out})
         input = as_tensor_argument("polygamma", "input", 2, input)
-    input_array = input._array
-    if input_array.dtype.kind not in "fc":
-        input_array = promote_to_float(input_array)
-    computed: Any = polygamma_kernel(n, input_array)
+    try:
+        input_array = input._array
+        if input_array.dtype.kind not in "fc":
+            input_array = promote_to_float(input_array)
+        computed: Any = polygamma_kernel(n, input_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "polygamma", "n: int; input: Array", (n, input)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1762,10 +1766,13 @@ def mvlgamma(input: Tensor, p: int, *, out: Any = None) -> Tensor:
         if is_foreign(input):
             return ask_foreign(mvlgamma, (input, p), {"out": out})
         input = as_tensor_argument("mvlgamma", "input", 1, input)
-    input_array = input._array
-    if input_array.dtype.kind not in "fc":
-        input_array = promote_to_float(input_array)
-    computed: Any = mvlgamma_kernel(input_array, p)
+    try:
+        input_array = input._array
+        if input_array.dtype.kind not in "fc":
+            input_array = promote_to_float(input_array)
+        computed: Any = mvlgamma_kernel(input_array, p)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "mvlgamma", "input: Array; p: int", (input, p)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -26,6 +26,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument, wrap_dims
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -108,11 +109,16 @@ def var(
         if is_foreign(input):
             return ask_foreign(var, (input, dim, correction, keepdim), {"out": out})
         input = as_tensor_argument("var", "input", 1, input)
-    dim = wrap_dims(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("var", "keepdim", keepdim)
-    input_array = input._array
-    computed: Any = var_kernel(input_array, dim, correction, keepdim)
+    try:
+        dim = wrap_dims(dim, input._array.ndim)
+        input_array = input._array
+        computed: Any = var_kernel(input_array, dim, correction, keepdim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "var", "input: Array; dim: Dims; correction: float; keepdim: bool", (input, dim, correction, keepdim)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -239,11 +245,16 @@ def std(
         if is_foreign(input):
             return ask_foreign(std, (input, dim, correction, keepdim), {"out": out})
         input = as_tensor_argument("std", "input", 1, input)
-    dim = wrap_dims(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("std", "keepdim", keepdim)
-    input_array = input._array
-    computed: Any = std_kernel(input_array, dim, correction, keepdim)
+    try:
+        dim = wrap_dims(dim, input._array.ndim)
+        input_array = input._array
+        computed: Any = std_kernel(input_array, dim, correction, keepdim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "std", "input: Array; dim: Dims; correction: float; keepdim: bool", (input, dim, correction, keepdim)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -378,11 +389,19 @@ def var_mean(
         if is_foreign(input):
             return ask_foreign(var_mean, (input, dim, correction, keepdim), {})
         input = as_tensor_argument("var_mean", "input", 1, input)
-    dim = wrap_dims(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("var_mean", "keepdim", keepdim)
-    input_array = input._array
-    variance_value, mean_value = var_mean_kernel(input_array, dim, correction, keepdim)
+    try:
+        dim = wrap_dims(dim, input._array.ndim)
+        input_array = input._array
+        variance_value, mean_value = var_mean_kernel(input_array, dim, correction, keepdim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "var_mean",
+            "input: Array; dim: Dims; correction: float; keepdim: bool",
+            (input, dim, correction, keepdim),
+        ) from None
     variance = new_tensor(as_array(variance_value))
     mean = new_tensor(as_array(mean_value))
     if record and (input._requires_grad):
@@ -523,11 +542,19 @@ def std_mean(
         if is_foreign(input):
             return ask_foreign(std_mean, (input, dim, correction, keepdim), {})
         input = as_tensor_argument("std_mean", "input", 1, input)
-    dim = wrap_dims(dim, input._array.ndim)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("std_mean", "keepdim", keepdim)
-    input_array = input._array
-    deviation_value, mean_value = std_mean_kernel(input_array, dim, correction, keepdim)
+    try:
+        dim = wrap_dims(dim, input._array.ndim)
+        input_array = input._array
+        deviation_value, mean_value = std_mean_kernel(input_array, dim, correction, keepdim)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "std_mean",
+            "input: Array; dim: Dims; correction: float; keepdim: bool",
+            (input, dim, correction, keepdim),
+        ) from None
     deviation = new_tensor(as_array(deviation_value))
     mean = new_tensor(as_array(mean_value))
     if record and (input._requires_grad):

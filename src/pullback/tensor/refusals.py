@@ -1,31 +1,27 @@
 """What is said when a function stumbled over an argument of a wrong type.
 
 # Note [Refusals]
-Composite functions do not look at the types of their arguments: every call would pay for it. When one fails in a way that
-speaks of its inside (an attribute that a str lacks, a tensor that is no truth value), the arguments are compared with the
-annotations, and a TypeError in PyTorch's words takes the error's place.
+Functions do not look at the types of their arguments: every call would pay for it. When one fails, whatever it stumbled
+over, its arguments are compared with its annotations (of composite functions) or with the signature of its kernel (of
+generated ones), and a TypeError in PyTorch's words takes the error's place: PyTorch reads all arguments before it runs.
+Switches alone are looked at in every call, since anything is true or false.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from collections.abc import Callable
 from typing import Any
 
-from pullback.errors import ArgumentTypeError
-from pullback.tensor.arguments import do_not_broadcast
+from pullback.backend.array_module import is_number
+from pullback.backend.dtype import dtype
+from pullback.backend.naming import display_namespace
+from pullback.errors import ArgumentTypeError, wrong_type
+from pullback.tensor.arguments import PYTHON_TYPES, do_not_broadcast
 from pullback.tensor.tensor import TensorBase
 
-_KINDS: dict[str, tuple[tuple[type, ...], str]] = {
-    "Tensor": ((TensorBase,), "Tensor"),
-    "int": ((int,), "int"),
-    "float": ((int, float), "float"),
-    "bool": ((bool,), "bool"),
-    "str": ((str,), "str"),
-    "Scalar": ((bool, int, float, complex), "Number"),
-    "None": ((type(None),), "None"),
-}
 _INSIDE = (
     "Boolean value of Tensor with more than one value",
     "cannot be converted to Scalar",
@@ -39,12 +35,35 @@ _INSIDE = (
 )
 
 
+def refused(error: Exception, function: str, schema: str, values: tuple[Any, ...]) -> Exception:
+    """What a generated function raises after `error`: it names the first argument of a wrong type, if there is one.
+
+    `schema` is the signature of the kernel, `name: annotation` for every value, with a star before those that go by name.
+    """
+    for position, (name, annotation, by_name) in enumerate(_parameters(schema)):
+        value = values[position]
+        expected = mismatch(annotation, value)
+        if expected is not None:
+            if value is None and name == "dim":
+                return TypeError(f'{function}() missing 1 required positional arguments: "dim"')
+            return wrong_type(function, name, None if by_name else position + 1, expected, value)
+    if isinstance(error, ValueError):
+        return _shapes_that_differ(error) or error
+    return error
+
+
+@functools.cache
+def _parameters(schema: str) -> list[tuple[str, str, bool]]:
+    """Name and annotation of each parameter of a schema, and whether it goes by name."""
+    positional, _, named = schema.partition("*; ")
+    parts = [(part, False) for part in positional.split("; ") if part] + [(p, True) for p in named.split("; ") if p]
+    return [(*part.split(": "), by_name) for part, by_name in parts]  # type: ignore[misc]  # two by the generator's hand
+
+
 def refusal(
     function: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception
 ) -> Exception | None:
     """The error that explains `error`, or None where that explains itself. See Note [Refusals]."""
-    if not _speaks_of_the_inside(error):
-        return None
     if isinstance(error, KeyError):  # of a function that takes keywords of any name, to look for its own
         unexpected = [key for key in kwargs if key not in error.args]
         return TypeError(f"{name}() got an unexpected keyword argument '{unexpected[0]}'") if unexpected else None
@@ -52,27 +71,37 @@ def refusal(
         bound = inspect.signature(function).bind(*args, **kwargs)
     except TypeError:
         return None
+    if "argument '" in str(error) and isinstance(error, TypeError):
+        return None
     for position, (parameter, value) in enumerate(bound.arguments.items(), 1):
-        expected = _mismatch(bound.signature.parameters[parameter].annotation, value)
+        annotation = "DType | None" if parameter == "dtype" else bound.signature.parameters[parameter].annotation
+        expected = mismatch(annotation, value)
         if expected is not None:
-            place = f" (position {position})" if position <= len(args) else ""
-            return _wrong_type(
-                error, f"{name}(): argument '{parameter}'{place} must be {expected}, not {type(value).__name__}"
-            )
+            explained = wrong_type(name, parameter, position if position <= len(args) else None, expected, value)
+            return _also_attribute_error(error, str(explained))
+    if not _speaks_of_the_inside(error):
+        return None
     if isinstance(error, ValueError) and "broadcast together" in str(error):
-        shapes = re.findall(r"\(([\d,]*)\)", str(error))
-        return do_not_broadcast([tuple(int(size) for size in shape.split(",") if size) for shape in shapes])
+        return _shapes_that_differ(error)
     if isinstance(error, ValueError) and "negative dimensions" in str(error):
         return RuntimeError(f"Trying to create tensor with negative dimension in {name}()")
     if _is_to_blame(bound, error):
         given = [type(value).__name__ for value in args]
         given += [f"{key}={type(value).__name__}" for key, value in kwargs.items()]
         text = f"{name}() received an invalid combination of arguments - got ({', '.join(given)})"
-        return _wrong_type(error, text)
+        return _also_attribute_error(error, text)
     return None
 
 
-def _wrong_type(error: Exception, text: str) -> TypeError:
+def _shapes_that_differ(error: ValueError) -> RuntimeError | None:
+    """NumPy's complaint about shapes in PyTorch's words."""
+    if "broadcast" not in str(error):
+        return None
+    shapes = re.findall(r"\(([\d,]*)\)", str(error))
+    return do_not_broadcast([tuple(int(size) for size in shape.split(",") if size) for shape in shapes])
+
+
+def _also_attribute_error(error: Exception, text: str) -> TypeError:
     return ArgumentTypeError(text) if isinstance(error, AttributeError) else TypeError(text)
 
 
@@ -85,15 +114,83 @@ def _speaks_of_the_inside(error: Exception) -> bool:
     return any(phrase in text for phrase in _INSIDE)
 
 
-def _mismatch(annotation: Any, value: Any) -> str | None:
+def mismatch(annotation: Any, value: Any) -> str | None:
     """What the annotation expects, if `value` is something else and the annotation is one that says what it takes."""
-    kinds = [_KINDS.get(part) for part in annotation.split(" | ")] if isinstance(annotation, str) else [None]
-    if any(kind is None or isinstance(value, kind[0]) for kind in kinds):
+    if not isinstance(annotation, str):
         return None
-    if kinds[0] is not _KINDS["Tensor"] and getattr(value, "ndim", 1) == 0:  # taken for a number
+    words = annotation.split(" | ")
+    tests = [_KINDS.get(word) for word in words]
+    if any(test is None or test[0](value) for test in tests):
         return None
-    assert kinds[0] is not None
-    return kinds[0][1]
+    assert tests[0] is not None
+    return tests[0][1].format(namespace=display_namespace())
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, TensorBase)
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_none(value: Any) -> bool:
+    return value is None
+
+
+def _is_scalar(value: Any) -> bool:
+    return is_number(value) or getattr(value, "ndim", 1) == 0
+
+
+def _is_float(value: Any) -> bool:
+    return _is_scalar(value) and not isinstance(value, complex)
+
+
+def _is_int(value: Any) -> bool:
+    return (
+        not isinstance(value, float) and (hasattr(type(value), "__index__") or _is_scalar(value)) and _is_single(value)
+    )
+
+
+def _is_single(value: Any) -> bool:
+    return getattr(value, "ndim", 0) == 0
+
+
+def _are_ints(value: Any) -> bool:
+    return all(_is_int(v) for v in value) if isinstance(value, (tuple, list)) else _is_int(value)
+
+
+def _are_tensors(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and all(isinstance(v, TensorBase) for v in value)
+
+
+def _is_dtype(value: Any) -> bool:
+    return isinstance(value, dtype) or value in PYTHON_TYPES or hasattr(value, "itemsize")
+
+
+def _are_ints_or_none(value: Any) -> bool:
+    return value is None or _are_ints(value)
+
+
+_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "Array": (_is_tensor, "Tensor"),
+    "Tensor": (_is_tensor, "Tensor"),
+    "Arrays": (_are_tensors, "tuple of Tensors"),
+    "int": (_is_int, "int"),
+    "Dim": (_is_int, "int"),
+    "Dims": (_are_ints_or_none, "tuple of ints"),
+    "Shape": (_are_ints, "tuple of ints"),
+    "float": (_is_float, "float"),
+    "bool": (_is_bool, "bool"),
+    "str": (_is_text, "str"),
+    "Scalar": (_is_scalar, "Number"),
+    "DType": (_is_dtype, "{namespace}.dtype"),
+    "None": (_is_none, "None"),
+}
 
 
 def _is_to_blame(bound: inspect.BoundArguments, error: Exception) -> bool:
