@@ -108,6 +108,7 @@ _ELSEWHERE = {
     "GradScaler": "pullback.amp",
     **dict.fromkeys(
         "is_autocast_enabled get_autocast_dtype is_autocast_cpu_enabled get_autocast_cpu_dtype set_autocast_cpu_dtype "
+        "get_autocast_gpu_dtype set_autocast_gpu_dtype "
         "is_autocast_cache_enabled set_autocast_cache_enabled clear_autocast_cache set_autocast_dtype set_autocast_enabled "
         "set_autocast_cpu_enabled autocast_increment_nesting autocast_decrement_nesting".split(),
         "pullback.amp.autocast_mode",

@@ -152,3 +152,10 @@ def test_the_second_derivative_where_a_loss_becomes_linear_is_zero(name: str) ->
     (curvature,) = pullback.autograd.grad(slope.sum(), x)
     assert slope.tolist() == [1.0, -1.0, 0.5, 1.0]
     assert curvature.tolist() == [0.0, 0.0, 1.0, 0.0]
+
+
+def test_warnings_point_at_the_program() -> None:
+    for function in (F.l1_loss, F.mse_loss):
+        with pytest.warns(UserWarning, match="different to the input size") as caught:
+            function(pullback.ones(2, 1), pullback.ones(1, 2))
+        assert caught[0].filename == __file__

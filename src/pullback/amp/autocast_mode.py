@@ -9,41 +9,49 @@ from __future__ import annotations
 import functools
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from pullback import functions
 from pullback.backend.device import device
 from pullback.backend.dtype import bfloat16, dtype, float16, float32
 from pullback.modes.interception import pop_interceptor, push_interceptor
 from pullback.tensor.tensor import Tensor
 
-# The operations of this project that stand for those PyTorch runs in the lower precision on the CPU.
+# What PyTorch runs in the lower precision on the CPU, by the names that operations have here.
 _LOWER = frozenset(
     """
-    mm bmm mv matmul_batched addmm addmv addbmm baddbmm linear_bias linear_bias_folded linear_product
-    linear_product_folded convolution conv_forward conv_transpose scaled_dot_product_attention linalg_vecdot
-    addmm_ baddbmm_ addbmm_ attention_fused
+    mm bmm matmul_batched addmm addbmm baddbmm linear_bias linear_bias_folded linear_product linear_product_folded
+    convolution conv_forward conv_transpose conv_tbc scaled_dot_product_attention attention_fused linalg_vecdot prelu_kernel
+    addmm_ baddbmm_ addbmm_ matmul_with_vector lstm_layer
     """.split()
 )
 _FLOAT32 = frozenset(
     """
-    prod prod_all prod_dim quantile nanquantile trace polar cdist mse_loss nll_loss nll_loss2d binary_cross_entropy
-    binary_cross_entropy_with_logits l1_loss smooth_l1_loss huber_loss kl_div poisson_nll_loss ctc_loss
-    cosine_embedding_loss hinge_embedding_loss margin_ranking_loss multilabel_margin_loss multi_margin_loss
-    soft_margin_loss triplet_margin_loss grid_sampler grid_sampler_2d grid_sampler_3d avg_pool3d view_as_complex cholesky
-    cholesky_inverse cholesky_solve inverse lu_solve orgqr ormqr pinverse linalg_cond linalg_matrix_rank linalg_solve
-    linalg_cholesky linalg_svdvals linalg_eigvals linalg_eigvalsh linalg_inv linalg_householder_product linalg_tensorinv
-    linalg_tensorsolve geqrf lstsq qr svd triangular_solve fft_fft fft_ifft fft_rfft fft_irfft fft_hfft fft_ihfft stft
+    prod prod_all prod_dim quantile nanquantile trace polar cdist view_as_complex stft
+    mse_loss nll_loss nll_loss2d cross_entropy binary_cross_entropy binary_cross_entropy_with_logits l1_loss smooth_l1_loss
+    huber_loss kl_div poisson_nll_loss ctc_loss cosine_embedding_loss hinge_embedding_loss margin_ranking_loss
+    multilabel_margin_loss multi_margin_loss soft_margin_loss triplet_margin_loss
+    grid_sampler grid_sampler_2d grid_sampler_3d avg_pool3d adaptive_avg_pool3d max_pool3d_with_indices adaptive_max_pool3d
+    max_unpool2d max_unpool3d fractional_max_pool2d fractional_max_pool3d reflection_pad1d reflection_pad2d
     replication_pad1d replication_pad2d replication_pad3d
+    cholesky cholesky_inverse cholesky_solve inverse lu_solve orgqr ormqr pinverse geqrf lstsq qr svd triangular_solve
+    linalg_cond linalg_matrix_rank linalg_solve linalg_cholesky linalg_cholesky_ex linalg_svd linalg_svdvals linalg_eig
+    linalg_eigh linalg_eigvals linalg_eigvalsh linalg_inv linalg_inv_ex linalg_qr linalg_lstsq linalg_householder_product
+    linalg_tensorinv linalg_tensorsolve fft_fft fft_ifft fft_rfft fft_irfft fft_hfft fft_ihfft
     """.split()
 )
 _WIDEST = frozenset(["cat", "stack", "index_copy"])
+# Layers that PyTorch computes step by step, each operation of a step with its own precision.
+_STEPWISE = frozenset(["gru_layer", "rnn_layer"])
+# The devices that a program may name, with the dtype that autocast uses there unless told otherwise.
+_DTYPES = {"cpu": bfloat16, "cuda": float16, "xpu": float16, "mps": float16}
 
 
 class _Settings(threading.local):
-    """What autocast is set to in one thread: its default dtype, and the open blocks, innermost last."""
+    """What autocast is set to in one thread: the dtypes of devices, and the open blocks, innermost last."""
 
-    default: dtype = bfloat16
+    dtypes: Mapping[str, dtype] = _DTYPES
     cache_enabled = True
     nesting = 0
     current: tuple[autocast, ...] = ()
@@ -58,7 +66,7 @@ def is_autocast_available(device_type: str) -> bool:
     >>> is_autocast_available("cpu")
     True
     """
-    return device(device_type).type in ("cpu", "cuda", "xpu", "mps")
+    return device(device_type).type in _DTYPES
 
 
 class autocast:
@@ -77,41 +85,60 @@ class autocast:
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         self.device = device(device_type).type
-        self.fast_dtype = _settings.default if dtype is None else dtype
-        self.enabled = enabled and self.device == "cpu"
-        if enabled and self.device == "cuda":
-            warnings.warn("User provided device_type of 'cuda', but CUDA is not available. Disabling", stacklevel=2)
-        if self.enabled and self.fast_dtype not in (bfloat16, float16):
-            warnings.warn(
-                "In CPU autocast, but the target dtype is not supported. Disabling autocast. CPU Autocast only supports "
-                f"dtype of torch.bfloat16, torch.float16 currently; got {self.fast_dtype}.",
-                stacklevel=2,
-            )
-            self.enabled = False
+        if self.device not in _DTYPES:
+            raise RuntimeError(f"User specified an unsupported autocast device_type '{self.device}'")
+        self.fast_dtype = get_autocast_dtype(self.device) if dtype is None else dtype
+        self._cache_enabled = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
+        self._enabled = enabled and self._is_usable()
+
+    def _is_usable(self) -> bool:
+        """Whether this machine has the device, and the device the dtype; else a warning says why not."""
+        if self.device != "cpu":
+            if self.device == "cuda":
+                warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=3)
+            return False
+        if self.fast_dtype in (bfloat16, float16):
+            return True
+        warnings.warn(
+            "In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"
+            "CPU Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.",
+            stacklevel=3,
+        )
+        return False
 
     def __enter__(self) -> autocast:
-        push_interceptor(self._intercept)
-        self._former = _settings.current
-        _settings.current = (*self._former, self)
+        push_interceptor(_Caster(self))
+        _settings.current = (*_settings.current, self)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _settings.current = self._former
+        _settings.current = _settings.current[:-1]
         pop_interceptor()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with autocast(self.device, self.fast_dtype, self.enabled):
+            with self:
                 return function(*args, **kwargs)
 
         return wrapped
 
-    def _intercept(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Cast the arguments as the operation wants and run it; an inner block hides the outer ones."""
-        if not self.enabled or _settings.current[-1] is not self:
+
+class _Caster:
+    """Casts the arguments of operations inside of one block; an inner block hides it."""
+
+    takes_whole = True
+
+    def __init__(self, block: autocast) -> None:
+        self.block = block
+
+    def __call__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not self.block._enabled or _settings.current[-1] is not self.block:
             return NotImplemented
-        wanted = self._wanted(getattr(function, "__name__", ""), args)
+        name = getattr(function, "__name__", "")
+        if name in _STEPWISE:
+            return self._step_by_step(name, *args, **kwargs)
+        wanted = self._wanted(name, args)
         if wanted is None:
             return NotImplemented
         cast = functools.partial(_cast, wanted=wanted)
@@ -119,13 +146,22 @@ class autocast:
 
     def _wanted(self, name: str, args: tuple[Any, ...]) -> dtype | None:
         if name in _LOWER:
-            return self.fast_dtype
+            return self.block.fast_dtype
         if name in _FLOAT32:
             return float32
         if name in _WIDEST:
             tensors = args[0] if isinstance(args[0], (list, tuple)) else args
             return float32 if any(isinstance(t, Tensor) and t.dtype is float32 for t in tensors) else None
         return None
+
+    def _step_by_step(self, name: str, sequence: Tensor, state: Tensor, *rest: Any) -> Any:
+        """A recurrent layer as its operations, each of them under this block."""
+        weights, kind = (*rest[:4], None), "gru" if name == "gru_layer" else rest[4]
+        push_interceptor(self)
+        try:
+            return functions.unrolled(kind, sequence, (state,), weights, *rest[-2:])
+        finally:
+            pop_interceptor()
 
 
 def _cast(value: Any, wanted: dtype) -> Any:
@@ -137,7 +173,7 @@ def _cast(value: Any, wanted: dtype) -> Any:
     return value
 
 
-def custom_fwd(fwd: Any = None, *, device_type: str = "cpu", cast_inputs: dtype | None = None) -> Any:
+def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: dtype | None = None) -> Any:
     """Decorate a custom Function's forward: its inputs are cast and autocast is off inside, or it runs as the caller."""
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
@@ -157,7 +193,7 @@ def custom_fwd(fwd: Any = None, *, device_type: str = "cpu", cast_inputs: dtype 
     return decorated
 
 
-def custom_bwd(bwd: Any = None, *, device_type: str = "cpu") -> Any:
+def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
     """Decorate a custom Function's backward: it runs under the autocast state of its forward."""
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)
@@ -172,12 +208,12 @@ def custom_bwd(bwd: Any = None, *, device_type: str = "cpu") -> Any:
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
     """Whether autocast is on for a device in this block."""
-    return bool(_settings.current) and _settings.current[-1].enabled and _settings.current[-1].device == device_type
+    return bool(_settings.current) and _settings.current[-1]._enabled and _settings.current[-1].device == device_type
 
 
 def get_autocast_dtype(device_type: str = "cuda") -> dtype:
     """The dtype that autocast uses on a device."""
-    return _settings.current[-1].fast_dtype if is_autocast_enabled(device_type) else _settings.default
+    return _settings.current[-1].fast_dtype if is_autocast_enabled(device_type) else _settings.dtypes[device_type]
 
 
 def is_autocast_cpu_enabled() -> bool:
@@ -190,17 +226,26 @@ def get_autocast_cpu_dtype() -> dtype:
     return get_autocast_dtype("cpu")
 
 
+def get_autocast_gpu_dtype() -> dtype:
+    """The dtype that autocast uses on a GPU."""
+    return get_autocast_dtype("cuda")
+
+
+def set_autocast_gpu_dtype(wanted: dtype) -> None:
+    """Set the dtype that autocast uses on a GPU by default."""
+    set_autocast_dtype("cuda", wanted)
+
+
 def set_autocast_cpu_dtype(wanted: dtype) -> None:
     """Set the dtype that autocast uses on the CPU by default."""
-    _settings.default = wanted
+    set_autocast_dtype("cpu", wanted)
 
 
 def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
     """Set the dtype that autocast uses on a device, in the open block too."""
-    if device(device_type).type == "cpu":
-        _settings.default = dtype
-        if _settings.current:
-            _settings.current[-1].fast_dtype = dtype
+    _settings.dtypes = {**_settings.dtypes, device_type: dtype}
+    if _settings.current and _settings.current[-1].device == device_type:
+        _settings.current[-1].fast_dtype = dtype
 
 
 def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -> None:
@@ -209,7 +254,7 @@ def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -
         device_type, enabled = "cuda", bool(device_type)
     is_on = bool(enabled) and device(device_type).type == "cpu"
     if _settings.current:
-        _settings.current[-1].enabled = is_on
+        _settings.current[-1]._enabled = is_on
     elif is_on:
         autocast("cpu").__enter__()
 

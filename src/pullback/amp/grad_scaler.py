@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from enum import Enum
 from typing import Any
 
@@ -36,7 +37,10 @@ class GradScaler:
     ) -> None:  # fmt: skip
         self._device = device
         self._enabled = enabled
-        if enabled:
+        if enabled and device == "cuda":
+            warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
+            self._enabled = False
+        if self._enabled:
             if growth_factor <= 1.0:
                 raise AssertionError("The growth factor must be > 1.0.")
             if backoff_factor >= 1.0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from pullback.backend.device import usable_device
@@ -117,3 +118,10 @@ class device(stream):
 
     def __init__(self, device: Any) -> None:
         super().__init__(None if device is None or device == -1 else device)
+
+
+def __getattr__(name: str) -> Any:
+    """`amp` is imported when first used."""
+    if name == "amp":
+        return import_module("pullback.cuda.amp")
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -8,6 +8,7 @@ import pullback.functions as P
 import pullback.generated as G
 from pullback.backend.dtype import int64, promote_for_subtraction, scalar_type_name, uint8
 from pullback.functions.losses import _broadcast, _one_dtype, _reduce, _reduction, _refuse_cast
+from pullback.modes.interception import taken_whole
 from pullback.tensor.tensor import Tensor
 
 
@@ -75,6 +76,7 @@ def _check_target(input: Any, target: Any, weight: Any) -> None:
         )
 
 
+@taken_whole
 def cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100,
     reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0,

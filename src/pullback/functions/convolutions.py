@@ -7,6 +7,7 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
 from pullback.errors import not_a_tensor
+from pullback.modes.interception import taken_whole
 from pullback.tensor.arguments import as_int, as_shape
 from pullback.tensor.tensor import Tensor
 from pullback.typing import Shape
@@ -77,6 +78,7 @@ def convolution(
     return _convolve(weight._array.ndim - 2, input, weight, bias, stride, padding, dilation, groups, extra)
 
 
+@taken_whole
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
     """Convolve (T, B, C) with (K, C, C_out)."""
     sequence = G.permute(input, (1, 2, 0))

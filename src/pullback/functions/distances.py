@@ -6,9 +6,11 @@ import pullback.generated as G
 from pullback import functions
 from pullback.backend.dtype import is_float_or_complex, scalar_type_name
 from pullback.kernels.distances import joint_shape
+from pullback.modes.interception import taken_whole
 from pullback.tensor.tensor import Tensor
 
 
+@taken_whole
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
     """The p-norm distances of each row of (*, P, M) from each of (*, R, M).
 

@@ -8,9 +8,11 @@ from typing import Any
 import pullback.functions as P
 from pullback.creation import zeros_like
 from pullback.functions.losses import _reduce, _reduction
+from pullback.modes.interception import taken_whole
 from pullback.tensor.tensor import Tensor
 
 
+@taken_whole
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean",
@@ -25,6 +27,7 @@ def hinge_embedding_loss(
     return _reduce(far + near, number)
 
 
+@taken_whole
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean",
@@ -41,6 +44,7 @@ def margin_ranking_loss(
     return _reduce(P.clamp_min(-sign * (first - input2) + margin, 0), number)
 
 
+@taken_whole
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean",
@@ -69,6 +73,7 @@ def cosine_embedding_loss(
     return _reduce(near + far, number)
 
 
+@taken_whole
 def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
     swap: bool = False, size_average: Any = None, reduce: Any = None, reduction: str = "mean",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import pullback.functions as P
@@ -19,7 +18,8 @@ from pullback.backend.dtype import (
 from pullback.creation import full_like
 from pullback.functions.conversion import to
 from pullback.modes.grad_mode import set_grad_mode
-from pullback.modes.interception import interceptable
+from pullback.modes.interception import interceptable, taken_whole
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor, TensorBase
 from pullback.typing import DType
 
@@ -32,10 +32,7 @@ def _reduction(reduction: Any, size_average: Any = None, reduce: Any = None) -> 
         size_average = True if size_average is None else size_average
         reduce = True if reduce is None else reduce
         reduction = "none" if not reduce else "mean" if size_average else "sum"
-        warnings.warn(
-            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
-            stacklevel=3,
-        )
+        warn_user(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.")
     number = _REDUCTIONS.get(reduction)
     if number is None:
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -49,10 +46,9 @@ def _reduce(values: Any, reduction: int) -> Any:
 def _matched(input: Tensor, target: Tensor) -> Any:
     """Both broadcast to their common shape and in their common dtype, with a warning if the shapes differ."""
     if input._array.shape != target._array.shape:
-        warnings.warn(
+        warn_user(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
-            "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-            stacklevel=3,
+            "likely lead to incorrect results due to broadcasting. Please ensure they have the same size."
         )
         return _broadcast(input, target)
     return _one_dtype(input, target)
@@ -106,6 +102,7 @@ def _weighted(values: Any, weight: Tensor, reduction: int) -> Any:
     return _reduce(weighted, reduction)
 
 
+@taken_whole
 def l1_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
     weight: Tensor | None = None,
@@ -148,16 +145,16 @@ def huber_loss(
     return result if a.dtype is input.dtype else to(result, input.dtype)
 
 
+@taken_whole
 def kl_div(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: Any = "mean",
     log_target: bool = False,
 ) -> Tensor:  # fmt: skip
     """The Kullback-Leibler divergence of the distribution with logarithms `input` from `target`."""
     if reduction == "mean" and size_average is None and reduce is None:
-        warnings.warn(
+        warn_user(
             "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides "
-            "only by the batch size, and aligns with the KL div math definition.",
-            stacklevel=2,
+            "only by the batch size, and aligns with the KL div math definition."
         )
     by_batch = reduction == "batchmean"
     number = (
@@ -173,6 +170,7 @@ def kl_div(
     return total / input._array.shape[0] if by_batch and input._array.ndim else total
 
 
+@taken_whole
 def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: Any = None,
     eps: float = 1e-8, reduce: Any = None, reduction: str = "mean",

@@ -11,7 +11,7 @@ from pullback.functions.matrix_products import matmul
 from pullback.graph.in_place import write_out
 from pullback.kernels.matrix_checks import _require_square
 from pullback.kernels.matrix_functions import check_inverse, check_logdet
-from pullback.modes.interception import interceptable
+from pullback.modes.interception import interceptable, taken_whole
 from pullback.tensor.return_types import named_results
 from pullback.tensor.tensor import Tensor, TensorBase
 
@@ -60,6 +60,7 @@ def linalg_inv(A: Tensor, *, out: Any = None) -> Tensor:
     return inverse if out is None else write_out("linalg_inv", out, inverse)
 
 
+@taken_whole
 def inverse(input: Tensor, *, out: Any = None) -> Tensor:
     """As `linalg.inv`."""
     return linalg_inv(input, out=out)
@@ -87,6 +88,7 @@ def linalg_pinv(
     return G.linalg_pinv(A, _plain(atol), _plain(relative), hermitian, out=out)
 
 
+@taken_whole
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """As `linalg.pinv`, with another default."""
     return linalg_pinv(input, rcond)

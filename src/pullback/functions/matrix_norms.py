@@ -9,6 +9,7 @@ import pullback.generated as G
 from pullback.functions.decompositions import linalg_svdvals
 from pullback.graph.in_place import write_out
 from pullback.kernels.matrix_checks import _require_floating, _require_matrix, _require_square
+from pullback.modes.interception import taken_whole
 from pullback.tensor.arguments import as_numpy_dtype
 from pullback.tensor.tensor import Tensor, wrap_dim
 
@@ -151,6 +152,7 @@ def linalg_norm(
     return linalg_vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype, out=out)
 
 
+@taken_whole
 def linalg_cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
     """The condition number: the norm of a matrix times that of its inverse.
 

@@ -11,6 +11,8 @@ from pullback.errors import not_a_tensor
 from pullback.graph.history import bump_version, check_in_place
 from pullback.graph.in_place import adopt_result, alias_of, in_place, write_out
 from pullback.kernels.matrix_checks import _require_floating
+from pullback.modes.interception import taken_whole
+from pullback.modes.switches import process
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, wrap_dim
 
@@ -39,11 +41,21 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         result = G.matmul_batched(input, other)
     elif second == 2:
         result = G.mm(G.unsqueeze(input, 0), other).squeeze_(0)
-    elif first == 2:
-        result = G.mv(input, other)
+    elif process.changed:
+        result = matmul_with_vector(input, other)
     else:
-        result = G.dot(input, other)
+        result = _with_vector(input, other)
     return result if out is None else write_out("matmul", out, result)
+
+
+def _with_vector(input: Tensor, other: Tensor) -> Tensor:
+    return G.mv(input, other) if input._array.ndim == 2 else G.dot(input, other)
+
+
+@taken_whole
+def matmul_with_vector(input: Tensor, other: Tensor) -> Tensor:
+    """A matrix or a vector times a vector: autocast casts in `matmul`, not in `mv` and `dot`."""
+    return _with_vector(input, other)
 
 
 def reflected_matmul(input: Tensor, other: Any) -> Tensor:
@@ -270,6 +282,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Any = None
     return G.linalg_cross(input, other, dim=dim, out=out)
 
 
+@taken_whole
 def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None, axis: Any = None) -> Tensor:
     """The dot products of vectors along `dim`, the first conjugated.
 

@@ -7,12 +7,13 @@ from typing import Any
 import pullback.functions as P
 import pullback.generated as G
 from pullback.creation import full_like, tensor
-from pullback.modes.interception import interceptable
+from pullback.modes.interception import interceptable, taken_whole
 from pullback.tensor.tensor import Tensor, TensorBase
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
+@taken_whole
 def quantile(
     input: Tensor,
     q: Any,
@@ -35,6 +36,7 @@ def quantile(
     return _quantile("quantile", input, q, dim, keepdim, interpolation, out, ignore_nan=False)
 
 
+@taken_whole
 def nanquantile(
     input: Tensor,
     q: Any,

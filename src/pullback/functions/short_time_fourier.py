@@ -15,9 +15,11 @@ from pullback.backend.dtype import (
     type_name,
 )
 from pullback.creation.filled import ones
+from pullback.modes.interception import taken_whole
 from pullback.tensor.tensor import Tensor
 
 
+@taken_whole
 def stft(
     input: Tensor, n_fft: int, hop_length: Any = None, win_length: Any = None, window: Any = None, center: bool = True,
     pad_mode: str = "reflect", normalized: bool = False, onesided: Any = None, return_complex: Any = None,

@@ -9,7 +9,7 @@ import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
 from pullback.graph.in_place import write_out
 from pullback.kernels.solvers import check_solution
-from pullback.modes.interception import interceptable
+from pullback.modes.interception import interceptable, taken_whole
 from pullback.tensor.return_types import named_results
 from pullback.tensor.tensor import Tensor, wrap_dim
 
@@ -85,6 +85,7 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) 
     return G.linalg_lu_solve(LU_data, LU_pivots, b, out=out)
 
 
+@taken_whole
 def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> Tensor:
     """X of tensordot(A, X) = B.
 
@@ -109,6 +110,7 @@ def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = Non
     return result if out is None else write_out("linalg_tensorsolve", out, result)
 
 
+@taken_whole
 def linalg_tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
     """The inverse of the map that tensordot with A is."""
     if ind <= 0:

@@ -4,6 +4,9 @@
 A generated function calls `intercept` before it computes anything, and only when this thread has interceptors or some
 Tensor subclass overrides operations. An interceptor is called with (function, args, kwargs), answers NotImplemented to
 let the operation go on, and is itself switched off while it runs, so that what it calls is not intercepted again by it.
+Functions that are built of operations are not offered: interceptors see their parts. Only autocast treats some of them as
+one (`cross_entropy` is float32 from its softmax on): those are marked `taken_whole`, and offered to interceptors that say
+so (`takes_whole`), which are switched off alone while they run.
 """
 
 from __future__ import annotations
@@ -65,6 +68,22 @@ def intercept(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     return NotImplemented
 
 
+def intercept_whole(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Offer a function that is built of operations to those interceptors that treat it as one."""
+    stack = switches.interceptors
+    for depth in range(len(stack) - 1, -1, -1):
+        if not getattr(stack[depth], "takes_whole", False):
+            continue
+        set_switch("interceptors", (*stack[:depth], *stack[depth + 1 :]))
+        try:
+            result = stack[depth](function, args, kwargs)
+        finally:
+            set_switch("interceptors", stack)
+        if result is not NotImplemented:
+            return result
+    return NotImplemented
+
+
 def push_interceptor(interceptor: Interceptor) -> None:
     """Offer operations of this thread to `interceptor` first."""
     set_switch("interceptors", (*switches.interceptors, interceptor))
@@ -80,11 +99,19 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def interceptable(function: Function) -> Function:
     """Decorate a function that reads or makes arrays itself, so that interceptors are offered it as an operation is."""
+    return _offered(function, intercept)
 
+
+def taken_whole(function: Function) -> Function:
+    """Decorate a function that is built of operations and that some interceptors treat as one."""
+    return _offered(function, intercept_whole)
+
+
+def _offered(function: Function, offer: Callable[..., Any]) -> Function:
     @functools.wraps(function)
     def offered(*args: Any, **kwargs: Any) -> Any:
         if process.changed and switches.interceptors:
-            taken = intercept(offered, args, kwargs)
+            taken = offer(offered, args, kwargs)
             if taken is not NotImplemented:
                 return taken
         return function(*args, **kwargs)

@@ -7,6 +7,7 @@ from typing import Any
 import pullback.generated as G
 from pullback import functions
 from pullback.functions.windowed_arguments import each_dim
+from pullback.modes.interception import taken_whole
 from pullback.tensor.tensor import Tensor
 from pullback.typing import Shape
 
@@ -50,6 +51,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     return G.mean(input, (-2, -1), True) if sizes == (1, 1) else G.adaptive_avg_pool2d(input, sizes)
 
 
+@taken_whole
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """The means of `output_size` windows that cover the last three dimensions."""
     sizes = _sizes("adaptive_avg_pool3d", 3, input, output_size)
