@@ -102,13 +102,12 @@ static double normal(Normals *from)
 static double gamma_sample(Normals *from, double alpha, double exponent, double d)
 {
     double scale = 1;
-    if (alpha < 1) {
-        if (alpha == 0)
-            return 0;
-        scale = pow(1 - uniform(from->engine), exponent);
-    }
+    if (alpha == 0)
+        return 0;
     if (!(d > 0)) /* a negative shape, or NaN: nothing would ever be accepted */
         return NAN;
+    if (alpha < 1)
+        scale = pow(1 - uniform(from->engine), exponent);
     double c = 1 / sqrt(9 * d);
     for (;;) {
         double x, y;

@@ -16,7 +16,7 @@ import numpy as np
 
 from pullback.backend.device import device as Device
 from pullback.backend.device import usable_device
-from pullback.backend.random.engine import engine_memory, fill_words
+from pullback.backend.random.engine import engine_memory, fill_words, memory_of_loops
 from pullback.typing import Array
 
 # Note [Layout of a generator's state]
@@ -69,7 +69,8 @@ class Generator:
         self._bits = np.random.MT19937()
         self._engine = np.random.RandomState(self._bits)
         self.manual_seed(_FIRST_SEED)
-        self.memory = engine_memory(self._bits)
+        self._words = engine_memory(self._bits)
+        self.memory = memory_of_loops(self._words)
         """What compiled loops draw from. See Note [Memory of the engine]."""
 
     @property
@@ -124,11 +125,11 @@ class Generator:
         """The state's bytes. See Note [Layout of a generator's state]."""
         record = np.zeros((), _STATE)
         with self.lock:
-            engine = self._bits.state["state"]
+            engine = self.copy_engine()
             record["initial_seed"] = self._initial_seed
-            record["left"] = _WORDS + 1 - engine["pos"]
-            record["next"] = engine["pos"] if self.was_read else 0
-            record["words"] = engine["key"]
+            record["left"] = _WORDS + 1 - engine[_WORDS]
+            record["next"] = engine[_WORDS] if self.was_read else 0
+            record["words"] = engine[:_WORDS]
             if self.next_normal is not None:
                 record["normal_y"], record["normal_is_valid"] = self.next_normal, 1
         record["seeded"] = 1
@@ -151,9 +152,23 @@ class Generator:
             raise RuntimeError("Invalid mt19937 state: these bytes were not made by get_state()")
         with self.lock:
             self._initial_seed = int(record["initial_seed"])
-            self._engine.set_state(("MT19937", record["words"].astype(np.uint32), _WORDS + 1 - left, 0, 0.0))
+            self.restore_engine(np.append(record["words"].astype(np.uint32), np.uint32(_WORDS + 1 - left)))
             self.was_read = bool(record["next"])
             self.next_normal = float(record["normal_y"]) if record["normal_is_valid"] else None
+
+    def copy_engine(self) -> Array:
+        """The engine's words and, behind them, the position of the next one. See Note [Memory of the engine]."""
+        if self._words is not None:
+            return self._words.copy()
+        state = self._bits.state["state"]
+        return np.append(state["key"], np.uint32(state["pos"]))
+
+    def restore_engine(self, words: Array) -> None:
+        """Go back to what `copy_engine` returned."""
+        if self._words is not None:
+            self._words[...] = words
+        else:
+            self._engine.set_state(("MT19937", words[:_WORDS], int(words[_WORDS]), 0, 0.0))
 
     def __getstate__(self) -> tuple[Device, Array]:
         return self._device, self.pack_state()
@@ -165,11 +180,10 @@ class Generator:
     @contextmanager
     def noting_reads(self) -> Iterator[None]:
         """Find out whether what runs inside draws at all: a compiled sampler may have nothing to draw for."""
-        before = None if self.was_read else self._bits.state["state"]
+        before = None if self.was_read else self.copy_engine()
         yield
         if before is not None:
-            after = self._bits.state["state"]
-            self.was_read = after["pos"] != before["pos"] or not np.array_equal(after["key"], before["key"])
+            self.was_read = not np.array_equal(self.copy_engine(), before)
 
     def random(self, count: int) -> Array:
         """Draw `count` words of 32 bits."""

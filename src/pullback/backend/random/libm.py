@@ -49,6 +49,18 @@ def _exp(value: float) -> float:
         return math.inf
 
 
+def power(base: Array, exponent: Array) -> Array:
+    """Powers of float64 numbers, exactly libm's."""
+    return np.fromiter(map(_power, base.tolist(), exponent.tolist()), np.float64, len(base))
+
+
+def _power(base: float, exponent: float) -> float:
+    try:
+        return math.pow(base, exponent)
+    except OverflowError:
+        return math.inf
+
+
 def narrow(values: Array, dtype: DType) -> Array:
     """Round float64 to `dtype`, to one of 16 bits by way of float32 as PyTorch does."""
     if dtype.itemsize == 2 and dtype.kind not in "iu":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from types import TracebackType
 from typing import Self
 
@@ -21,9 +20,8 @@ class ReadAhead:
         self.source = source
         self.position = 0
         """How many numbers have been used up."""
-        self._blocks: list[tuple[int, Array]] = []  # where each block of `_numbers` begins, and the state before it
+        self._blocks: list[tuple[int, Array]] = []  # where each block of `_numbers` begins, and the engine before it
         self._numbers = np.empty(0)
-        self._listed: list[float] = []  # _numbers, for those who take one at a time
         self._first = 0  # the place of _numbers[0] in the stream
 
     def __enter__(self) -> Self:
@@ -44,33 +42,11 @@ class ReadAhead:
         missing = start + count - len(self._numbers)
         if missing > 0:
             end = self._first + len(self._numbers)
-            self._blocks = [*self._blocks_in_use(), (end, self.source.pack_state())]
+            self._blocks = [*self._blocks_in_use(), (end, self.source.copy_engine())]
             more = self.source.uniform64(max(missing, count, _LEAST))
             self._numbers = np.concatenate([self._numbers[start:], more])
-            self._listed = []
             self._first, start = self.position, 0
         return self._numbers[start : start + count]
-
-    def uniform(self) -> float:
-        """One number."""
-        place = self.position - self._first
-        if place >= len(self._listed):
-            self.window(1)
-            self._listed = self._numbers.tolist()
-            place = self.position - self._first
-        self.position += 1
-        return self._listed[place]
-
-    def normal(self) -> float:
-        """One normal number: the one that the generator kept back, else the first of a pair."""
-        kept = self.source.next_normal
-        if kept is not None:
-            self.source.next_normal = None
-            return kept
-        angle, height = 2 * math.pi * self.uniform(), self.uniform()
-        radius = math.sqrt(-2 * math.log1p(-height))
-        self.source.next_normal = radius * math.sin(angle)
-        return radius * math.cos(angle)
 
     def _blocks_in_use(self) -> list[tuple[int, Array]]:
         later = [block for block in self._blocks if block[0] > self.position]
@@ -79,8 +55,6 @@ class ReadAhead:
     def _give_back(self) -> None:
         if not self._blocks:
             return
-        kept = self.source.next_normal
-        start, state = self._blocks_in_use()[0]
-        self.source.unpack_state(state)
+        start, engine = self._blocks_in_use()[0]
+        self.source.restore_engine(engine)
         self.source.random64(self.position - start)
-        self.source.next_normal = kept

@@ -1,29 +1,24 @@
 """Distributions that draw again until a sample is accepted: Poisson, gamma, Dirichlet and binomial.
 
 How many numbers an element takes depends on the numbers, and the next element goes on behind them. Compiled loops
-(`engine.fill_poisson` and so on, native/rejection.c) follow that element by element. Where nothing is compiled,
-together.py and gamma_pairs.py find many elements at a time in the stream, and one_by_one.py serves the rest.
+(`engine.fill_poisson` and so on, native/rejection.c) follow that element by element. Where nothing is compiled, many
+elements are found in the stream at a time. See Note [Following].
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
-from pullback.backend.random import one_by_one, together
 from pullback.backend.random.checks import is_floating, require_floating, unsupported
+from pullback.backend.random.counts import BinomialSampler, PoissonSampler
 from pullback.backend.random.engine import fill_binomial, fill_gamma, fill_poisson
-from pullback.backend.random.gamma_chain import draw_gamma_of_one_shape
-from pullback.backend.random.gamma_pairs import draw_gamma_of_shapes
+from pullback.backend.random.gammas import GammaSampler
 from pullback.backend.random.generator import Generator, chosen
-from pullback.backend.random.libm import narrow
+from pullback.backend.random.libm import narrow, power
 from pullback.backend.random.read_ahead import ReadAhead
 from pullback.typing import Array
 
-_FEW = 64  # elements that take less time one by one than the arrays take to set up
-_NEVER_TOO_LOW = 9  # shapes from here on can use every normal number: -8.6 is the least that is drawn
 _THIRD = float(np.float32(1 / 3))  # a float32 constant in PyTorch
 
 
@@ -37,23 +32,23 @@ def poisson(input: Array, generator: Generator | None = None) -> Array:
     source = chosen(generator)
     with source.lock, source.noting_reads():
         if not fill_poisson(source.memory, rates, samples):
-            _poisson_each(rates, source, samples)
+            _draw_poisson(rates, source, samples)
     return narrow(samples.reshape(input.shape), input.dtype)
 
 
-def _poisson_each(rates: Array, source: Generator, samples: Array) -> None:
-    """Samples of equal rates, or of differing ones that are all 10 or more, together; others one by one."""
-    equal = len(rates) > _FEW and bool((rates == rates[0]).all())
+def _draw_poisson(rates: Array, source: Generator, samples: Array) -> None:
+    samples[...] = 0
+    drawn = np.flatnonzero(rates)  # a rate of 0 draws nothing
+    found = np.empty(len(drawn))
     with ReadAhead(source) as ahead:
-        if len(rates) > _FEW and rates.min() >= 10 and rates.max() < math.inf:
-            parameters = together.poisson_parameters(rates[:1] if equal else rates)
-            together.draw_by_pairs(ahead, together.poisson_attempt, parameters, samples)
-        elif equal and rates[0] == 0:
-            samples[:] = 0
-        elif equal and rates[0] < 10:
-            together.draw_by_products(ahead, float(rates[0]), samples)
-        else:
-            samples[:] = [one_by_one.poisson(rate, ahead.uniform) for rate in rates.tolist()]
+        PoissonSampler(ahead, found, *_once_if_equal(rates[drawn])).draw()
+    samples[drawn] = found
+
+
+def _once_if_equal(*parameters: Array) -> tuple[Array, ...]:
+    """The first entries alone, if all are the same."""
+    equal = all(bool((each == each[:1]).all()) for each in parameters)
+    return tuple(each[:1] for each in parameters) if equal else parameters
 
 
 def standard_gamma(input: Array, generator: Generator | None = None) -> Array:
@@ -81,36 +76,17 @@ def _gamma_each(alpha: Array, source: Generator) -> Array:
 
 
 def _draw_gamma(source: Generator, alpha: Array, exponent: Array, d: Array, samples: Array) -> None:
-    drawn = np.flatnonzero(alpha)  # a shape of 0 draws nothing
-    samples[alpha == 0] = 0
-    many = len(drawn) > _FEW and bool((d[drawn] > 0).all())
+    samples[...] = np.where(alpha == 0, 0, np.nan)
+    drawn = np.flatnonzero((alpha != 0) & (d > 0))  # a shape of 0 draws nothing, and of an impossible one nothing fits
+    alpha, exponent, d = alpha[drawn], exponent[drawn], d[drawn]
+    scaled = alpha < 1
+    found = np.empty(len(drawn))
     with ReadAhead(source) as ahead:
-        equal = many and bool((alpha[drawn] == alpha[drawn[0]]).all())
-        if equal or (many and bool((alpha[drawn] >= 1).all())):
-            samples[drawn] = _gamma_together(ahead, alpha[drawn], exponent[drawn], d[drawn], equal)
-        else:
-            rows = zip(alpha.tolist(), exponent.tolist(), d.tolist(), strict=True)
-            samples[:] = [one_by_one.gamma(*row, ahead) for row in rows]
-
-
-def _gamma_together(ahead: ReadAhead, alpha: Array, exponent: Array, d: Array, equal: bool) -> Array:
-    samples = np.empty(len(alpha))
-    begun = 0
-    while ahead.source.next_normal is not None and begun < len(samples):
-        samples[begun] = one_by_one.gamma(float(alpha[begun]), float(exponent[begun]), float(d[begun]), ahead)
-        begun += 1
-    alpha, exponent, d, cubes = alpha[begun:], exponent[begun:], d[begun:], samples[begun:]
-    bases = np.ones(len(cubes))
-    if len(cubes) and equal and alpha[0] < _NEVER_TOO_LOW:
-        draw_gamma_of_one_shape(ahead, bool(alpha[0] < 1), float(d[0]), cubes, bases)
-    elif len(cubes):
-        draw_gamma_of_shapes(ahead, alpha, d, cubes, bases)
-    scaled = np.flatnonzero(alpha < 1)
-    scales = np.ones(len(cubes))
-    powers = map(one_by_one.power, bases[scaled].tolist(), exponent[scaled].tolist())
-    scales[scaled] = np.fromiter(powers, np.float64, len(scaled))
-    cubes *= scales * d
-    return samples
+        sampler = GammaSampler(ahead, found, *_once_if_equal(scaled, d))
+        sampler.draw()
+    scales = np.ones(len(drawn))
+    scales[scaled] = power(sampler.bases[:-1][scaled], exponent[scaled])
+    samples[drawn] = scales * d * found
 
 
 def dirichlet(input: Array, generator: Generator | None = None) -> Array:
@@ -185,29 +161,17 @@ def binomial(count: Array, prob: Array, generator: Generator | None = None) -> A
     source = chosen(generator)
     with source.lock, source.noting_reads():
         if not fill_binomial(source.memory, counts, probs, samples):
-            _binomial_each(counts, probs, source, samples)
+            _draw_binomial(counts, probs, source, samples)
     return samples.astype(count.dtype).reshape(np.broadcast_shapes(count.shape, prob.shape))
 
 
-def _binomial_each(n: Array, prob: Array, source: Generator, samples: Array) -> None:
-    """Samples of equal parameters together; others one by one.
-
-    What is rounded to float32 in PyTorch is rounded here: the arrays keep their dtype.
-    """
-    one = prob.dtype.type(1)
-    p = np.where(prob > 0.5, one - prob, prob)
-    mean, odds = n * p, p / (one - p)
-    columns = (n, prob, p, mean, np.log1p(-p), np.sqrt(mean * (one - p)), odds, np.floor((n + one) * p))
-    many = len(n) > _FEW and bool(((n > 0) & (prob > 0) & (prob < 1) & (n < 2.0**40)).all())
-    equal = many and bool(((n == n[0]) & (prob == prob[0])).all())
+def _draw_binomial(n: Array, prob: Array, source: Generator, samples: Array) -> None:
+    """A probability above a half counts the failures."""
+    samples[...] = np.where(np.isnan(n) | np.isnan(prob), np.nan, np.where((n > 0) & (prob >= 1), n, 0))
+    drawn = np.flatnonzero((n > 0) & (prob > 0) & (prob < 1))
+    n, prob = n[drawn], prob[drawn]
+    p = np.where(prob > 0.5, prob.dtype.type(1) - prob, prob)
+    found = np.empty(len(drawn))
     with ReadAhead(source) as ahead:
-        if equal and mean[0] >= 10:
-            parameters = together.binomial_parameters([column[:1] for column in columns])
-            together.draw_by_pairs(ahead, together.binomial_attempt, parameters, samples)
-        elif equal:
-            together.draw_by_waiting(ahead, float(n[0]), float(columns[4][0]), samples)
-        else:
-            rows = zip(*[column.tolist() for column in columns], strict=True)
-            samples[:] = [one_by_one.binomial(row, ahead.uniform) for row in rows]
-            return
-    np.subtract(n, samples, out=samples, where=prob > 0.5)
+        BinomialSampler(ahead, found, *_once_if_equal(n, p)).draw()
+    samples[drawn] = np.where(prob > 0.5, n - found, found)
