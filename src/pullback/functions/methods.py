@@ -5,13 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from pullback import functions
 from pullback.functions import module_of, names_in
 from pullback.functions.operators import OPERATORS, PROPERTIES
 from pullback.functions.protocols import PROTOCOLS
+from pullback.tensor.foreign_arguments import explaining
 from pullback.tensor.tensor import Tensor, attach_methods
+
+_BARE = frozenset(
+    "activation arithmetic clamping conversion indexing inspection joining many_tensors matrix_products memory older_forms "
+    "operators protocols reductions scattering shape softmaxes storages".split()
+)
+"""Families whose methods have no wrapper around them."""
 
 
 def attach_all() -> None:
@@ -25,18 +33,25 @@ def attach_all() -> None:
         module = module_of(target)
         if module is not None:
             loaded = sys.modules.get(module)
-            methods[name] = getattr(loaded, target) if loaded is not None else _stub(name, module, target)
+            methods[name] = _method(loaded, target, name) if loaded is not None else _stub(name, module, target)
     attach_methods(methods)
     attach_methods(OPERATORS)
     attach_methods(PROPERTIES)
     attach_methods(PROTOCOLS)
 
 
+def _method(module: ModuleType, target: str, name: str) -> Any:
+    """A function as a method; composite ones explain wrong types, but for those that small programs call most."""
+    function = getattr(module, target)
+    family = module.__name__.removeprefix("pullback.functions.")
+    return function if "." in family or family in _BARE else explaining(function, name)
+
+
 def _stub(name: str, module: str, target: str) -> Callable[..., Any]:
     """A method that imports its family on the first call and puts the real function in its place."""
 
     def load(self: Any, *args: Any, **kwargs: Any) -> Any:
-        function = getattr(import_module(module), target)
+        function = _method(import_module(module), target, name)
         setattr(Tensor, name, function)
         return function(self, *args, **kwargs)
 

@@ -71,7 +71,33 @@ def offering(function: Callable[..., Any], module: str, name: str) -> Any:
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters or any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
         return _offering_any(function, module, name)
-    scope = {
+    asking = (
+        f"    if ({_foreign_test(parameters)}) and any_foreign({{values}}):\n        return ask(itself, {{given}})\n"
+    )
+    return _named(_written_out(function, name, parameters, asking), function, module, name)
+
+
+def explaining(function: Callable[..., Any], name: str) -> Any:
+    """A method that tells wrong types in PyTorch's words. See Note [Refusals]."""
+    parameters = list(inspect.signature(function).parameters.values())
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+        return function
+    return functools.update_wrapper(_written_out(function, name, parameters, ""), function)
+
+
+def _foreign_test(parameters: list[inspect.Parameter]) -> str:
+    """Arguments that must be tensors tell whether the others are looked at."""
+    tests = [f"type({p.name}) is not Tensor" for p in parameters if p.annotation == "Tensor"]
+    positional = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    tests += [f"type({n}) not in PLAIN" for n in ("input", "other") if n in positional and n not in " ".join(tests)]
+    return " or ".join(tests or [f"type({positional[0]}) not in PLAIN"])
+
+
+def _written_out(
+    function: Callable[..., Any], name: str, parameters: list[inspect.Parameter], asking: str
+) -> Callable[..., Any]:
+    """A function with the same parameters that looks at switches, calls, and explains what went wrong."""
+    scope: dict[str, Any] = {
         "__name__": __name__,
         "Tensor": Tensor,
         "PLAIN": PLAIN,
@@ -81,15 +107,10 @@ def offering(function: Callable[..., Any], module: str, name: str) -> Any:
         "refusal": refusal,
         "not_a_bool": not_a_bool,
     }
-    exec(compile(_text(name, parameters, scope), __file__, "exec"), scope)
-    return _named(scope["itself"], function, module, name)
-
-
-def _text(name: str, parameters: list[inspect.Parameter], scope: dict[str, Any]) -> str:
-    """The text of such a function. Arguments that must be tensors tell whether the others are looked at."""
     heads: list[str] = []
     positional: list[str] = []
     named: list[str] = []
+    switches = ""
     for p in parameters:
         if p.kind is p.KEYWORD_ONLY:
             heads += ["*"] if not named else []
@@ -98,23 +119,18 @@ def _text(name: str, parameters: list[inspect.Parameter], scope: dict[str, Any])
             positional.append(p.name)
         scope[f"default_of_{p.name}"] = p.default
         heads.append(p.name if p.default is p.empty else f"{p.name}=default_of_{p.name}")
-    tests = [f"type({p.name}) is not Tensor" for p in parameters if p.annotation == "Tensor"]
-    tests += [f"type({n}) not in PLAIN" for n in ("input", "other") if n in positional and n not in " ".join(tests)]
-    test = " or ".join(tests or [f"type({positional[0]}) not in PLAIN"])
-    switches = "".join(
-        f"    if {p.name} is not default_of_{p.name} and {p.name} is not True and {p.name} is not False:\n"
-        f"        raise not_a_bool({name!r}, {p.name!r}, {p.name})\n"
-        for p in parameters
-        if is_switch(p)
-    )
-    values = ", ".join([*positional, *named])
+        if is_switch(p):
+            switches += (
+                f"    if {p.name} is not default_of_{p.name} and {p.name} is not True and {p.name} is not False:\n"
+                f"        raise not_a_bool({name!r}, {p.name!r}, {p.name})\n"
+            )
+    values = f"({', '.join([*positional, *named])},)"
     keywords = ", ".join(f"{n!r}: {n}" for n in named)
     given = f"({''.join(n + ', ' for n in positional)}), {{{keywords}}}"
     passed = ", ".join([*positional, *[f"{n}={n}" for n in named]])
-    return (
+    text = (
         f"def itself({', '.join(heads)}):\n"
-        f"    if ({test}) and any_foreign(({values},)):\n"
-        f"        return ask(itself, {given})\n"
+        f"{asking.format(values=values, given=given)}"
         f"{switches}"
         f"    try:\n"
         f"        return call({passed})\n"
@@ -124,6 +140,9 @@ def _text(name: str, parameters: list[inspect.Parameter], scope: dict[str, Any])
         f"            raise\n"
         f"    raise explained\n"
     )
+    exec(compile(text, __file__, "exec"), scope)
+    made: Callable[..., Any] = scope["itself"]
+    return made
 
 
 def _offering_any(function: Callable[..., Any], module: str, name: str) -> Any:

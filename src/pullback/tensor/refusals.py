@@ -74,6 +74,11 @@ def refusal(
     if "argument '" in str(error) and isinstance(error, TypeError):
         return None
     for position, (parameter, value) in enumerate(bound.arguments.items(), 1):
+        if bound.signature.parameters[parameter].kind in (
+            inspect.Parameter.VAR_POSITIONAL,
+            inspect.Parameter.VAR_KEYWORD,
+        ):
+            continue
         annotation = "DType | None" if parameter == "dtype" else bound.signature.parameters[parameter].annotation
         expected = mismatch(annotation, value)
         if expected is not None:
