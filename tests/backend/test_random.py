@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from pullback.backend import random
-from pullback.backend.random import Generator, discrete
+from pullback.backend.random import Generator, discrete, rejection
 from pullback.typing import Array
 
 F32, F64, F16 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.float16)
@@ -95,9 +95,38 @@ def test_a_long_permutation_is_that_of_torch() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 10, 500])
-def test_exchanges_at_once_are_those_of_the_loop(size: int) -> None:
+def test_exchanges_at_once_are_those_in_order(size: int) -> None:
     targets = np.arange(size) + random.random_(np.empty(size, I64), 0, 10**9, seeded()) % np.arange(size, 0, -1)
-    np.testing.assert_array_equal(discrete._exchange_upwards_at_once(targets), discrete._exchange_upwards(targets))
+    expected = list(range(size))
+    for place, target in enumerate(targets.tolist()):
+        expected[place], expected[target] = expected[target], expected[place]
+    np.testing.assert_array_equal(discrete._exchange_upwards(targets), expected)
+
+
+@pytest.mark.parametrize("dtype", [F32, F64])
+def test_categories_of_many_rows_are_those_of_each_row(dtype: np.dtype[Any]) -> None:
+    weights = np.random.default_rng(0).random((40, 30)).astype(dtype)
+    weights[:, ::3] = 0
+    points = random.uniform((40, 9), F64, generator=seeded())
+    cumulative = np.cumsum(weights, -1)
+    cumulative /= cumulative[:, -1:]
+    expected = [np.searchsorted(row, values) for row, values in zip(cumulative, points, strict=True)]
+    np.testing.assert_array_equal(random.multinomial(weights, 9, True, seeded()), expected)
+
+
+@pytest.mark.parametrize("size", [3, 16, 300, 4100, 70000])
+def test_rows_are_summed_in_a_cascade(size: int) -> None:
+    values = np.random.default_rng(0).random((2, size))
+    np.testing.assert_allclose(rejection._sum_of_rows(values), values.sum(-1, keepdims=True), rtol=1e-14)
+    levels, lanes = np.zeros((4, 2, 4, 4)), values[:, : size - size % 16].reshape(2, -1, 4, 4)
+    for step in range(lanes.shape[1]):
+        levels[0] += lanes[:, step]
+        for level in range(1, 4):
+            if (step + 1) % 16**level:
+                break
+            levels[level] += levels[level - 1]
+            levels[level - 1] = 0
+    np.testing.assert_array_equal(rejection._sum_in_cascade(lanes), levels[0] + levels[1] + levels[2] + levels[3])
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 7, 300])

@@ -27,7 +27,6 @@ from pullback.typing import Array, DType, Shape
 
 _WIDE_RANGE = 2**28  # from here on the remainder of a 32-bit word would be noticeably biased
 _LARGE_PERMUTATION = (2**32 - 1) // 20
-_LONG_LOOP = 2000
 _INT64 = np.dtype(np.int64)
 
 
@@ -248,23 +247,14 @@ def _draw_permutation(n: int, dtype: DType, source: Generator) -> Array:
 
 
 def _exchange_upwards(targets: Array) -> Array:
-    """Exchange elements i and targets[i] >= i of 0 ... n - 1, for i in order."""
-    if len(targets) >= _LONG_LOOP:
-        return _exchange_upwards_at_once(targets.astype(np.int32 if len(targets) < 2**31 else np.int64))
-    values = list(range(len(targets)))
-    for i, target in enumerate(targets.tolist()):
-        values[i], values[target] = values[target], values[i]
-    return np.array(values, np.int64)
-
-
-def _exchange_upwards_at_once(targets: Array) -> Array:
-    """The same without a loop over the elements, which takes a tenth of the time for a million.
+    """Exchange elements i and targets[i] >= i of 0 ... n - 1, for i in order.
 
     Element i is final after step i. What it takes over is the value that an earlier step k left at its target, namely
     the value `carried[k]` that stood at k when k's turn came, or the target itself if no step had touched it; and
     carried[k] is what the last step that had k as its target left there. So `carried` is a forest, whose roots are
     found by doubling the length of the jumps.
     """
+    targets = targets.astype(np.int32 if len(targets) < 2**31 else np.int64)
     index = np.arange(len(targets), dtype=targets.dtype)
     last, previous = _last_and_previous_steps(targets, index)
     parent = np.where(last == index, previous, last)
@@ -317,10 +307,18 @@ def multinomial(input: Array, num_samples: int, replacement: bool = False, gener
     source = chosen(generator)
     with source.lock:
         points = source.uniform64(len(rows) * num_samples).reshape(len(rows), num_samples)
-    chosen_categories = np.empty(points.shape, np.int64)
-    for row, categories in enumerate(chosen_categories):
-        categories[...] = np.searchsorted(cumulative[row], points[row])
-    return chosen_categories.reshape(*input.shape[:-1], num_samples)
+    return _search_rows(cumulative, points).reshape(*input.shape[:-1], num_samples)
+
+
+def _search_rows(rows: Array, values: Array) -> Array:
+    """Where the values of each row belong in the same row of `rows`, which are sorted."""
+    if len(rows) == 1:
+        return np.searchsorted(rows[0], values)
+    # Complex numbers are ordered by their real parts and then by the imaginary ones: all rows make one sorted array.
+    number = np.arange(len(rows))[:, None]
+    keys, wanted = np.empty(rows.shape, np.complex128), np.empty(values.shape, np.complex128)
+    keys.real, keys.imag, wanted.real, wanted.imag = number, rows, number, values
+    return np.searchsorted(keys.ravel(), wanted) - number * rows.shape[1]
 
 
 def _multinomial_by_race(input: Array, num_samples: int, generator: Generator | None) -> Array:

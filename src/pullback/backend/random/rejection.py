@@ -123,17 +123,13 @@ def _sum_of_rows(values: Array) -> Array:
 
 def _sum_in_cascade(steps: Array) -> Array:
     """Sum along the third dimension from the end: 16 at a time, 16 of these at a time, and so on for three levels."""
-    levels = [np.zeros((*steps.shape[:-3], *steps.shape[-2:])) for _ in range(4)]
-    whole = steps.shape[-3] - steps.shape[-3] % 16
-    for end in range(16, whole + 1, 16):
-        levels[0] = _sum_in_order(steps[..., end - 16 : end, :, :])
-        for level in range(1, 4):
-            levels[level] = levels[level] + levels[level - 1]
-            levels[level - 1] = np.zeros_like(levels[level])
-            if end % 16 ** (level + 1):
-                break
-    levels[0] = _sum_in_order(steps[..., whole:, :, :])
-    return levels[0] + levels[1] + levels[2] + levels[3]
+    total: Array = 0
+    for _ in range(3):
+        whole = steps.shape[-3] - steps.shape[-3] % 16
+        total = total + _sum_in_order(steps[..., whole:, :, :])
+        groups = steps[..., :whole, :, :].reshape(*steps.shape[:-3], whole // 16, 16, *steps.shape[-2:])
+        steps = _sum_in_order(groups)
+    return total + _sum_in_order(steps)
 
 
 def _sum_in_order(steps: Array) -> Array:
