@@ -18,6 +18,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+OVERLOADED = frozenset(
+    """
+    addcdiv addcmul addmm all any arange argsort baddbmm bernoulli bitwise_and bitwise_left_shift bitwise_or
+    bitwise_right_shift bitwise_xor bmm bucketize clamp clamp_max clamp_min clip conv1d conv2d conv3d copysign count_nonzero
+    ctc_loss cumulative_trapezoid divide dsplit eq eye fill fill_ float_power floor_divide fmod ge gradient greater
+    greater_equal gt histogram histogramdd hsplit index_fill isin le lerp less less_equal linspace logspace lt masked_fill
+    max mean min mm moveaxis movedim multiply nanquantile narrow ne normal not_equal pow prod quantile rand randint
+    randint_like randn randn_like remainder repeat_interleave result_type round rsub scatter searchsorted set_ sort squeeze
+    squeeze_copy std std_mean subtract sum tensor_split to trapezoid trapz true_divide var var_mean view view_copy vsplit
+    where xlogy
+    """.split()
+)
+"""Functions of several signatures: of a wrong argument PyTorch says that it fits none of them."""
+
 
 class AutogradError(RuntimeError):
     """The recorded graph was used in a way that cannot give a gradient."""
@@ -91,9 +105,7 @@ def dim_out_of_range(dim: int, ndim: int) -> IndexError:
 
 def not_a_tensor(function: str, argument: str, position: int, value: object) -> TypeError:
     """A tensor argument is something else."""
-    return TypeError(
-        f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}"
-    )
+    return wrong_type(function, argument, position, "Tensor", value)
 
 
 def wrong_type(function: str, argument: str, position: int | None, expected: str, value: object) -> TypeError:
@@ -103,7 +115,8 @@ def wrong_type(function: str, argument: str, position: int | None, expected: str
     if expected == "tuple of ints" and isinstance(value, (tuple, list)):
         wrong = next((i for i, element in enumerate(value) if not hasattr(element, "__index__")), 0)
         found = f"but found element of type {type(value[wrong]).__name__} at pos {wrong}"
-    return TypeError(f"{function}(): argument '{argument}'{place} must be {expected}, {found}")
+    prefix = f"{function}() received an invalid combination of arguments - " if function in OVERLOADED else ""
+    return TypeError(f"{prefix}{function}(): argument '{argument}'{place} must be {expected}, {found}")
 
 
 def not_a_bool(function: str, argument: str, value: object) -> TypeError:

@@ -70,7 +70,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates, in a tensor of `shape`, of positions counted in row-major order."""
     if indices._array.dtype.kind not in "iu":
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
-    wanted = sizes((shape,))
+    wanted = sizes((shape,), "unravel_index", "shape")
     if any(n < 0 for n in wanted):
         raise ValueError(f"'shape' cannot have negative values, but got {wanted}")
     return tuple([new_tensor(part) for part in unravel(cast_array(indices._array, int64.numpy_dtype), wanted)])

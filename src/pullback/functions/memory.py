@@ -144,7 +144,7 @@ def _refuse_recorded(input: Tensor, what: str) -> None:
 def resize_(input: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     """Give the tensor another shape in place: on its own storage where that is large enough."""
     _refuse_recorded(input, "resize")
-    shape = sizes(size)
+    shape = sizes(size, "resize_", "size")
     if any(n < 0 for n in shape):
         raise RuntimeError(f"numel: integer multiplication overflow: sizes {list(shape)} must not be negative")
     array = input._array
@@ -222,8 +222,8 @@ def _part_of_storage(input: Tensor, source: Any, offset: int, size: Any, stride:
         flat = flat_storage(source._memory())
     else:
         flat = source._data.view(input._array.dtype)
-    shape = (flat.size - offset,) if size is None else sizes((size,))
-    steps = contiguous_strides(shape) if stride is None else sizes((stride,))
+    shape = (flat.size - offset,) if size is None else sizes((size,), "set_", "size")
+    steps = contiguous_strides(shape) if stride is None else sizes((stride,), "set_", "stride")
     return as_strided(flat, shape, steps, offset)
 
 

@@ -22,7 +22,7 @@ def flip(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
     >>> pullback.flip(pullback.arange(3), (0,))
     tensor([2, 1, 0])
     """
-    wrapped = tuple([wrap_dim(d, input._array.ndim) for d in sizes(axes if dims is None else (dims,))])
+    wrapped = tuple([wrap_dim(d, input._array.ndim) for d in sizes(axes if dims is None else (dims,), "flip", "dims")])
     for d in wrapped:
         if wrapped.count(d) > 1:
             raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
@@ -45,7 +45,7 @@ def flipud(input: Tensor) -> Tensor:
 
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """A copy shifted along dimensions, or in row-major order; what leaves at one end enters at the other."""
-    amounts = sizes((shifts,))
+    amounts = sizes((shifts,), "roll", "shifts")
     if not amounts:
         raise RuntimeError("`shifts` required")
     if dims is None or dims == () or dims == []:
@@ -53,8 +53,8 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
             raise RuntimeError(f"shifts and dimensions must align. shifts: {len(amounts)}, dims:0")
         return G.roll(input, amounts, ())
     if input._array.ndim == 0:
-        raise IndexError(f"Dimension specified as {sizes((dims,))[0]} but tensor has no dimensions")
-    wrapped = tuple([wrap_dim(d, input._array.ndim) for d in sizes((dims,))])
+        raise IndexError(f"Dimension specified as {sizes((dims,), 'roll', 'dims')[0]} but tensor has no dimensions")
+    wrapped = tuple([wrap_dim(d, input._array.ndim) for d in sizes((dims,), "roll", "dims")])
     if len(wrapped) != len(amounts):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(amounts)}, dims:{len(wrapped)}")
     return G.roll(input, amounts, wrapped)
@@ -62,20 +62,21 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
 
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """A copy turned by quarters in the plane of two dimensions."""
-    plane = sizes((dims,))
+    plane = sizes((dims,), "rot90", "dims")
     ndim = input._array.ndim
     if len(plane) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(plane)}")
     if ndim < 2:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {ndim}")
-    if plane[0] == plane[1] or abs(plane[0] - plane[1]) == ndim:
+    wrapped = (wrap_dim(plane[0], ndim), wrap_dim(plane[1], ndim))
+    if wrapped[0] == wrapped[1]:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {plane[0]} and dim1 = {plane[1]}")
-    return G.rot90(input, k, (wrap_dim(plane[0], ndim), wrap_dim(plane[1], ndim)))
+    return G.rot90(input, k, wrapped)
 
 
 def repeat(input: Tensor, *repeats: Any, **named: Any) -> Tensor:
     """The tensor repeated along each dimension."""
-    times = sizes((named["repeats"],)) if named else sizes(repeats)
+    times = sizes((named["repeats"],) if named else repeats, "repeat", "repeats")
     if len(times) < input._array.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     if any(n < 0 for n in times):
@@ -87,7 +88,7 @@ def repeat(input: Tensor, *repeats: Any, **named: Any) -> Tensor:
 
 def tile(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     """The tensor repeated along its last dimensions."""
-    times = sizes((named["dims"],)) if named else sizes(dims)
+    times = sizes((named["dims"],) if named else dims, "tile", "dims")
     return repeat(input, (1,) * (input._array.ndim - len(times)) + times)
 
 

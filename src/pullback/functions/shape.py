@@ -8,7 +8,7 @@ import pullback.generated as G
 from pullback.backend.array_module import cast_array, has_internal_overlap
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import is_float_or_complex
-from pullback.errors import dim_out_of_range
+from pullback.errors import dim_out_of_range, wrong_type
 from pullback.functions.plain_writes import writes_plainly
 from pullback.graph.history import bump_version, check_in_place
 from pullback.graph.in_place import check_overlap, in_place
@@ -23,14 +23,30 @@ from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, wrap_dim
 
 
-def sizes(given: tuple[Any, ...]) -> tuple[int, ...]:
-    """Sizes or dimensions given one by one or as one sequence, as ints."""
-    if len(given) == 1 and isinstance(given[0], (tuple, list)):
-        given = tuple(given[0])
+def sizes(given: tuple[Any, ...], function: str, name: str) -> tuple[int, ...]:
+    """Sizes or dimensions given one by one or as one sequence, as ints; errors speak of the argument `name`."""
+    if len(given) == 1:
+        if isinstance(given[0], (tuple, list)):
+            given = tuple(given[0])
+    elif not given:
+        raise TypeError(f'{function}() missing 1 required positional arguments: "{name}"')
     for n in given:
         if type(n) is not int:
-            return tuple([as_int(n) for n in given])
+            return _as_ints(given, function, name)
     return given
+
+
+def _as_ints(given: tuple[Any, ...], function: str, name: str) -> tuple[int, ...]:
+    try:
+        return tuple([as_int(n) for n in given])
+    except TypeError:
+        if len(given) == 1:
+            raise wrong_type(function, name, 1, "tuple of ints", given[0]) from None
+        position = next(i for i, n in enumerate(given, 1) if not hasattr(n, "__index__") or hasattr(n, "ndim"))
+        raise TypeError(
+            f"{function}(): argument '{name}' failed to unpack the object at pos {position} with error "
+            f'"type must be tuple of ints,but got {type(given[position - 1]).__name__}"'
+        ) from None
 
 
 def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
@@ -41,7 +57,7 @@ def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
     tensor([[0, 1],
             [2, 3]])
     """
-    wanted = sizes((named["shape"],)) if named else sizes(shape)
+    wanted = sizes((named["shape"],) if named else shape, "reshape", "shape")
     return G.reshape(input, wanted)
 
 
@@ -49,14 +65,7 @@ def view(input: Tensor, *size: Any, **named: Any) -> Tensor:
     """The same memory in another shape or, given a dtype, its bytes read as another type."""
     if "dtype" in named or (len(size) == 1 and isinstance(size[0], (Dtype, type))):
         return _view_dtype(input, as_dtype(named.get("dtype") or size[0]))
-    try:
-        wanted = sizes((named["size"],)) if named else sizes(size)
-    except TypeError:
-        kinds = ", ".join(type(n).__name__ for n in size)
-        raise TypeError(
-            f"view() received an invalid combination of arguments - got ({kinds}), but it takes sizes or a dtype"
-        ) from None
-    return G.view(input, wanted)
+    return G.view(input, sizes((named["size"],) if named else size, "view", "size"))
 
 
 @interceptable
@@ -125,7 +134,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 
 def permute(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     """A view with the dimensions in another order."""
-    given = sizes((named["dims"],)) if named else sizes(dims)
+    given = sizes((named["dims"],) if named else dims, "permute", "dims")
     ndim = input._array.ndim
     if len(given) != ndim:
         raise RuntimeError(
@@ -140,7 +149,7 @@ def permute(input: Tensor, *dims: Any, **named: Any) -> Tensor:
 
 def expand(input: Tensor, *size: Any, implicit: bool = False, **named: Any) -> Tensor:
     """A view with dimensions of size 1 repeated without copying."""
-    return G.expand(input, sizes((named["size"],)) if named else sizes(size))
+    return G.expand(input, sizes((named["size"],) if named else size, "expand", "size"))
 
 
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
@@ -150,12 +159,12 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
 
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """A view in the shape `size`, with dimensions of size 1 repeated."""
-    return G.expand(input, sizes((size,)))
+    return G.expand(input, sizes((size,), "broadcast_to", "size"))
 
 
 def method_broadcast_to(input: Tensor, *size: Any, **named: Any) -> Tensor:
     """As `broadcast_to`; sizes may be given one by one."""
-    return G.expand(input, sizes((named["size"],)) if named else sizes(size))
+    return G.expand(input, sizes((named["size"],) if named else size, "broadcast_to", "size"))
 
 
 def squeeze(input: Tensor, dim: Any = None, *more: Any, axis: Any = None) -> Tensor:
@@ -388,7 +397,14 @@ def slice_inverse(
 
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view of the tensor's storage with the given geometry, in elements."""
-    return G.as_strided(input, sizes((size,)), sizes((stride,)), storage_offset, input.stride(), input.storage_offset())
+    return G.as_strided(
+        input,
+        sizes((size,), "as_strided", "size"),
+        sizes((stride,), "as_strided", "stride"),
+        storage_offset,
+        input.stride(),
+        input.storage_offset(),
+    )
 
 
 def numel(input: Tensor) -> int:
@@ -403,7 +419,7 @@ def is_tensor(obj: Any) -> bool:
 
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     """The sum over the dimensions along which a tensor of `size` would be broadcast to this one."""
-    wanted = sizes(size)
+    wanted = sizes(size, "sum_to_size", "size")
     if not is_expandable_to(wanted, input._array.shape):
         raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(input._array.shape)}}}.")
     shape = input._array.shape
