@@ -37,7 +37,7 @@ def prod(
     result = select(_accumulated(input, dtype), mask, 1)
     for one in reversed(canonical_dims(dim, input.ndim)):
         result = pullback.prod(result, one, keepdim=bool(keepdim))
-    return result.clone() if result is input and dim is not None else result
+    return result.clone() if result is input and dim not in (None, ()) else result
 
 
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
