@@ -85,7 +85,7 @@ def _fractions(name: str, input: Any, q: Any) -> Any:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
     if given.dtype is not input.dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
-    if not all(0 <= value <= 1 for value in given.detach().reshape(-1).tolist()):
+    if not ((given._array >= 0) & (given._array <= 1)).all():
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     return given
 

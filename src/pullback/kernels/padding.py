@@ -95,13 +95,16 @@ def edge_pad_back(input: Array, sizes: Shape, pad: Shape, mode: str) -> Array:
 
 
 def _add_back(padded: Array, d: int, size: int, before: int, sources: Array) -> Array:
-    """Add each place along dimension d to its source: the middle at once, the few at the edges one by one."""
+    """Add each place along dimension d to its source: the middle, and then either edge, at once."""
     lead = (slice(None),) * d
     first, last = max(0, before), min(len(sources), before + size)
     result = np.zeros((*padded.shape[:d], size, *padded.shape[d + 1 :]), padded.dtype)
     result[(*lead, slice(first - before, last - before))] = padded[(*lead, slice(first, last))]
-    for place in (*range(first), *range(max(first, last), len(sources))):
-        result[(*lead, sources[place])] += padded[(*lead, place)]
+    for edge in (slice(0, first), slice(max(first, last), len(sources))):
+        places, values = sources[edge], padded[(*lead, edge)]
+        if len(places) and places[0] == places[-1]:  # an edge that was repeated
+            places, values = places[:1], values.sum(d, keepdims=True)
+        result[(*lead, places)] += values
     return result
 
 
