@@ -8,13 +8,14 @@ from typing import Any
 
 from pullback import native
 from pullback.backend.blas import set_blas_threads
-from pullback.backend.device import CPU, device, usable_device
+from pullback.backend.device import CPU, META, device, usable_device
 from pullback.backend.dtype import TYPE_NAME_TO_DTYPE, finfo, iinfo, set_default_dtype
 from pullback.backend.naming import display_namespace
 from pullback.functions import storages
 from pullback.functions.storages import TypedStorage, UntypedStorage
 from pullback.missing_names import MissingName
 from pullback.modes.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_mode
+from pullback.modes.switches import set_switch, switches
 from pullback.overrides import handle_torch_function
 from pullback.tensor.foreign_arguments import PLAIN, is_foreign
 from pullback.tensor.formatting import set_printoptions
@@ -136,12 +137,12 @@ def get_default_device() -> device:
     >>> get_default_device()
     device(type='cpu')
     """
-    return CPU
+    return META if switches.meta_device else CPU
 
 
 def set_default_device(device: Any) -> None:
-    """Accepted for the CPU; another device is refused."""
-    usable_device(device)
+    """Set the device on which tensors are made: the CPU, or "meta" for tensors without values."""
+    set_switch("meta_device", usable_device(device).type == "meta")
 
 
 def set_default_tensor_type(t: Any, /) -> None:

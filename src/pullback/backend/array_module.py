@@ -45,9 +45,9 @@ def is_number(value: object) -> bool:
 def copy_array(array: Array) -> Array:
     """A fresh array with the same values, in memory order that keeps the strides' order where it is dense."""
     if array.flags.c_contiguous or 0 not in array.strides:
-        return np.array(array, copy=True, order="K")
+        return np.array(array, copy=True, order="K", subok=True)
     order = memory_order(array)
-    return np.array(array.transpose(order), copy=True, order="C").transpose(np.argsort(order))
+    return np.array(array.transpose(order), copy=True, order="C", subok=True).transpose(np.argsort(order))
 
 
 def memory_order(array: Array) -> list[int]:

@@ -1,7 +1,11 @@
-"""Where a tensor's memory lies. Only the CPU so far; a `device` of another type can be named but not used."""
+"""Where a tensor's memory lies. Only the CPU so far; a `device` of another type can be named but not used.
+
+On "meta" tensors have a shape and a dtype, and values that do not count (`backend/meta_array.py`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 _KNOWN = (
@@ -40,6 +44,14 @@ class device:
         self.type = name
         self.index = int(number) if colon else index
 
+    def __enter__(self) -> device:
+        """Make new tensors on this device from here on."""
+        blocks.enter(self)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        blocks.leave()
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
 
@@ -58,7 +70,16 @@ class device:
         return device, ((self.type,) if self.index is None else (self.type, self.index))
 
 
+class _Blocks:
+    """What happens at the two ends of `with device(...)`; a layer above, which knows the switches, sets it."""
+
+    enter: Callable[[device], None]
+    leave: Callable[[], None]
+
+
+blocks = _Blocks()
 CPU = device("cpu")
+META = device("meta")
 
 
 def usable_device(value: Any) -> device:
@@ -66,7 +87,7 @@ def usable_device(value: Any) -> device:
     if isinstance(value, int):
         raise RuntimeError(f"Cannot access accelerator device when none is available: {value}")
     found = CPU if value is None else value if isinstance(value, device) else device(value)
-    if found.type == "cpu":
+    if found.type == "cpu" or found.type == "meta":
         return found
     if found.type == "cuda":
         raise AssertionError("Torch not compiled with CUDA enabled: this build of pullback computes on the CPU only")

@@ -21,11 +21,12 @@ def as_tensor(data: Any, dtype: Dtype | None = None, device: Any = None) -> Tens
     """A tensor of `data`, sharing memory and history where nothing needs to change."""
     usable_device(device)
     if isinstance(data, Tensor):
-        return data if dtype is None or data.dtype is dtype else data.to(dtype)
+        return data if dtype is None and device is None else data.to(device=device, dtype=dtype)
     if is_array(data):
         wanted = dtype_option("as_tensor", dtype)
-        return from_numpy(data) if wanted is None or data.dtype == wanted else wrap(data.astype(wanted))
-    return tensor(data, dtype=dtype)
+        found = from_numpy(data) if wanted is None or data.dtype == wanted else wrap(data.astype(wanted))
+        return found if device is None else found.to(device)
+    return tensor(data, dtype=dtype, device=device)
 
 
 def asarray(

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.backend import array_module
+from pullback.backend.device import META
 from pullback.backend.dtype import default_float, number_dtype
+from pullback.backend.meta_array import is_meta
 from pullback.creation.options import dtype_option, finish, number_of, sizes_of, wrap
 from pullback.kernels.creation import (
     channels_last_array,
@@ -76,6 +78,8 @@ def _like(function: str, input: Tensor, make: Maker, options: dict[str, Any]) ->
         raise TypeError(f"{function}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     source = input._array
     order = getattr(options.pop("memory_format", None), "name", "preserve_format") if options else "preserve_format"
+    if is_meta(source) and options.get("device") is None:
+        options["device"] = META
     if not options and order == "preserve_format" and source.flags.c_contiguous:
         return wrap(make(source.shape, source.dtype))
     array = make(source.shape, dtype_option(function, options.pop("dtype", None)) or source.dtype)

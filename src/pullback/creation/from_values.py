@@ -7,7 +7,6 @@ from typing import Any
 
 from pullback.backend import array_module
 from pullback.backend.array_module import is_array, is_number
-from pullback.backend.device import usable_device
 from pullback.backend.dtype import default_float, from_numpy_dtype
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.logical_array import has_values, require_values
@@ -26,7 +25,6 @@ def tensor(
     tensor([[1, 2],
             [3, 4]])
     """
-    usable_device(device)
     wanted = dtype_option("tensor", dtype)
     if isinstance(data, Tensor):
         warnings.warn(
@@ -38,8 +36,8 @@ def tensor(
         if not has_values(data._array):
             copied: Any = data.detach().clone()
             return copied if dtype is None else copied.to(dtype)
-        return wrap(array_from_values(data._array, wanted), requires_grad)
-    return wrap(array_from_values(plain_values(data), wanted), requires_grad)
+        return wrap(array_from_values(data._array, wanted), requires_grad, device)
+    return wrap(array_from_values(plain_values(data), wanted), requires_grad, device)
 
 
 def plain_values(data: Any) -> Any:

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.backend.device import usable_device
+from pullback.backend.device import blocks, usable_device
+from pullback.backend.device import device as Device
 from pullback.backend.dtype import is_float_or_complex
+from pullback.backend.meta_array import as_meta
 from pullback.backend.naming import display_namespace
 from pullback.errors import not_a_bool
 from pullback.graph.in_place import write_out
-from pullback.modes.switches import process
+from pullback.modes.switches import process, set_switch, switches
 from pullback.tensor.arguments import as_int, as_numpy_dtype
 from pullback.tensor.tensor import Tensor, new_tensor
 
 _IGNORED = ("layout", "pin_memory", "memory_format")
 
 
-def wrap(array: Any, requires_grad: bool = False) -> Tensor:
-    """A new leaf around `array`."""
+def wrap(array: Any, requires_grad: bool = False, device: Any = None) -> Tensor:
+    """A new leaf around `array`, on the device that is given or that a `with` block around names."""
+    if device is not None:
+        array = as_meta(array) if usable_device(device).type == "meta" else array
+    elif process.changed and switches.meta_device:
+        array = as_meta(array)
     result = new_tensor(array)
     if process.changed:
         result._note_inference()
@@ -26,6 +32,28 @@ def wrap(array: Any, requires_grad: bool = False) -> Tensor:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         result._requires_grad = True
     return result
+
+
+def _enter_block(device: Device) -> None:
+    """Begin a block whose tensors are made on a device. What is drawn for tensors without values is put back."""
+    from pullback.backend.random import default_generator  # lazy: a program may draw nothing
+
+    is_meta = usable_device(device).type == "meta"
+    drawn = default_generator.get_state() if is_meta else None
+    switches.devices = (*switches.devices, (set_switch("meta_device", is_meta), drawn))
+
+
+def _leave_block() -> None:
+    from pullback.backend.random import default_generator
+
+    *outer, (former, drawn) = switches.devices
+    switches.devices = tuple(outer)
+    set_switch("meta_device", former)
+    if drawn is not None:
+        default_generator.set_state(drawn)
+
+
+blocks.enter, blocks.leave = _enter_block, _leave_block
 
 
 def dtype_option(function: str, value: Any) -> Any:
@@ -40,7 +68,7 @@ def dtype_option(function: str, value: Any) -> Any:
 
 def finish(function: str, array: Any, options: dict[str, Any]) -> Tensor:
     """The tensor around a made array, as the remaining options want it."""
-    usable_device(options.pop("device", None))
+    device = options.pop("device", None)
     out = options.pop("out", None)
     requires_grad = options.pop("requires_grad", False)
     for name in _IGNORED:
@@ -49,7 +77,7 @@ def finish(function: str, array: Any, options: dict[str, Any]) -> Tensor:
         raise TypeError(f"{function}() got an unexpected keyword argument '{next(iter(options))}'")
     if requires_grad is not False and requires_grad is not True and requires_grad is not None:
         raise not_a_bool(function, "requires_grad", requires_grad)
-    result = wrap(array, requires_grad is True)
+    result = wrap(array, requires_grad is True, device)
     return result if out is None else write_out(function, out, result)
 
 

@@ -26,6 +26,7 @@ from pullback.backend.dtype import (
     type_name,
     uint8,
 )  # fmt: skip
+from pullback.backend.meta_array import empty_meta
 from pullback.functions.shape import check_channels_last, format_name, is_contiguous
 from pullback.modes.grad_mode import is_grad_enabled
 from pullback.tensor.arguments import as_dtype
@@ -70,7 +71,9 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         given = args[0]
         if isinstance(given, (Tensor, dtype)) and (given.dtype if isinstance(given, Tensor) else given) is input.dtype:
             return input
-    wanted, copy = _parse_to(args, kwargs)
+    wanted, copy, place = _parse_to(args, kwargs)
+    if place is not None and place.type != input.device.type:
+        return _move(input, place, wanted)
     order = format_name(kwargs.get("memory_format")) or "preserve_format"
     result = input if wanted is None or wanted is input.dtype else convert(input, wanted)
     if order.startswith("channels_last"):
@@ -89,7 +92,19 @@ def convert(input: Tensor, wanted: dtype) -> Tensor:
     return G.to_integer(input, wanted.numpy_dtype)
 
 
-def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | None, builtins.bool]:
+def _move(input: Tensor, place: device, wanted: dtype | None) -> Tensor:
+    """The tensor on another device: "meta" takes no values and gives none."""
+    if input.is_meta:
+        raise NotImplementedError(
+            "Cannot copy out of meta tensor; no data! Make the tensor anew with empty_like(tensor, device='cpu'), or a "
+            "module with Module.to_empty(), and then fill it."
+        )
+    moved = G.alias(input) if wanted is None else convert(input, wanted)
+    moved._array = empty_meta(moved._array)
+    return moved
+
+
+def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | None, builtins.bool, device | None]:
     wanted = as_dtype(kwargs.get("dtype"))
     copy = builtins.bool(kwargs.get("copy", False))
     place = kwargs.get("device")
@@ -99,16 +114,14 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | No
         if isinstance(value, dtype):
             wanted = value
         elif isinstance(value, Tensor):
-            wanted = value.dtype
+            wanted, place = value.dtype, value.device
         elif isinstance(value, builtins.bool):
             flags.append(value)
         elif isinstance(value, (str, device, builtins.int)):
             place = value
         elif value is not None:
             raise TypeError(f"to() received an invalid combination of arguments - got ({value.__class__.__name__})")
-    if place is not None:
-        usable_device(place)
-    return wanted, copy or (len(flags) > 1 and flags[1])
+    return wanted, copy or (len(flags) > 1 and flags[1]), None if place is None else usable_device(place)
 
 
 def type(input: Tensor, dtype: Any = None, non_blocking: builtins.bool = False) -> Any:
@@ -127,7 +140,7 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 
 def method_cpu(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor on the CPU."""
-    return input
+    return to(input, "cpu") if input.is_meta else input
 
 
 def method_cuda(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:

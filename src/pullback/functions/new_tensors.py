@@ -11,6 +11,8 @@ from pullback.tensor.tensor import Tensor
 def _options(input: Tensor, options: dict[str, Any]) -> dict[str, Any]:
     if options.get("dtype") is None:
         options["dtype"] = input.dtype
+    if options.get("device") is None and input.is_meta:
+        options["device"] = input.device
     return options
 
 

@@ -123,12 +123,13 @@ PROPERTIES: dict[str, Any] = {
     "mH": property(_getter("tensor_mH")),
     "real": property(_getter("real"), lambda self, value: self.real.copy_(value)),
     "imag": property(_getter("imag"), lambda self, value: self.imag.copy_(value)),
-    "is_cpu": property(lambda self: True),
+    "is_cpu": property(lambda self: self.device.type == "cpu"),
+    "is_meta": property(lambda self: self.device.type == "meta"),
     "name": property(lambda self: None),
     "layout": property(lambda self: _strided()),
 }
 for _name in (
-    "is_ipu", "is_maia", "is_meta", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_quantized", "is_sparse",
+    "is_ipu", "is_maia", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_quantized", "is_sparse",
     "is_sparse_csr", "is_vulkan", "is_xla", "is_xpu",
 ):  # fmt: skip
     PROPERTIES[_name] = property(lambda self: False)

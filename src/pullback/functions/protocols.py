@@ -20,6 +20,12 @@ def _item(self: Tensor) -> Any:
     return self._array.item()
 
 
+def _only_element(self: Tensor) -> Any:
+    if self._array.size != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return self._array.item()
+
+
 def _warn_scalar(self: Tensor) -> None:
     if self._requires_grad:
         warnings.warn(
@@ -49,17 +55,17 @@ def _real_number(value: Any) -> Any:
 
 def _float(self: Tensor) -> float:
     _warn_scalar(self)
-    return float(_real_number(_item(self)))
+    return float(_real_number(_only_element(self)))
 
 
 def _int(self: Tensor) -> int:
     _warn_scalar(self)
-    return int(_real_number(_item(self)))
+    return int(_real_number(_only_element(self)))
 
 
 def _complex(self: Tensor) -> complex:
     _warn_scalar(self)
-    return complex(_item(self))
+    return complex(_only_element(self))
 
 
 def _index(self: Tensor) -> int:
@@ -142,6 +148,7 @@ def plain_repr(
         grad_fn_name=None if node is None else node.name().rpartition("::")[2],
         invalid_grad_fn=invalid,
         tangent=tangent,
+        device=self.device.type,
         class_name="tensor" if plain else kind.__name__,
         contents=tensor_contents,
     )
@@ -189,7 +196,10 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
 def _copied_storage(array: Any, memo: dict[int, Any]) -> Any:
     """A copy of the whole storage, shared again by tensors that shared it, seen with the same geometry."""
     from pullback.backend.array_module import as_strided, copy_array, element_strides, storage_of, storage_offset
+    from pullback.backend.meta_array import empty_meta, is_meta
 
+    if is_meta(array):
+        return empty_meta(array)
     storage = storage_of(array)
     key = ("storage", id(storage))
     copied = memo.get(key)  # type: ignore[call-overload]

@@ -7,6 +7,7 @@ from typing import Any
 
 from pullback.backend import random as draw
 from pullback.backend.dtype import default_float, is_float_or_complex, scalar_type_name
+from pullback.backend.meta_array import is_meta
 from pullback.backend.random import Generator
 from pullback.creation import _sizes, empty_like, wrap
 from pullback.functions.grids import broadcast_shapes
@@ -30,7 +31,7 @@ def _made(name: str, array: Any, options: dict[str, Any]) -> Tensor:
     for option in options:
         if option not in _OPTIONS:
             raise TypeError(f"{name}() got an unexpected keyword argument '{option}'")
-    result = wrap(array, bool(options.get("requires_grad", False)))
+    result = wrap(array, bool(options.get("requires_grad", False)), options.get("device"))
     out = options.get("out")
     return result if out is None else write_out(name, out, result)
 
@@ -254,7 +255,8 @@ def _fill(input: Tensor, node_name: str, fill: Callable[[Any], Any]) -> Tensor:
     if records:
         node = _zero_node(node_name)
         node.next_edges = (gradient_edge(input),)
-    fill(input._array)
+    if not is_meta(input._array):
+        fill(input._array)
     bump_version(input)
     if node is not None:
         rebase_history(input, node)

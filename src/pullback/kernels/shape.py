@@ -19,12 +19,12 @@ from pullback.typing import Array, Dim, DType, Shape
 
 def clone(input: Array) -> Array:
     """A copy."""
-    return copy_array(np.asarray(input))
+    return copy_array(np.asanyarray(input))
 
 
 def copy_to(input: Array, order: str = "preserve_format") -> Array:
     """A copy, as `to(copy=True)` makes it, its memory in the order that PyTorch's memory format names."""
-    return copy_array(np.asarray(input)) if order == "preserve_format" else contiguous_copy(input, order)
+    return copy_array(np.asanyarray(input)) if order == "preserve_format" else contiguous_copy(input, order)
 
 
 @native

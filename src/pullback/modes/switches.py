@@ -43,6 +43,8 @@ class Switches(threading.local):
         self.dual_level: int = -1
         self.saved_tensor_hooks: tuple[tuple[Any, Any], ...] = ()
         self.interceptors: tuple[Any, ...] = ()
+        self.meta_device: bool = False
+        """Whether new tensors are made on the device "meta"."""
         # Settings that no generated function reads: they may be assigned directly.
         self.anomaly_check_nan: bool = True
         self.dual_ids: tuple[int, ...] = ()
@@ -54,6 +56,8 @@ class Switches(threading.local):
         """How many transforms of pullback.func run: inside of them no leaf is made and backward not called."""
         self.dual_depths: dict[int, int] = {}
         """The place of each forward-mode level among the running transforms of pullback.func."""
+        self.devices: tuple[Any, ...] = ()
+        """The devices of the `with` blocks around, innermost last, each with what its end puts back."""
         self.layout_policy: bool = True
         self.multithreading: bool = True
         self.changed_switches: int = 0
@@ -70,6 +74,7 @@ SWITCH_DEFAULTS = {
     "dual_level": -1,
     "saved_tensor_hooks": (),
     "interceptors": (),
+    "meta_device": False,
 }
 
 

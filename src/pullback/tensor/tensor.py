@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pullback.backend.array_module import element_strides, storage_offset
-from pullback.backend.device import CPU, device
+from pullback.backend.device import CPU, META, device
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import from_numpy_dtype, is_float_or_complex, scalar_type_name, type_name
+from pullback.backend.meta_array import is_meta
 from pullback.modes.interception import register_overriding_type
 from pullback.modes.switches import process, switches
 from pullback.tensor.autograd_extra import AutogradExtra
@@ -151,7 +152,7 @@ class Tensor(TensorBase):
     @property
     def device(self) -> device:
         """Where the memory lies."""
-        return CPU
+        return META if is_meta(self._array) else CPU
 
     @property
     def ndim(self) -> int:

@@ -10,6 +10,7 @@ from pullback.__future__ import get_overwrite_module_params_on_conversion
 from pullback.autograd.grad_mode import no_grad
 from pullback.backend.device import usable_device
 from pullback.backend.dtype import bfloat16, dtype, float16, float32, float64
+from pullback.creation import empty_like
 from pullback.nn.parameter import Parameter, is_lazy
 from pullback.tensor.arguments import as_dtype
 from pullback.tensor.tensor import Tensor
@@ -21,6 +22,8 @@ class ModuleConversion:
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
     children: Callable[[], Iterator[Any]]
+    parameters: Callable[..., Iterator[Any]]
+    buffers: Callable[..., Iterator[Any]]
 
     def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Any:
         """Replace every parameter's data, its gradient's data, and every buffer by what `fn` makes of it."""
@@ -51,8 +54,9 @@ class ModuleConversion:
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """Convert floating-point parameters and buffers to a dtype, and move all to a device."""
         wanted, place = _parse_to(args, kwargs)
-        if place is not None:
-            usable_device(place)
+        target = None if place is None else usable_device(place)
+        if target is not None and any(t.device.type != target.type for t in (*self.parameters(), *self.buffers())):
+            self._apply(lambda t: t.to(target))
         if wanted is None:
             return self
         if not (wanted.is_floating_point or wanted.is_complex):
@@ -92,7 +96,7 @@ class ModuleConversion:
 
     def cpu(self) -> Any:
         """Move everything to the CPU."""
-        return self
+        return self.to("cpu")
 
     def cuda(self, device: Any = None) -> Any:
         """Move everything to a GPU, of which this build has none."""
@@ -102,7 +106,7 @@ class ModuleConversion:
     def to_empty(self, *, device: Any, recurse: bool = True) -> Any:
         """Give all parameters and buffers new memory that is not initialised."""
         usable_device(device)
-        return self._apply(lambda t: t.new_empty(t.shape), recurse=recurse)
+        return self._apply(lambda t: empty_like(t, device=device), recurse=recurse)
 
     def share_memory(self) -> Any:
         """Move everything to shared memory."""
