@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-
-import pytest
+from typing import Any
 
 import pullback
 
@@ -57,9 +56,47 @@ def test_untyped_storage_holds_bytes() -> None:
     assert x.tolist() == [2, 3]
 
 
-def test_resizing_a_storage_is_refused() -> None:
-    with pytest.raises(RuntimeError, match="cannot be resized"):
-        pullback.ones(2).untyped_storage().resize_(0)
+def test_a_storage_made_smaller_and_large_again_keeps_its_tensors() -> None:
+    tensor = pullback.arange(4.0)
+    view, storage = tensor[1:], tensor.untyped_storage()
+    storage.resize_(0)
+    assert (storage.nbytes(), tensor.untyped_storage().size(), tuple(tensor.shape)) == (0, 0, (4,))
+    storage.resize_(16)
+    tensor.fill_(3)
+    assert tensor.untyped_storage().nbytes() == 16
+    assert view.tolist() == [3, 3, 3]
+
+
+def test_a_larger_storage_takes_views_along() -> None:
+    tensor = pullback.arange(2.0)
+    view = tensor[1:]
+    assert tensor.untyped_storage().resize_(16).nbytes() == 16
+    tensor.as_strided((4,), (1,))[1:] = 7
+    assert view.item() == 7
+    assert tensor.tolist() == [0, 7]
+    view.resize_(8)
+    view[0] = 5
+    assert tensor.tolist() == [0, 5]
+    assert tensor.storage().size() == 9
+
+
+def test_a_storage_without_tensors_is_resized() -> None:
+    assert pullback.UntypedStorage([1, 2, 3]).resize_(2).tolist() == [1, 2]
+    assert pullback.FloatStorage([1.0]).resize_(3).tolist() == [1, 0, 0]
+
+
+def test_storages_of_buffers_and_files(tmp_path: Any) -> None:
+    stored = pullback.UntypedStorage.from_buffer(b"\x00\x01\x02\x03", byte_order="big", dtype=pullback.int16, offset=2)
+    assert stored.tolist() == ([3, 2] if sys.byteorder == "little" else [2, 3])
+    path = str(tmp_path / "bytes")
+    pullback.UntypedStorage.from_file(path, shared=True, nbytes=2).fill_(1)
+    assert pullback.UntypedStorage.from_file(path, nbytes=2).tolist() == [1, 1]
+
+
+def test_one_storage_has_one_identity() -> None:
+    tensor = pullback.arange(4.0)
+    assert tensor.untyped_storage()._cdata == tensor[2:].storage()._cdata
+    assert tensor.untyped_storage()._cdata != tensor.clone().untyped_storage()._cdata
 
 
 def test_the_size_of_a_storage_counts_its_memory() -> None:

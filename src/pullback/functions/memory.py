@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pullback.generated as G
@@ -18,10 +19,12 @@ from pullback.backend.array_module import (
     flat_storage,
     storage_of,
     storage_offset,
+    zeros,
 )
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.mirror import mirror_of
 from pullback.backend.shared_memory import can_share, mapping_of, moved, shared_copy
+from pullback.backend.storage_sizes import has_stated_sizes, state_size, stated_size
 from pullback.functions.shape import sizes
 from pullback.functions.storages import TypedStorage, UntypedStorage, _storage_class
 from pullback.graph.history import bump_version, check_in_place
@@ -36,13 +39,32 @@ from pullback.tensor.tensor_base import TensorBase
 @interceptable
 def untyped_storage(input: Tensor) -> UntypedStorage:
     """The bytes this tensor is a view of."""
-    return UntypedStorage(bytes_of_storage(input._memory()))
+    return UntypedStorage(_stored_bytes(input), resize=partial(_resize_storage, input))
 
 
 @interceptable
 def storage(input: Tensor) -> TypedStorage:
     """The storage this tensor is a view of, as elements."""
-    return TypedStorage(bytes_of_storage(input._memory()), input.dtype)
+    return TypedStorage(_stored_bytes(input), input.dtype, resize=partial(_resize_storage, input))
+
+
+def _stored_bytes(input: Tensor) -> Any:
+    memory = input._memory()
+    stored = bytes_of_storage(memory)
+    return stored[: stated_size(storage_of(memory), stored.size)] if has_stated_sizes() else stored
+
+
+def _resize_storage(input: Tensor, size: int) -> Any:
+    """Give the storage another number of bytes; returns them. See Note [Storages of another size]."""
+    memory = input._memory()
+    owner, stored = storage_of(memory), bytes_of_storage(memory)
+    if size > stored.size:
+        larger = zeros((size,), stored.dtype)
+        larger[: stored.size] = stored
+        _move(input, memory, owner, larger)
+        return larger
+    state_size(owner, size)
+    return stored[:size]
 
 
 @interceptable
@@ -78,14 +100,18 @@ def share_memory_(input: Tensor) -> Tensor:
         return input
     if not (owner.flags.c_contiguous or owner.flags.f_contiguous):
         owner = memory = copy_array(memory)
-    storage = shared_copy(owner)
+    _move(input, memory, owner, shared_copy(owner))
+    return input
+
+
+def _move(input: Tensor, memory: Any, owner: Any, storage: Any) -> None:
+    """Let the tensor, its base and the views of it, all in the memory of `owner`, lie in a copy of that memory."""
     base = input._base
     for tensor in {id(t): t for t in (input, input if base is None else base, *_known_views(input))}.values():
         if tensor is input or storage_of(tensor._memory()) is owner:
             tensor._array = moved(memory if tensor is input else tensor._memory(), owner, storage)
             if (mirror := tensor._extra.mirror if tensor._extra is not None else None) is not None:
                 _set_mirror(tensor, mirror.conj, mirror.neg)
-    return input
 
 
 def _known_views(input: Tensor) -> list[Tensor]:
@@ -153,9 +179,7 @@ def resize_(input: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     offset, count = storage_offset(array), math.prod(shape)
     flat = flat_storage(array)
     if offset + count > flat.size:
-        larger = empty((offset + count,), array.dtype)
-        larger[: flat.size] = flat
-        flat = larger
+        flat = _resize_storage(input, (offset + count) * array.itemsize).view(array.dtype)
     input._array = as_strided(flat, shape, contiguous_strides(shape), offset)
     _leave_mirror(input)
     bump_version(input)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.backend.array_module import as_array, cast_array, copy_array, data_address, empty, zeros
@@ -27,6 +28,7 @@ from pullback.backend.dtype import bool_ as bool_dtype
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.naming import display_namespace
 from pullback.backend.shared_memory import mapping_of
+from pullback.kernels.exchange import array_over_file
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
@@ -37,13 +39,43 @@ class UntypedStorage:
     is_cuda = False
     is_sparse = False
 
-    def __init__(self, data: Any = 0, *, device: Any = None) -> None:
-        """Hold an array of bytes, or make a storage of so many bytes, or of these."""
+    def __init__(self, data: Any = 0, *, device: Any = None, resize: Callable[[int], Any] | None = None) -> None:
+        """Hold an array of bytes, or make a storage of so many bytes, or of these; `resize` lets tensors follow."""
         if isinstance(data, builtins.int):
             data = zeros((data,), uint8.numpy_dtype)
         elif isinstance(data, Sequence):
             data = cast_array(as_array(list(data)), uint8.numpy_dtype)
         self._data = data
+        self._resize = resize
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_resize": None}
+
+    @classmethod
+    def from_buffer(
+        cls, buffer: Any, byte_order: str = "native", *, dtype: Dtype, count: int = -1, offset: int = 0
+    ) -> UntypedStorage:
+        """A copy of `count` elements of a buffer, which has them in the order "native", "little" or "big"."""
+        kept = memoryview(buffer).cast("B")[offset : None if count < 0 else offset + count * dtype.itemsize]
+        storage = UntypedStorage(list(kept))
+        if byte_order not in ("native", sys.byteorder):
+            storage.byteswap(dtype)
+        return storage
+
+    @classmethod
+    def from_file(cls, filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The bytes of a file; changes reach it only if it is `shared`."""
+        return UntypedStorage(array_over_file(filename, uint8.numpy_dtype, nbytes, shared))
+
+    def byteswap(self, dtype: Dtype) -> None:
+        """Turn the bytes of each element around; the two parts of a complex one are elements."""
+        size = dtype.itemsize // (2 if dtype.is_complex else 1)
+        self._data[...] = self._data.reshape(-1, size)[:, ::-1].reshape(-1)
+
+    @property
+    def _cdata(self) -> int:
+        """What is the same for two storages only if they are one."""
+        return self.data_ptr()
 
     def data_ptr(self) -> int:
         """The address of the first byte."""
@@ -114,13 +146,17 @@ class UntypedStorage:
         return self
 
     def resize_(self, size: int) -> Any:
-        """Refuse another size: tensors that lie in this memory could not follow."""
-        if size == self.size():
+        """Have another number of elements, and tensors follow. See Note [Storages of another size]."""
+        wanted = size * self.element_size()
+        if wanted == self.nbytes():
             return self
-        raise RuntimeError(
-            f"storage of {self.size()} elements cannot be resized to {size}: tensors hold its memory. "
-            "Use tensor.resize_() for a tensor of another size."
-        )
+        if self._resize is not None:
+            self._data = self._resize(wanted)
+            return self
+        kept = self._data[:wanted]
+        self._data = zeros((wanted,), uint8.numpy_dtype)
+        self._data[: kept.size] = kept
+        return self
 
     def cpu(self) -> Any:
         """Itself: it lies on the CPU."""
@@ -158,17 +194,18 @@ class TypedStorage(UntypedStorage):
     """A storage that knows the type of its elements (PyTorch's older form)."""
 
     def __init__(
-        self, data: Any = 0, dtype: Dtype | None = None, *, wrap_storage: Any = None, device: Any = None
-    ) -> None:
+        self, data: Any = 0, dtype: Dtype | None = None, *, wrap_storage: Any = None, device: Any = None,
+        resize: Callable[[builtins.int], Any] | None = None,
+    ) -> None:  # fmt: skip
         """Hold an array of bytes or another storage, or make a storage of so many elements, or of these."""
         self.dtype = get_default_dtype() if dtype is None else dtype
         if wrap_storage is not None:
-            data = wrap_storage._data
+            data, resize = wrap_storage._data, wrap_storage._resize
         elif isinstance(data, builtins.int):
             data = empty((data * self.dtype.itemsize,), uint8.numpy_dtype)
         elif isinstance(data, Sequence):
             data = cast_array(as_array(list(data)), self.dtype.numpy_dtype).view(uint8.numpy_dtype)
-        super().__init__(data)
+        super().__init__(data, resize=resize)
 
     @property
     def _elements(self) -> Any:
@@ -191,7 +228,7 @@ class TypedStorage(UntypedStorage):
 
     def untyped(self) -> UntypedStorage:
         """The bytes."""
-        return UntypedStorage(self._data)
+        return UntypedStorage(self._data, resize=self._resize)
 
     def clone(self) -> TypedStorage:
         """A copy."""

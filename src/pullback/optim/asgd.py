@@ -77,10 +77,10 @@ class ASGD(ElementwiseOptimizer):
         return descend
 
     def finish(self, state: State, group: Group, key: Any) -> None:
-        """Set the rate and the weight of the average for the next step."""
+        """Set the rate and the weight of the average for the next step, rounded even where loading made float64 of them."""
         step, lr = key[0], float(group["lr"])
-        state["eta"]._array[...] = lr / ((1 + group["lambd"] * lr * step) ** group["alpha"])
-        state["mu"]._array[...] = 1 / max(1, step - group["t0"])
+        state["eta"]._array[...] = new_number(lr / ((1 + group["lambd"] * lr * step) ** group["alpha"]))._array
+        state["mu"]._array[...] = new_number(1 / max(1, step - group["t0"]))._array
 
 
 def asgd(
