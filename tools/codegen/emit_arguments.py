@@ -96,7 +96,8 @@ def read_plain_arguments(operation: Operation) -> list[str]:
 
 def refusing(operation: Operation, work: list[str]) -> list[str]:
     """The work of an operation that takes more than tensors, with the words for arguments of wrong types around it."""
-    if all(p.is_tensor or p.annotation == "bool" for p in operation.kernel.parameters):
+    only_tensors = all(p.is_tensor or p.annotation == "bool" for p in operation.kernel.parameters)
+    if only_tensors and (len(operation.kernel.tensors) < 2 or any("shapes_differ" in line for line in work)):
         return work
     positional = [f"{p.name}: {p.annotation}" for p in operation.kernel.parameters if not p.keyword_only]
     named = [f"{p.name}: {p.annotation}" for p in operation.kernel.parameters if p.keyword_only]

@@ -80,6 +80,10 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any =
     """Elements of `input` where `condition` is true, of `other` elsewhere; the true positions if only it is given."""
     if input is None and other is None:
         return _positions(condition)
+    if input is None or other is None:
+        raise TypeError(
+            "where() received an invalid combination of arguments - got a condition and one of input and other: give both"
+        )
     return G.where(condition, input, other, out=out)
 
 

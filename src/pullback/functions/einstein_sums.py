@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 import pullback.generated as G
+from pullback.errors import wrong_type
 from pullback.tensor.tensor import Tensor, TensorBase
 
 _ELLIPSIS = -1
@@ -54,6 +55,8 @@ def _parse_arguments(args: tuple[Any, ...]) -> tuple[list[Any], list[Labels], La
             "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
             "subscripts list"
         )
+    if not isinstance(args[0], (str, TensorBase)):
+        raise wrong_type("einsum", "equation", 1, "str", args[0])
     if not isinstance(args[0], str):
         subscripts = [_from_sublist(sub) for sub in args[1::2]]
         operands = list(args[: len(args) - len(args) % 2 : 2])

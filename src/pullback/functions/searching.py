@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.errors import not_a_tensor
 from pullback.functions.grids import broadcast_tensors
 from pullback.graph.in_place import write_out
 from pullback.kernels import histograms
@@ -123,6 +124,9 @@ def isin(
     """Whether each element is among the test elements."""
     elements = element if elements is None else elements
     test_elements = test_element if test_elements is None else test_elements
+    for position, (name, value) in enumerate((("elements", elements), ("test_elements", test_elements)), 1):
+        if not isinstance(value, (TensorBase, int, float, complex)):
+            raise not_a_tensor("isin", name, position, value)
     values = [t._array if isinstance(t, TensorBase) else t for t in (elements, test_elements)]
     made = new_tensor(kernels.isin(values[0], values[1], assume_unique, invert))
     return made if out is None else write_out("isin", out, made)

@@ -285,10 +285,18 @@ def attention_bias(query: Tensor, key: Tensor, attn_mask: Tensor | None, is_caus
         attn_mask = as_tensor_argument("attention_bias", "attn_mask", 3, attn_mask)
     if is_causal is not False and is_causal is not True:
         raise not_a_bool("attention_bias", "is_causal", is_causal)
-    query_array = query._array
-    key_array = key._array
-    attn_mask_array = None if attn_mask is None else attn_mask._array
-    computed: Any = attention_bias_kernel(query_array, key_array, attn_mask_array, is_causal)
+    try:
+        query_array = query._array
+        key_array = key._array
+        attn_mask_array = None if attn_mask is None else attn_mask._array
+        computed: Any = attention_bias_kernel(query_array, key_array, attn_mask_array, is_causal)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "attention_bias",
+            "query: Array; key: Array; attn_mask: Array | None; is_causal: bool",
+            (query, key, attn_mask, is_causal),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -319,10 +327,18 @@ def attention_allowed(query: Tensor, key: Tensor, attn_mask: Tensor | None, is_c
         attn_mask = as_tensor_argument("attention_allowed", "attn_mask", 3, attn_mask)
     if is_causal is not False and is_causal is not True:
         raise not_a_bool("attention_allowed", "is_causal", is_causal)
-    query_array = query._array
-    key_array = key._array
-    attn_mask_array = None if attn_mask is None else attn_mask._array
-    computed: Any = attention_allowed_kernel(query_array, key_array, attn_mask_array, is_causal)
+    try:
+        query_array = query._array
+        key_array = key._array
+        attn_mask_array = None if attn_mask is None else attn_mask._array
+        computed: Any = attention_allowed_kernel(query_array, key_array, attn_mask_array, is_causal)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "attention_allowed",
+            "query: Array; key: Array; attn_mask: Array | None; is_causal: bool",
+            (query, key, attn_mask, is_causal),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -303,9 +303,12 @@ def euclidean_dist(x1: Tensor, x2: Tensor) -> Tensor:
         if is_foreign(x2):
             return ask_foreign(euclidean_dist, (x1, x2), {})
         x2 = as_tensor_argument("euclidean_dist", "x2", 2, x2)
-    x1_array = x1._array
-    x2_array = x2._array
-    computed: Any = euclidean_dist_kernel(x1_array, x2_array)
+    try:
+        x1_array = x1._array
+        x2_array = x2._array
+        computed: Any = euclidean_dist_kernel(x1_array, x2_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "euclidean_dist", "x1: Array; x2: Array", (x1, x2)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -512,9 +515,12 @@ def largest_share(input: Tensor, largest: Tensor) -> Tensor:
         if is_foreign(largest):
             return ask_foreign(largest_share, (input, largest), {})
         largest = as_tensor_argument("largest_share", "largest", 2, largest)
-    input_array = input._array
-    largest_array = largest._array
-    computed: Any = largest_share_kernel(input_array, largest_array)
+    try:
+        input_array = input._array
+        largest_array = largest._array
+        computed: Any = largest_share_kernel(input_array, largest_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "largest_share", "input: Array; largest: Array", (input, largest)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -634,10 +640,15 @@ def trilinear(input1: Tensor, input2: Tensor, weight: Tensor) -> Tensor:
         if is_foreign(weight):
             return ask_foreign(trilinear, (input1, input2, weight), {})
         weight = as_tensor_argument("trilinear", "weight", 3, weight)
-    input1_array = input1._array
-    input2_array = input2._array
-    weight_array = weight._array
-    computed: Any = trilinear_kernel(input1_array, input2_array, weight_array)
+    try:
+        input1_array = input1._array
+        input2_array = input2._array
+        weight_array = weight._array
+        computed: Any = trilinear_kernel(input1_array, input2_array, weight_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "trilinear", "input1: Array; input2: Array; weight: Array", (input1, input2, weight)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -498,9 +498,12 @@ def take_rows(input: Tensor, indices: Tensor) -> Tensor:
         if is_foreign(indices):
             return ask_foreign(take_rows, (input, indices), {})
         indices = as_tensor_argument("take_rows", "indices", 2, indices)
-    input_array = input._array
-    indices_array = indices._array
-    computed: Any = take_rows_kernel(input_array, indices_array)
+    try:
+        input_array = input._array
+        indices_array = indices._array
+        computed: Any = take_rows_kernel(input_array, indices_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "take_rows", "input: Array; indices: Array", (input, indices)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

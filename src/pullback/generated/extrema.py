@@ -1009,9 +1009,12 @@ def shares_or_nans(input: Tensor, extreme: Tensor) -> Tensor:
         if is_foreign(extreme):
             return ask_foreign(shares_or_nans, (input, extreme), {})
         extreme = as_tensor_argument("shares_or_nans", "extreme", 2, extreme)
-    input_array = input._array
-    extreme_array = extreme._array
-    computed: Any = shares_or_nans_kernel(input_array, extreme_array)
+    try:
+        input_array = input._array
+        extreme_array = extreme._array
+        computed: Any = shares_or_nans_kernel(input_array, extreme_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "shares_or_nans", "input: Array; extreme: Array", (input, extreme)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

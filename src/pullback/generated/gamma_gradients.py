@@ -190,9 +190,12 @@ def standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
         if is_foreign(output):
             return ask_foreign(standard_gamma_grad, (input, output), {})
         output = as_tensor_argument("standard_gamma_grad", "output", 2, output)
-    input_array = input._array
-    output_array = output._array
-    computed: Any = standard_gamma_grad_kernel(input_array, output_array)
+    try:
+        input_array = input._array
+        output_array = output._array
+        computed: Any = standard_gamma_grad_kernel(input_array, output_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "standard_gamma_grad", "input: Array; output: Array", (input, output)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -376,10 +379,15 @@ def dirichlet_grad(input: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
         if is_foreign(total):
             return ask_foreign(dirichlet_grad, (input, alpha, total), {})
         total = as_tensor_argument("dirichlet_grad", "total", 3, total)
-    input_array = input._array
-    alpha_array = alpha._array
-    total_array = total._array
-    computed: Any = dirichlet_grad_kernel(input_array, alpha_array, total_array)
+    try:
+        input_array = input._array
+        alpha_array = alpha._array
+        total_array = total._array
+        computed: Any = dirichlet_grad_kernel(input_array, alpha_array, total_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "dirichlet_grad", "input: Array; alpha: Array; total: Array", (input, alpha, total)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

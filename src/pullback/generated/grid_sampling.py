@@ -674,9 +674,12 @@ def take_points(input: Tensor, positions: Tensor) -> Tensor:
         if is_foreign(positions):
             return ask_foreign(take_points, (input, positions), {})
         positions = as_tensor_argument("take_points", "positions", 2, positions)
-    input_array = input._array
-    positions_array = positions._array
-    computed: Any = take_points_kernel(input_array, positions_array)
+    try:
+        input_array = input._array
+        positions_array = positions._array
+        computed: Any = take_points_kernel(input_array, positions_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "take_points", "input: Array; positions: Array", (input, positions)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -19,6 +19,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -119,10 +120,15 @@ def grouped_mm(input: Tensor, mat2: Tensor, offs: Tensor | None = None) -> Tenso
         if is_foreign(offs):
             return ask_foreign(grouped_mm, (input, mat2, offs), {})
         offs = as_tensor_argument("grouped_mm", "offs", 3, offs)
-    input_array = input._array
-    mat2_array = mat2._array
-    offs_array = None if offs is None else offs._array
-    computed: Any = grouped_mm_kernel(input_array, mat2_array, offs_array)
+    try:
+        input_array = input._array
+        mat2_array = mat2._array
+        offs_array = None if offs is None else offs._array
+        computed: Any = grouped_mm_kernel(input_array, mat2_array, offs_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "grouped_mm", "input: Array; mat2: Array; offs: Array | None", (input, mat2, offs)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -849,9 +849,12 @@ def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
         if is_foreign(index):
             return ask_foreign(take, (input, index), {"out": out})
         index = as_tensor_argument("take", "index", 2, index)
-    input_array = input._array
-    index_array = index._array
-    computed: Any = take_kernel(input_array, index_array)
+    try:
+        input_array = input._array
+        index_array = index._array
+        computed: Any = take_kernel(input_array, index_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "take", "input: Array; index: Array", (input, index)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -952,9 +955,12 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
         if is_foreign(mask):
             return ask_foreign(masked_select, (input, mask), {"out": out})
         mask = as_tensor_argument("masked_select", "mask", 2, mask)
-    input_array = input._array
-    mask_array = mask._array
-    computed: Any = masked_select_kernel(input_array, mask_array)
+    try:
+        input_array = input._array
+        mask_array = mask._array
+        computed: Any = masked_select_kernel(input_array, mask_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "masked_select", "input: Array; mask: Array", (input, mask)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

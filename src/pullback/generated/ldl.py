@@ -18,6 +18,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -173,10 +174,18 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool =
         B = as_tensor_argument("linalg_ldl_solve", "B", 3, B)
     if hermitian is not False and hermitian is not True:
         raise not_a_bool("linalg_ldl_solve", "hermitian", hermitian)
-    LD_array = LD._array
-    pivots_array = pivots._array
-    B_array = B._array
-    computed: Any = linalg_ldl_solve_kernel(LD_array, pivots_array, B_array, hermitian=hermitian)
+    try:
+        LD_array = LD._array
+        pivots_array = pivots._array
+        B_array = B._array
+        computed: Any = linalg_ldl_solve_kernel(LD_array, pivots_array, B_array, hermitian=hermitian)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "linalg_ldl_solve",
+            "LD: Array; pivots: Array; B: Array; *; hermitian: bool",
+            (LD, pivots, B, hermitian),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -1416,9 +1416,12 @@ def multilabel_margin_weights(input: Tensor, target: Tensor) -> Tensor:
         if is_foreign(target):
             return ask_foreign(multilabel_margin_weights, (input, target), {})
         target = as_tensor_argument("multilabel_margin_weights", "target", 2, target)
-    input_array = input._array
-    target_array = target._array
-    computed: Any = multilabel_margin_weights_kernel(input_array, target_array)
+    try:
+        input_array = input._array
+        target_array = target._array
+        computed: Any = multilabel_margin_weights_kernel(input_array, target_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "multilabel_margin_weights", "input: Array; target: Array", (input, target)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

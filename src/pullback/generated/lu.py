@@ -30,6 +30,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -331,9 +332,17 @@ def lu_unpack(
         raise not_a_bool("lu_unpack", "unpack_data", unpack_data)
     if unpack_pivots is not False and unpack_pivots is not True:
         raise not_a_bool("lu_unpack", "unpack_pivots", unpack_pivots)
-    LU_data_array = LU_data._array
-    LU_pivots_array = LU_pivots._array
-    P_value, L_value, U_value = lu_unpack_kernel(LU_data_array, LU_pivots_array, unpack_data, unpack_pivots)
+    try:
+        LU_data_array = LU_data._array
+        LU_pivots_array = LU_pivots._array
+        P_value, L_value, U_value = lu_unpack_kernel(LU_data_array, LU_pivots_array, unpack_data, unpack_pivots)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "lu_unpack",
+            "LU_data: Array; LU_pivots: Array; unpack_data: bool; unpack_pivots: bool",
+            (LU_data, LU_pivots, unpack_data, unpack_pivots),
+        ) from None
     P = new_tensor(as_array(P_value))
     L = new_tensor(as_array(L_value))
     U = new_tensor(as_array(U_value))
@@ -439,9 +448,14 @@ def permute_rows(input: Tensor, pivots: Tensor, inverse: bool) -> Tensor:
         pivots = as_tensor_argument("permute_rows", "pivots", 2, pivots)
     if inverse is not False and inverse is not True:
         raise not_a_bool("permute_rows", "inverse", inverse)
-    input_array = input._array
-    pivots_array = pivots._array
-    computed: Any = permute_rows_kernel(input_array, pivots_array, inverse)
+    try:
+        input_array = input._array
+        pivots_array = pivots._array
+        computed: Any = permute_rows_kernel(input_array, pivots_array, inverse)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "permute_rows", "input: Array; pivots: Array; inverse: bool", (input, pivots, inverse)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -592,10 +606,18 @@ def linalg_lu_solve(
         raise not_a_bool("linalg_lu_solve", "left", left)
     if adjoint is not False and adjoint is not True:
         raise not_a_bool("linalg_lu_solve", "adjoint", adjoint)
-    LU_array = LU._array
-    pivots_array = pivots._array
-    B_array = B._array
-    computed: Any = linalg_lu_solve_kernel(LU_array, pivots_array, B_array, left=left, adjoint=adjoint)
+    try:
+        LU_array = LU._array
+        pivots_array = pivots._array
+        B_array = B._array
+        computed: Any = linalg_lu_solve_kernel(LU_array, pivots_array, B_array, left=left, adjoint=adjoint)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "linalg_lu_solve",
+            "LU: Array; pivots: Array; B: Array; *; left: bool; adjoint: bool",
+            (LU, pivots, B, left, adjoint),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

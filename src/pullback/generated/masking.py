@@ -246,10 +246,15 @@ def masked_fill_tensor(input: Tensor, mask: Tensor, value: Tensor) -> Tensor:
         if is_foreign(value):
             return ask_foreign(masked_fill_tensor, (input, mask, value), {})
         value = as_tensor_argument("masked_fill_tensor", "value", 3, value)
-    input_array = input._array
-    mask_array = mask._array
-    value_array = value._array
-    computed: Any = masked_fill_tensor_kernel(input_array, mask_array, value_array)
+    try:
+        input_array = input._array
+        mask_array = mask._array
+        value_array = value._array
+        computed: Any = masked_fill_tensor_kernel(input_array, mask_array, value_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "masked_fill_tensor", "input: Array; mask: Array; value: Array", (input, mask, value)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -364,9 +369,12 @@ def sum_where(input: Tensor, mask: Tensor) -> Tensor:
         if is_foreign(mask):
             return ask_foreign(sum_where, (input, mask), {})
         mask = as_tensor_argument("sum_where", "mask", 2, mask)
-    input_array = input._array
-    mask_array = mask._array
-    computed: Any = sum_where_kernel(input_array, mask_array)
+    try:
+        input_array = input._array
+        mask_array = mask._array
+        computed: Any = sum_where_kernel(input_array, mask_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "sum_where", "input: Array; mask: Array", (input, mask)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -488,10 +496,15 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
         if is_foreign(source):
             return ask_foreign(masked_scatter, (input, mask, source), {})
         source = as_tensor_argument("masked_scatter", "source", 3, source)
-    input_array = input._array
-    mask_array = mask._array
-    source_array = source._array
-    computed: Any = masked_scatter_kernel(input_array, mask_array, source_array)
+    try:
+        input_array = input._array
+        mask_array = mask._array
+        source_array = source._array
+        computed: Any = masked_scatter_kernel(input_array, mask_array, source_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error, "masked_scatter", "input: Array; mask: Array; source: Array", (input, mask, source)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1322,9 +1335,12 @@ def fill_tensor(input: Tensor, value: Tensor) -> Tensor:
         if is_foreign(value):
             return ask_foreign(fill_tensor, (input, value), {})
         value = as_tensor_argument("fill_tensor", "value", 2, value)
-    input_array = input._array
-    value_array = value._array
-    computed: Any = fill_tensor_kernel(input_array, value_array)
+    try:
+        input_array = input._array
+        value_array = value._array
+        computed: Any = fill_tensor_kernel(input_array, value_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "fill_tensor", "input: Array; value: Array", (input, value)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1427,9 +1443,12 @@ def refill_tensor(input: Tensor, value: Tensor) -> Tensor:
         if is_foreign(value):
             return ask_foreign(refill_tensor, (input, value), {})
         value = as_tensor_argument("refill_tensor", "value", 2, value)
-    input_array = input._array
-    value_array = value._array
-    computed: Any = refill_tensor_kernel(input_array, value_array)
+    try:
+        input_array = input._array
+        value_array = value._array
+        computed: Any = refill_tensor_kernel(input_array, value_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "refill_tensor", "input: Array; value: Array", (input, value)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -136,9 +136,12 @@ def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
         if is_foreign(mat2):
             return ask_foreign(mm, (input, mat2), {"out": out})
         mat2 = as_tensor_argument("mm", "mat2", 2, mat2)
-    input_array = input._array
-    mat2_array = mat2._array
-    computed: Any = mm_kernel(input_array, mat2_array)
+    try:
+        input_array = input._array
+        mat2_array = mat2._array
+        computed: Any = mm_kernel(input_array, mat2_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "mm", "input: Array; mat2: Array", (input, mat2)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -269,9 +272,12 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
         if is_foreign(mat2):
             return ask_foreign(bmm, (input, mat2), {"out": out})
         mat2 = as_tensor_argument("bmm", "mat2", 2, mat2)
-    input_array = input._array
-    mat2_array = mat2._array
-    computed: Any = bmm_kernel(input_array, mat2_array)
+    try:
+        input_array = input._array
+        mat2_array = mat2._array
+        computed: Any = bmm_kernel(input_array, mat2_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "bmm", "input: Array; mat2: Array", (input, mat2)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -402,9 +408,12 @@ def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
         if is_foreign(vec):
             return ask_foreign(mv, (input, vec), {"out": out})
         vec = as_tensor_argument("mv", "vec", 2, vec)
-    input_array = input._array
-    vec_array = vec._array
-    computed: Any = mv_kernel(input_array, vec_array)
+    try:
+        input_array = input._array
+        vec_array = vec._array
+        computed: Any = mv_kernel(input_array, vec_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "mv", "input: Array; vec: Array", (input, vec)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -535,9 +544,12 @@ def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Tensor:
         if is_foreign(tensor):
             return ask_foreign(dot, (input, tensor), {"out": out})
         tensor = as_tensor_argument("dot", "tensor", 2, tensor)
-    input_array = input._array
-    tensor_array = tensor._array
-    computed: Any = dot_kernel(input_array, tensor_array)
+    try:
+        input_array = input._array
+        tensor_array = tensor._array
+        computed: Any = dot_kernel(input_array, tensor_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "dot", "input: Array; tensor: Array", (input, tensor)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -668,9 +680,12 @@ def vdot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         if is_foreign(other):
             return ask_foreign(vdot, (input, other), {"out": out})
         other = as_tensor_argument("vdot", "other", 2, other)
-    input_array = input._array
-    other_array = other._array
-    computed: Any = vdot_kernel(input_array, other_array)
+    try:
+        input_array = input._array
+        other_array = other._array
+        computed: Any = vdot_kernel(input_array, other_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "vdot", "input: Array; other: Array", (input, other)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -961,9 +976,12 @@ def matmul_batched(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         if is_foreign(other):
             return ask_foreign(matmul_batched, (input, other), {"out": out})
         other = as_tensor_argument("matmul_batched", "other", 2, other)
-    input_array = input._array
-    other_array = other._array
-    computed: Any = matmul_batched_kernel(input_array, other_array)
+    try:
+        input_array = input._array
+        other_array = other._array
+        computed: Any = matmul_batched_kernel(input_array, other_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "matmul_batched", "input: Array; other: Array", (input, other)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -2318,10 +2336,13 @@ def linear_bias(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any = None)
         if is_foreign(bias):
             return ask_foreign(linear_bias, (input, weight, bias), {"out": out})
         bias = as_tensor_argument("linear", "bias", 3, bias)
-    input_array = input._array
-    weight_array = weight._array
-    bias_array = bias._array
-    computed: Any = linear_bias_kernel(input_array, weight_array, bias_array)
+    try:
+        input_array = input._array
+        weight_array = weight._array
+        bias_array = bias._array
+        computed: Any = linear_bias_kernel(input_array, weight_array, bias_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "linear", "input: Array; weight: Array; bias: Array", (input, weight, bias)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -2473,10 +2494,13 @@ def linear_bias_folded(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any 
         if is_foreign(bias):
             return ask_foreign(linear_bias_folded, (input, weight, bias), {"out": out})
         bias = as_tensor_argument("linear", "bias", 3, bias)
-    input_array = input._array
-    weight_array = weight._array
-    bias_array = bias._array
-    computed: Any = linear_bias_folded_kernel(input_array, weight_array, bias_array)
+    try:
+        input_array = input._array
+        weight_array = weight._array
+        bias_array = bias._array
+        computed: Any = linear_bias_folded_kernel(input_array, weight_array, bias_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "linear", "input: Array; weight: Array; bias: Array", (input, weight, bias)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -2616,9 +2640,12 @@ def linear_product(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
         if is_foreign(weight):
             return ask_foreign(linear_product, (input, weight), {"out": out})
         weight = as_tensor_argument("linear_product", "weight", 2, weight)
-    input_array = input._array
-    weight_array = weight._array
-    computed: Any = linear_product_kernel(input_array, weight_array)
+    try:
+        input_array = input._array
+        weight_array = weight._array
+        computed: Any = linear_product_kernel(input_array, weight_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "linear_product", "input: Array; weight: Array", (input, weight)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -2752,9 +2779,12 @@ def linear_product_folded(input: Tensor, weight: Tensor, *, out: Any = None) -> 
         if is_foreign(weight):
             return ask_foreign(linear_product_folded, (input, weight), {"out": out})
         weight = as_tensor_argument("linear_product_folded", "weight", 2, weight)
-    input_array = input._array
-    weight_array = weight._array
-    computed: Any = linear_product_folded_kernel(input_array, weight_array)
+    try:
+        input_array = input._array
+        weight_array = weight._array
+        computed: Any = linear_product_folded_kernel(input_array, weight_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "linear_product_folded", "input: Array; weight: Array", (input, weight)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

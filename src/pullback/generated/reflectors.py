@@ -24,6 +24,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
 
 new = TensorBase.__new__
@@ -109,9 +110,12 @@ def linalg_householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -
         if is_foreign(tau):
             return ask_foreign(linalg_householder_product, (input, tau), {"out": out})
         tau = as_tensor_argument("linalg_householder_product", "tau", 2, tau)
-    input_array = input._array
-    tau_array = tau._array
-    computed: Any = linalg_householder_product_kernel(input_array, tau_array)
+    try:
+        input_array = input._array
+        tau_array = tau._array
+        computed: Any = linalg_householder_product_kernel(input_array, tau_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "linalg_householder_product", "input: Array; tau: Array", (input, tau)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -278,10 +282,18 @@ def ormqr(
         raise not_a_bool("ormqr", "left", left)
     if transpose is not False and transpose is not True:
         raise not_a_bool("ormqr", "transpose", transpose)
-    input_array = input._array
-    tau_array = tau._array
-    other_array = other._array
-    computed: Any = ormqr_kernel(input_array, tau_array, other_array, left, transpose)
+    try:
+        input_array = input._array
+        tau_array = tau._array
+        other_array = other._array
+        computed: Any = ormqr_kernel(input_array, tau_array, other_array, left, transpose)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "ormqr",
+            "input: Array; tau: Array; other: Array; left: bool; transpose: bool",
+            (input, tau, other, left, transpose),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -1930,10 +1930,18 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
         source = as_tensor_argument("put", "source", 3, source)
     if accumulate is not False and accumulate is not True:
         raise not_a_bool("put", "accumulate", accumulate)
-    input_array = input._array
-    index_array = index._array
-    source_array = source._array
-    computed: Any = put_kernel(input_array, index_array, source_array, accumulate)
+    try:
+        input_array = input._array
+        index_array = index._array
+        source_array = source._array
+        computed: Any = put_kernel(input_array, index_array, source_array, accumulate)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "put",
+            "input: Array; index: Array; source: Array; accumulate: bool",
+            (input, index, source, accumulate),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -2095,9 +2103,12 @@ def both(input: Tensor, other: Tensor) -> Tensor:
         if is_foreign(other):
             return ask_foreign(both, (input, other), {})
         other = as_tensor_argument("both", "other", 2, other)
-    input_array = input._array
-    other_array = other._array
-    computed: Any = both_kernel(input_array, other_array)
+    try:
+        input_array = input._array
+        other_array = other._array
+        computed: Any = both_kernel(input_array, other_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "both", "input: Array; other: Array", (input, other)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -2122,9 +2133,12 @@ def equal_as(input: Tensor, other: Tensor) -> Tensor:
         if is_foreign(other):
             return ask_foreign(equal_as, (input, other), {})
         other = as_tensor_argument("equal_as", "other", 2, other)
-    input_array = input._array
-    other_array = other._array
-    computed: Any = equal_as_kernel(input_array, other_array)
+    try:
+        input_array = input._array
+        other_array = other._array
+        computed: Any = equal_as_kernel(input_array, other_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "equal_as", "input: Array; other: Array", (input, other)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

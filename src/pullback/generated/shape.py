@@ -459,9 +459,12 @@ def copy(input: Tensor, src: Tensor) -> Tensor:
         if is_foreign(src):
             return ask_foreign(copy, (input, src), {})
         src = as_tensor_argument("copy", "src", 2, src)
-    input_array = input._array
-    src_array = src._array
-    computed: Any = copy_kernel(input_array, src_array)
+    try:
+        input_array = input._array
+        src_array = src._array
+        computed: Any = copy_kernel(input_array, src_array)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "copy", "input: Array; src: Array", (input, src)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

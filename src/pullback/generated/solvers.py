@@ -129,9 +129,17 @@ def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bo
         raise not_a_bool("linalg_solve_ex", "left", left)
     if check_errors is not False and check_errors is not True:
         raise not_a_bool("linalg_solve_ex", "check_errors", check_errors)
-    A_array = A._array
-    B_array = B._array
-    result_value, info_value = linalg_solve_ex_kernel(A_array, B_array, left=left, check_errors=check_errors)
+    try:
+        A_array = A._array
+        B_array = B._array
+        result_value, info_value = linalg_solve_ex_kernel(A_array, B_array, left=left, check_errors=check_errors)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "linalg_solve_ex",
+            "A: Array; B: Array; *; left: bool; check_errors: bool",
+            (A, B, left, check_errors),
+        ) from None
     result = new_tensor(as_array(result_value))
     info = new_tensor(as_array(info_value))
     if record and (A._requires_grad or B._requires_grad):
@@ -280,9 +288,12 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Any = 
         L = as_tensor_argument("cholesky_solve", "L", 2, L)
     if upper is not False and upper is not True:
         raise not_a_bool("cholesky_solve", "upper", upper)
-    input_array = input._array
-    L_array = L._array
-    computed: Any = cholesky_solve_kernel(input_array, L_array, upper)
+    try:
+        input_array = input._array
+        L_array = L._array
+        computed: Any = cholesky_solve_kernel(input_array, L_array, upper)
+    except Exception as error:  # see Note [Refusals]
+        raise refused(error, "cholesky_solve", "input: Array; L: Array; upper: bool", (input, L, upper)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

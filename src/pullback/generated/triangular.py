@@ -26,6 +26,7 @@ from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_tensor_argument
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
@@ -151,11 +152,19 @@ def linalg_solve_triangular(
         raise not_a_bool("linalg_solve_triangular", "left", left)
     if unitriangular is not False and unitriangular is not True:
         raise not_a_bool("linalg_solve_triangular", "unitriangular", unitriangular)
-    A_array = A._array
-    B_array = B._array
-    computed: Any = linalg_solve_triangular_kernel(
-        A_array, B_array, upper=upper, left=left, unitriangular=unitriangular
-    )
+    try:
+        A_array = A._array
+        B_array = B._array
+        computed: Any = linalg_solve_triangular_kernel(
+            A_array, B_array, upper=upper, left=left, unitriangular=unitriangular
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "linalg_solve_triangular",
+            "A: Array; B: Array; *; upper: bool; left: bool; unitriangular: bool",
+            (A, B, upper, left, unitriangular),
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -341,11 +350,19 @@ def triangular_solve(
         raise not_a_bool("triangular_solve", "transpose", transpose)
     if unitriangular is not False and unitriangular is not True:
         raise not_a_bool("triangular_solve", "unitriangular", unitriangular)
-    input_array = input._array
-    A_array = A._array
-    solution_value, cloned_coefficient_value = triangular_solve_kernel(
-        input_array, A_array, upper, transpose, unitriangular
-    )
+    try:
+        input_array = input._array
+        A_array = A._array
+        solution_value, cloned_coefficient_value = triangular_solve_kernel(
+            input_array, A_array, upper, transpose, unitriangular
+        )
+    except Exception as error:  # see Note [Refusals]
+        raise refused(
+            error,
+            "triangular_solve",
+            "input: Array; A: Array; upper: bool; transpose: bool; unitriangular: bool",
+            (input, A, upper, transpose, unitriangular),
+        ) from None
     solution = new_tensor(as_array(solution_value))
     cloned_coefficient = new_tensor(as_array(cloned_coefficient_value))
     if record and (input._requires_grad or A._requires_grad):

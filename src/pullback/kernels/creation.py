@@ -23,13 +23,19 @@ from pullback.typing import Array, DType, Scalar, Shape
 def array_from_values(data: Any, dtype: DType | None) -> Array:
     """An array of nested Python sequences, with PyTorch's inferred dtype."""
     if isinstance(data, (np.ndarray, np.generic)):
+        if data.dtype.kind in "USOMm":
+            raise TypeError(
+                f"can't convert np.ndarray of type numpy.{data.dtype.type.__name__}. The only supported types are: float64, "
+                "float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, "
+                "and bool."
+            )
         return np.array(data, dtype=dtype, copy=True)
     if isinstance(data, (bool, int, float, complex)):
         return _fill(np.empty((), number_dtype(data) if dtype is None else dtype), data)
     try:
         array = np.array(data)
     except ValueError as error:
-        raise ValueError(_ragged_message(data)) from error
+        raise _ragged(data) from error
     if array.dtype == object:
         raise _unsupported(data)
     if array.dtype.kind in "US":
@@ -45,10 +51,16 @@ def array_from_values(data: Any, dtype: DType | None) -> Array:
             dtype = _joint_dtype(kinds)
         else:
             dtype = {"f": default_float(), "c": default_complex(), "i": np.dtype(np.int64)}.get(array.dtype.kind)
+            if array.dtype.kind == "u" and kinds == {int}:
+                raise ValueError("Overflow when unpacking long long")
     if dtype is None or array.dtype == dtype:
         return array
     if array.dtype.kind == "c" and dtype.kind not in "cW":
-        raise RuntimeError("value cannot be converted to type float without overflow")
+        raise TypeError("must be real number, not complex")
+    if dtype.kind in "iu" and array.dtype.kind in "iu" and array.size:
+        info = np.iinfo(dtype)
+        if array.max() > info.max or array.min() < (info.min if dtype.kind == "i" else -info.max):
+            raise _overflow(dtype)
     return array.astype(dtype)
 
 
@@ -62,7 +74,7 @@ def _fill(array: Array, value: Scalar) -> Array:
             raise RuntimeError(f"value cannot be converted to type {array.dtype} without overflow")
         whole = int(value)  # type: ignore[arg-type]  # not complex here
         info = np.iinfo(array.dtype)
-        if not -(2**63) <= whole < 2**64:
+        if not -(2**63) <= whole < (2**64 if kind == "u" else 2**63):
             raise ValueError("Overflow when unpacking long long")
         if whole > info.max or (whole < info.min and (kind == "i" or whole < -info.max)):
             raise RuntimeError(f"value cannot be converted to type {array.dtype} without overflow")
@@ -143,15 +155,19 @@ def _first_text(data: Any) -> str:
     return "str"
 
 
-def _ragged_message(data: Any) -> str:
+def _ragged(data: Any) -> Exception:
     depth, sequence = 0, data
     while isinstance(sequence, (list, tuple)) and sequence:
         lengths = [len(row) if isinstance(row, (list, tuple)) else None for row in sequence]
         if any(n != lengths[0] for n in lengths):
-            other = next(n for n in lengths if n != lengths[0])
-            return f"expected sequence of length {lengths[0]} at dim {depth + 1} (got {other})"
+            at = next(i for i, n in enumerate(lengths) if n != lengths[0])
+            if lengths[0] is None:
+                return TypeError(f"must be real number, not {type(sequence[at]).__name__}")
+            if lengths[at] is None:
+                return TypeError("not a sequence")
+            return ValueError(f"expected sequence of length {lengths[0]} at dim {depth + 1} (got {lengths[at]})")
         sequence, depth = sequence[0], depth + 1
-    return "the nested sequence is not rectangular"
+    return ValueError("the nested sequence is not rectangular")
 
 
 def _unsupported(data: Any) -> Exception:
@@ -162,7 +178,7 @@ def _unsupported(data: Any) -> Exception:
     if data is None:
         return RuntimeError("Could not infer dtype of NoneType")
     if isinstance(data, int):
-        return RuntimeError("Overflow when unpacking long long")
+        return ValueError("Overflow when unpacking long long")
     return RuntimeError(f"Could not infer dtype of {type(data).__name__}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable
 from typing import Any, SupportsIndex, overload
 
@@ -21,7 +22,14 @@ class Size(tuple[int, ...]):
     def __new__(cls, sizes: Iterable[Any] = ()) -> Size:
         if type(sizes) is tuple:
             return tuple.__new__(cls, sizes)
-        return tuple.__new__(cls, [int(size) for size in sizes])
+        elements = list(sizes)
+        try:
+            return tuple.__new__(cls, [operator.index(size) for size in elements])
+        except TypeError:
+            at = next(i for i, size in enumerate(elements) if not hasattr(size, "__index__"))
+            raise TypeError(
+                f"{display_namespace()}.Size() takes an iterable of 'int' (item {at} is '{type(elements[at]).__name__}')"
+            ) from None
 
     def numel(self) -> int:
         """The number of elements of a tensor of this size."""
