@@ -257,3 +257,10 @@ def test_the_processor_tells_its_vectors(monkeypatch: pytest.MonkeyPatch) -> Non
     assert pullback.backends.cpu.get_cpu_capability() in {"DEFAULT", "AVX2", "AVX512"}
     monkeypatch.setenv("ATEN_CPU_CAPABILITY", "avx2")
     assert pullback.backends.cpu.get_cpu_capability() == "AVX2"
+
+
+def test_a_tensor_shares_the_bytes_of_a_storage() -> None:
+    storage = pullback.UntypedStorage([0, 0, 0, 1])
+    shared = pullback.asarray(storage[1:4], dtype=pullback.uint8)
+    storage[1] = 7
+    assert shared.tolist() == [7, 0, 1]

@@ -79,6 +79,8 @@ def _on_memory_of(obj: Any, dtype: Dtype | None) -> Any:
         return None
     if hasattr(obj, "__dlpack__"):
         return import_dlpack(obj)
+    if hasattr(obj, "data_ptr") and hasattr(obj, "__array__"):
+        return obj.__array__()
     try:
         memoryview(obj)
     except TypeError:

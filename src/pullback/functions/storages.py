@@ -77,6 +77,10 @@ class UntypedStorage:
         """What is the same for two storages only if they are one."""
         return self.data_ptr()
 
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        """The bytes as an array on the same memory."""
+        return self._data if not copy else copy_array(self._data)
+
     def data_ptr(self) -> int:
         """The address of the first byte."""
         return data_address(self._data) if self._data.size else 0
