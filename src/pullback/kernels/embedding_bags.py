@@ -26,7 +26,7 @@ def embedding_bag_forward(
     factors = counted.astype(rows.dtype)
     chosen: Array = np.full((bags, width) if mode == 2 else (0,), -1, np.int64)
     if mode == 2:
-        result, chosen = _maxima(rows, indices, counted, offsets, lengths)
+        result, chosen = _maxima(rows[counted], indices[counted], owner[counted], bags)
     else:
         if per_sample_weights is not None:
             factors = factors * per_sample_weights
@@ -39,19 +39,20 @@ def embedding_bag_forward(
     return result.astype(weight.dtype, copy=False), owner, factors.astype(weight.dtype, copy=False), sizes, chosen
 
 
-def _maxima(rows: Array, indices: Array, counted: Array, offsets: Array, lengths: Array) -> tuple[Array, Array]:
-    """The maxima of bags and the table rows they come from (-1 for empty bags): one pass per place in a bag."""
-    bags, width = len(offsets), rows.shape[1]
-    best = np.full((bags, width), -np.inf, rows.dtype)
-    chosen = np.full((bags, width), -1, np.int64)
-    for place in range(int(lengths.max(initial=0))):
-        members = np.flatnonzero(lengths > place)
-        members = members[counted[offsets[members] + place]]
-        candidates = rows[offsets[members] + place]
-        larger = (candidates > best[members]) | (chosen[members] < 0)
-        best[members] = np.where(larger, candidates, best[members])
-        chosen[members] = np.where(larger, indices[offsets[members] + place][:, None], chosen[members])
-    return np.where(chosen < 0, 0, best), chosen
+def _maxima(rows: Array, indices: Array, owner: Array, bags: int) -> tuple[Array, Array]:
+    """The maxima of bags and the table rows they come from (-1 for empty bags): the first of equal ones."""
+    best, chosen = np.zeros((bags, rows.shape[1]), rows.dtype), np.full((bags, rows.shape[1]), -1, np.int64)
+    if len(rows):
+        starts = np.flatnonzero(np.concatenate(([True], owner[1:] != owner[:-1])))
+        heads = rows[starts]
+        # NaN is larger than nothing, and nothing is larger than a NaN at the head.
+        top = np.where(np.isnan(heads), heads, np.fmax.reduceat(rows, starts, 0))
+        number = np.arange(len(rows))[:, None]
+        reached = rows == np.repeat(top, np.diff(np.append(starts, len(rows))), 0)
+        place = np.minimum.reduceat(np.where(reached, number, len(rows)), starts, 0)
+        best[owner[starts]] = top
+        chosen[owner[starts]] = indices[np.where(np.isnan(top), starts[:, None], place)]
+    return best, chosen
 
 
 def put_rows(input: Array, indices: Array, rows: int) -> Array:

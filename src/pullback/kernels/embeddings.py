@@ -48,6 +48,11 @@ def check_rows(function: str, weight: Array, indices: Array) -> None:
         )
     if indices.size and (int(indices.min()) < 0 or int(indices.max()) >= weight.shape[0]):
         wrong = indices[(indices < 0) | (indices >= weight.shape[0])].reshape(-1)[0]
+        if function.startswith("embedding_bag"):
+            place = int((indices.reshape(-1) == wrong).argmax())
+            raise RuntimeError(
+                f"Index {place} of input takes value {int(wrong)} which is not in the valid range [0, {weight.shape[0]})"
+            )
         raise IndexError(f"index out of range in self: {int(wrong)} names no row of a table of {weight.shape[0]} rows")
 
 
@@ -66,11 +71,7 @@ def embedding_back(input: Array, indices: Array, rows: int, padding_idx: int, sc
 
 
 def add_rows(values: Array, indices: Array, rows: int) -> Array:
-    """A table of zeros to whose rows `values` are added; repeated rows add up.
-
-    Rows are added in rounds, the first occurrence of each, then the second, and so on; what is left after some rounds
-    is summed row by row (measured on 4096 of 10000 rows of 256: 0.7 ms; reduceat 4.9 ms, add.at 9.4 ms).
-    """
+    """A table of zeros to whose rows `values` are added; repeated rows add up."""
     wide = widened(values)
     table = np.zeros((rows, values.shape[1]), wide.dtype)
     if indices.size:
@@ -78,13 +79,29 @@ def add_rows(values: Array, indices: Array, rows: int) -> Array:
         ordered = indices[order]
         starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
         counts: Array = np.diff(np.append(starts, len(ordered)))
-        table[ordered[starts]] = wide[order[starts]]
-        for place in range(1, min(int(counts.max()), _ROUNDS)):
-            members = starts[counts > place]
-            table[ordered[members]] += wide[order[members + place]]
-        for start, count in zip(starts[counts > _ROUNDS], counts[counts > _ROUNDS], strict=True):
-            table[ordered[start]] += wide[order[start + _ROUNDS : start + count]].sum(0)
+        table[ordered[starts]] = _add_runs(wide, order, counts)
     return table.astype(values.dtype, copy=False)
+
+
+def _add_runs(values: Array, order: Array, counts: Array) -> Array:
+    """The sums of runs of so many rows each, which stand in this order.
+
+    The first rows of all groups of 16 are taken at once, then the second ones are added, and so on; groups of sums follow,
+    so that the error grows slowly (measured on 4096 of 10000 rows of 256: 0.7 ms; reduceat 4.9 ms, add.at 9.4 ms).
+    """
+    while True:
+        groups = -(-counts // _ROUNDS)
+        skipped = np.cumsum(groups) - groups
+        inside = np.arange(int(groups.sum())) - np.repeat(skipped, groups)
+        first = np.repeat(np.cumsum(counts) - counts, groups) + _ROUNDS * inside
+        length = np.minimum(np.repeat(counts, groups) - _ROUNDS * inside, _ROUNDS)
+        total: Array = values[order[first]]
+        for place in range(1, int(length.max())):
+            members = np.flatnonzero(length > place)
+            total[members] += values[order[first[members] + place]]
+        if len(total) == len(counts):
+            return total
+        values, order, counts = total, np.arange(len(total)), groups
 
 
 def embedding_take(input: Array, indices: Array, padding_idx: int, scale_grad_by_freq: bool) -> Array:

@@ -65,32 +65,44 @@ def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian: bool = Fa
     size, count = LD.shape[-1], math.prod(batch)
     factors = np.broadcast_to(LD, (*batch, size, size)).reshape(count, size, size)
     steps = np.broadcast_to(pivots, (*batch, size)).reshape(count, size)
-    right = np.array(np.broadcast_to(B, (*batch, *B.shape[-2:])).reshape(count, *B.shape[-2:]))
-    for position in range(len(right)):
-        right[position] = _solve_one(factors[position], steps[position], right[position], hermitian)
-    return _by_columns(right.reshape(*batch, *B.shape[-2:]))
+    right = np.broadcast_to(B, (*batch, *B.shape[-2:])).reshape(count, *B.shape[-2:])
+    return _by_columns(_solve_each(factors, steps, right, hermitian).reshape(*batch, *B.shape[-2:]))
 
 
-def _solve_one(LD: Array, pivots: Array, B: Array, hermitian: bool) -> Array:
-    """One system: exchanges and multipliers are interleaved, so L is first unfolded to P^T L."""
-    size = LD.shape[-1]
-    L, D, order = np.eye(size, dtype=LD.dtype), np.zeros_like(LD), np.arange(size)
-    column = 0
-    while column < size:
-        width = 1 if pivots[column] > 0 else 2
-        at, exchanged = column + width - 1, abs(int(pivots[column])) - 1
-        if exchanged != at:
-            L[[at, exchanged], :column] = L[[exchanged, at], :column]
-            order[[at, exchanged]] = order[[exchanged, at]]
-        L[column + width :, column : column + width] = LD[column + width :, column : column + width]
-        D[column, column] = LD[column, column].real if hermitian else LD[column, column]
-        if width == 2:
-            D[at, at] = LD[at, at].real if hermitian else LD[at, at]
-            D[at, column] = LD[at, column]
-            D[column, at] = LD[at, column].conj() if hermitian else LD[at, column]
-        column += width
-    flipped = L.T.conj() if hermitian else L.T
-    inner = np.linalg.solve(D, _solve_left(L, B[order], upper=False, unitriangular=True))
+def _solve_each(LD: Array, pivots: Array, B: Array, hermitian: bool) -> Array:
+    """A stack of systems: exchanges and multipliers are interleaved, so each L is first unfolded to P^T L."""
+    L, order, double = _unfold(LD, pivots)
+    D = np.zeros_like(LD)
+    index = np.arange(LD.shape[-1])
+    D[:, index, index] = LD[:, index, index].real if hermitian else LD[:, index, index]
+    matrix, column = np.nonzero(double)
+    beside = LD[matrix, column + 1, column]
+    D[matrix, column + 1, column], D[matrix, column, column + 1] = beside, beside.conj() if hermitian else beside
+    flipped = L.swapaxes(-1, -2).conj() if hermitian else L.swapaxes(-1, -2)
+    permuted = np.take_along_axis(B, order[..., None], 1)
+    inner = np.linalg.solve(D, _solve_left(L, permuted, upper=False, unitriangular=True))
     result = np.empty_like(B)
-    result[order] = _solve_left(flipped, inner, upper=True, unitriangular=True)
+    np.put_along_axis(result, order[..., None], _solve_left(flipped, inner, upper=True, unitriangular=True), 1)
     return result
+
+
+def _unfold(LD: Array, pivots: Array) -> tuple[Array, Array, Array]:
+    """The unit lower triangular factors, the order of the rows, and in which columns blocks of two begin."""
+    count, size = pivots.shape
+    L: Array = np.tile(np.eye(size, dtype=LD.dtype), (count, 1, 1))
+    order = np.tile(np.arange(size), (count, 1))
+    double = np.zeros((count, size), np.bool_)
+    each = np.arange(count)
+    inside = np.zeros(count, np.bool_)  # whether the column is the second one of a block
+    for column in range(size):
+        double[:, column] = ~inside & (pivots[:, column] < 0)
+        at = column + double[:, column]
+        exchanged = np.where(inside, at, np.abs(pivots[:, column]) - 1)
+        upper, lower = L[each, at, :column], L[each, exchanged, :column]
+        # The first column of a block is not exchanged when its second one's turn comes.
+        L[each, at, :column], L[each, exchanged, :column] = lower, upper
+        order[each, at], order[each, exchanged] = order[each, exchanged], order[each, at]
+        L[:, column + 1 :, column] = LD[:, column + 1 :, column]
+        L[double[:, column], column + 1 : column + 2, column] = 0
+        inside = double[:, column]
+    return L, order, double
