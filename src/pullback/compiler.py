@@ -26,6 +26,7 @@ def compile(model: Any = None, **options: Any) -> Any:
         warnings.warn(
             "compile() is accepted and does nothing: pullback runs programs eagerly", UserWarning, stacklevel=2
         )
+    assert model is None or callable(model), f"A callable function is expected, but {type(model)} is provided."
     return (lambda later: later) if model is None else model
 
 

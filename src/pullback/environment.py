@@ -11,6 +11,7 @@ from pullback.backend.blas import set_blas_threads
 from pullback.backend.device import CPU, META, device, usable_device
 from pullback.backend.dtype import TYPE_NAME_TO_DTYPE, finfo, iinfo, set_default_dtype
 from pullback.backend.naming import display_namespace
+from pullback.errors import wrong_type
 from pullback.functions import storages
 from pullback.functions.storages import TypedStorage, UntypedStorage
 from pullback.missing_names import MissingName
@@ -91,6 +92,8 @@ def get_num_threads() -> builtins.int:
 
 def set_num_threads(count: builtins.int, /) -> None:
     """Set the number of threads that one operation, of a compiled kernel or of BLAS, may use."""
+    if not isinstance(count, builtins.int):
+        raise RuntimeError(f"set_num_threads expects an int, but got {count.__class__.__name__}")
     if count < 1:
         raise RuntimeError("set_num_threads expects a positive integer")
     native.set_num_threads(count)
@@ -118,6 +121,8 @@ class _Determinism:
 
 def use_deterministic_algorithms(mode: builtins.bool, *, warn_only: builtins.bool = False) -> None:
     """Accepted: every operation here is deterministic."""
+    if not isinstance(mode, builtins.bool):
+        raise wrong_type("_set_deterministic_algorithms", "mode", 1, "bool", mode)
     _Determinism.enabled, _Determinism.warn_only = mode, warn_only
 
 

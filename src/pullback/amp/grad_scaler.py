@@ -66,10 +66,18 @@ class GradScaler:
             return type(outputs)(self.scale(o) for o in outputs)
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
+    def _check_scaled(self, function: str) -> None:
+        if self._factor is None:
+            raise AssertionError(
+                f"Attempted {function} but _scale is None.  This may indicate your script did not use scaler.scale(loss or "
+                "outputs) earlier in the iteration."
+            )
+
     def unscale_(self, optimizer: Any) -> None:
         """Divide the gradients of an optimizer's parameters by the scale."""
         if not self._enabled:
             return
+        self._check_scaled("unscale_")
         state, _ = self._states.get(id(optimizer), (OptState.READY, False))
         if state is OptState.UNSCALED:
             raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
@@ -90,6 +98,7 @@ class GradScaler:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
+        self._check_scaled("step")
         state, _ = self._states.get(id(optimizer), (OptState.READY, False))
         if state is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")

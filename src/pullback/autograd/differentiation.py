@@ -71,6 +71,8 @@ def backward(
     for value in _as_tuple(inputs):
         if isinstance(value, Tensor):
             value.retain_grad()  # a leaf needs none
+        elif not isinstance(value, GradientEdge):
+            raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(value).__name__}")
         nodes.append(_input_edge(value)[0])
     engine.execute(edges, grads, keep_graph=keep_graph, create_graph=create_graph, wanted=nodes, accumulate=False)
 

@@ -23,5 +23,7 @@ class Variable(metaclass=VariableMeta):
     _execution_engine = engine
 
     def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
+        if not isinstance(data, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         result = data.detach()
         return result.requires_grad_() if requires_grad else result

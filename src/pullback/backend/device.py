@@ -24,6 +24,8 @@ class device:
     __slots__ = ("index", "type")
 
     def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
+        if index is not None and not isinstance(index, int):
+            raise TypeError(f"device(): argument 'index' (position 2) must be int, not {index.__class__.__name__}")
         if isinstance(type, device):
             self.type: str = type.type
             self.index: int | None = type.index if index is None else index

@@ -118,6 +118,8 @@ def full_like(input: Tensor, fill_value: Any, **options: Any) -> Tensor:
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None, **options: Any) -> Tensor:
     """Uninitialised memory with the given strides."""
     wanted = dtype_option("empty_strided", dtype) or default_float()
+    if any(isinstance(step, int) and step < 0 for step in stride):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     return finish("empty_strided", strided_array(sizes_of((size,)), tuple(stride), wanted), options)
 
 

@@ -11,6 +11,7 @@ from pullback.backend.dtype import default_float, from_numpy_dtype
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.logical_array import has_values, require_values
 from pullback.creation.options import dtype_option, wrap
+from pullback.errors import not_a_bool
 from pullback.kernels.creation import array_from_values
 from pullback.tensor.tensor import Tensor
 
@@ -25,6 +26,8 @@ def tensor(
     tensor([[1, 2],
             [3, 4]])
     """
+    if requires_grad is not False and requires_grad is not True:
+        raise not_a_bool("tensor", "requires_grad", requires_grad)
     wanted = dtype_option("tensor", dtype)
     if isinstance(data, Tensor):
         warnings.warn(

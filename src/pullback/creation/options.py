@@ -9,7 +9,7 @@ from pullback.backend.device import device as Device
 from pullback.backend.dtype import is_float_or_complex
 from pullback.backend.meta_array import as_meta
 from pullback.backend.naming import display_namespace
-from pullback.errors import not_a_bool
+from pullback.errors import not_a_bool, wrong_type
 from pullback.graph.in_place import write_out
 from pullback.modes.switches import process, set_switch, switches
 from pullback.tensor.arguments import as_int, as_numpy_dtype
@@ -125,9 +125,8 @@ def number_of(function: str, argument: str, position: int, value: Any) -> Any:
                 f"{function} only supports 0-dimensional start and end tensors, but got {argument} with "
                 f"{value._array.ndim} dimension(s)."
             )
-        return value._array.item()
-    if hasattr(value, "item"):
+        if value._array.size == 1:
+            return value._array.item()
+    elif hasattr(value, "item"):
         return value.item()
-    raise TypeError(
-        f"{function}(): argument '{argument}' (position {position}) must be Number, not {type(value).__name__}"
-    )
+    raise wrong_type(function, argument, position, "Number", value)

@@ -47,6 +47,9 @@ def _bounds(given: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any, 
         raise TypeError(
             "arange() received an invalid combination of arguments: it takes (end), (start, end) or (start, end, step)"
         )
+    for value in named.values():
+        if isinstance(value, complex):
+            raise RuntimeError(f"value cannot be converted to type double without overflow: {value}")
     numbers = {name: number_of("arange", name, 1, value) for name, value in named.items()}
     return numbers.get("start", 0), numbers["end"], numbers.get("step", 1)
 

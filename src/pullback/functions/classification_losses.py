@@ -88,7 +88,7 @@ def cross_entropy(
     tensor(1.3863)
     """
     number = _reduction(reduction, size_average, reduce)
-    if not 0.0 <= label_smoothing <= 1.0:
+    if label_smoothing > 1.0:  # PyTorch takes one below 0 for none
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     given: Any = input
     class_dim = 0 if given.ndim <= 1 else 1

@@ -129,7 +129,12 @@ def type(input: Tensor, dtype: Any = None, non_blocking: builtins.bool = False) 
     if dtype is None:
         return type_name(input._array.dtype)
     if isinstance(dtype, str):
-        dtype = TYPE_NAME_TO_DTYPE[dtype.rpartition(".")[2]]
+        found = TYPE_NAME_TO_DTYPE.get(dtype.rpartition(".")[2])
+        if found is None:
+            raise ValueError(f"invalid type: '{dtype}'")
+        dtype = found
+    elif isinstance(dtype, (builtins.int, builtins.float)):
+        raise TypeError("dtype must be a type, str, or dtype object")
     return to(input, getattr(dtype, "dtype", dtype))
 
 

@@ -25,6 +25,7 @@ from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.mirror import mirror_of
 from pullback.backend.shared_memory import can_share, mapping_of, moved, shared_copy
 from pullback.backend.storage_sizes import has_stated_sizes, state_size, stated_size
+from pullback.errors import not_a_tensor, wrong_type
 from pullback.functions.shape import sizes
 from pullback.functions.storages import TypedStorage, UntypedStorage, _storage_class
 from pullback.graph.history import bump_version, check_in_place
@@ -78,12 +79,16 @@ const_data_ptr = data_ptr
 
 def is_set_to(input: Tensor, tensor: Tensor) -> bool:
     """Whether both tensors have the same storage, offset, sizes and strides."""
+    if not isinstance(tensor, Tensor):
+        raise not_a_tensor("is_set_to", "tensor", 1, tensor)
     a, b = input._array, tensor._array
     return a.shape == b.shape and data_ptr(input) == data_ptr(tensor) and element_strides(a) == element_strides(b)
 
 
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether both tensors have one shape."""
+    if not isinstance(other, Tensor):
+        raise not_a_tensor("is_same_size", "other", 1, other)
     return bool(input._array.shape == other._array.shape)
 
 
@@ -195,6 +200,8 @@ def _leave_mirror(input: Tensor) -> None:
 
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """Give the tensor the shape of another one in place."""
+    if not isinstance(the_template, Tensor):
+        raise not_a_tensor("resize_as_", "the_template", 1, the_template)
     return resize_(input, tuple(the_template._array.shape))
 
 
@@ -217,6 +224,8 @@ def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any =
     elif isinstance(source, Tensor) and size is None:
         _check_same_dtype(input, source.dtype)
         memory = source._memory()
+    elif isinstance(source, (str, int, float, list, tuple)):
+        raise wrong_type("set_", "source", 1, "Tensor", source)
     else:
         memory = _part_of_storage(input, source, as_int(storage_offset), size, stride)
     input._array = memory

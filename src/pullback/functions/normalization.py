@@ -7,6 +7,8 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.dtype import is_float_or_complex, scalar_type_name
+from pullback.errors import wrong_type
+from pullback.functions.memory_formats import in_format_of
 from pullback.graph.in_place import write_out
 from pullback.modes.interception import interceptable
 from pullback.modes.switches import process
@@ -32,6 +34,8 @@ def native_layer_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """As `layer_norm`, with the means and the reciprocal standard deviations."""
+    if isinstance(normalized_shape, int):
+        raise wrong_type("layer_norm", "normalized_shape", 2, "tuple of ints", normalized_shape)
     shape = as_shape(normalized_shape)
     _check_normalized_shape(input, shape, weight, bias)
     _check_parameter_dtypes(input, weight, bias)
@@ -138,7 +142,7 @@ def native_batch_norm(
         _blend(running_mean, mean, 1.0, momentum)
     if running_var is not None:
         _blend(running_var, variance, count / max(1, count - 1), momentum)
-    return _with_statistics(input, weight, result, mean, rstd)
+    return _with_statistics(input, weight, in_format_of(input, result), mean, rstd)
 
 
 def _empty_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
@@ -226,4 +230,5 @@ def group_norm(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
                 f"shape {list(parameter._array.shape)} and input of shape {list(sizes)}"
             )
-    return G.native_group_norm(input, weight, bias, sizes[0], sizes[1], math.prod(sizes[2:]), num_groups, eps)[0]
+    result = G.native_group_norm(input, weight, bias, sizes[0], sizes[1], math.prod(sizes[2:]), num_groups, eps)[0]
+    return in_format_of(input, result)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.errors import wrong_type
 from pullback.functions.grids import broadcast_shapes
 from pullback.functions.plain_writes import fills_plainly
 from pullback.graph.history import bump_version
@@ -41,6 +42,8 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     """Overwrite every element with one value."""
     if not isinstance(value, TensorBase) and overwrite(write_value, input, value):
         return input
+    if isinstance(value, (str, list, tuple, type(None))):
+        raise wrong_type("fill_", "value", 1, "Tensor", value)
     if not isinstance(value, TensorBase) and fills_plainly(input):
         input._array[...] = checked_number(value, input._array.dtype)
         bump_version(input)

@@ -102,8 +102,8 @@ def _shapes_that_differ(error: ValueError) -> RuntimeError | None:
     """NumPy's complaint about shapes in PyTorch's words."""
     if "broadcast" not in str(error):
         return None
-    shapes = re.findall(r"\(([\d,]*)\)", str(error))
-    return do_not_broadcast([tuple(int(size) for size in shape.split(",") if size) for shape in shapes])
+    shapes = re.findall(r"\(([\d, ]*)\)", str(error))
+    return do_not_broadcast([tuple(int(size) for size in shape.split(",") if size.strip()) for shape in shapes])
 
 
 def _also_attribute_error(error: Exception, text: str) -> TypeError:

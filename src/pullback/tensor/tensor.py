@@ -205,10 +205,16 @@ class Tensor(TensorBase):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
+        if value is not True and value is not False:
+            raise RuntimeError("requires_grad must be a bool")
         self._set_requires_grad(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set `requires_grad` and return the tensor."""
+        if requires_grad is not True and requires_grad is not False:
+            from pullback.errors import not_a_bool
+
+            raise not_a_bool("requires_grad_", "requires_grad", requires_grad)
         if switches.transforms and requires_grad:
             raise RuntimeError(
                 "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) "

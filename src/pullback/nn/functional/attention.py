@@ -32,6 +32,8 @@ def scaled_dot_product_attention(
     factor = 1 / math.sqrt(query._array.shape[-1] or 1) if scale is None else scale
     if enable_gqa:
         key, value = (_repeat_heads(t, query._array.shape[-3]) for t in (key, value))
+    if not 0.0 <= dropout_p <= 1.0:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
     if _can_fuse(query, key, value, attn_mask, dropout_p):
         return G.attention_fused(query, key, value, attn_mask, is_causal, factor)[0]
     return _composite(query, key, value, attn_mask, dropout_p, is_causal, factor)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.errors import wrong_type
+from pullback.functions.memory_formats import in_format_of
 from pullback.tensor.arguments import as_shape
 from pullback.tensor.tensor import Tensor
 from pullback.typing import Shape
@@ -21,6 +23,8 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
     >>> pullback.nn.functional.pad(pullback.tensor([1.0, 2.0]), (1, 0))
     tensor([0., 1., 2.])
     """
+    if isinstance(pad, int):
+        raise wrong_type("pad", "pad", 2, "tuple of ints", pad)
     sizes = as_shape(pad)
     if len(sizes) % 2:
         raise RuntimeError(
@@ -32,7 +36,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
             f"{len(sizes)} and input of dimension {input._array.ndim}"
         )
     if mode == "constant":
-        return G.constant_pad_nd(input, sizes, 0 if value is None else value)
+        return in_format_of(input, G.constant_pad_nd(input, sizes, 0 if value is None else value))
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if mode not in ("reflect", "replicate", "circular"):
@@ -49,7 +53,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
             input = G.constant_pad_nd(input, tuple([min(n, 0) for n in sizes]), 0)
             sizes = tuple([max(n, 0) for n in sizes])
         return G.edge_pad(input, sizes, mode)
-    return getattr(G, f"{_NAMES[mode]}{dims}d")(input, sizes)
+    return in_format_of(input, getattr(G, f"{_NAMES[mode]}{dims}d")(input, sizes))
 
 
 def _check(input: Tensor, sizes: Shape, mode: str) -> None:

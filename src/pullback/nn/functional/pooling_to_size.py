@@ -6,6 +6,8 @@ from typing import Any
 
 import pullback.generated as G
 from pullback import functions
+from pullback.backend.dtype import scalar_type_name
+from pullback.functions.memory_formats import in_format_of
 from pullback.functions.windowed_arguments import each_dim
 from pullback.modes.interception import taken_whole
 from pullback.tensor.tensor import Tensor
@@ -48,7 +50,9 @@ def _sizes(function: str, dims: int, input: Tensor, output_size: Any) -> Shape:
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """The means of `output_size` windows that cover the last two dimensions."""
     sizes = _sizes("adaptive_avg_pool2d", 2, input, output_size)
-    return G.mean(input, (-2, -1), True) if sizes == (1, 1) else G.adaptive_avg_pool2d(input, sizes)
+    if sizes == (1, 1):
+        return G.mean(input, (-2, -1), True)
+    return in_format_of(input, G.adaptive_avg_pool2d(input, sizes))
 
 
 @taken_whole
@@ -67,7 +71,8 @@ def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Any, return_ind
 
 def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """As `adaptive_max_pool2d`, with the flat positions of the maxima."""
-    return G.adaptive_max_pool2d(input, _sizes("adaptive_max_pool2d", 2, input, output_size))
+    values, indices = G.adaptive_max_pool2d(input, _sizes("adaptive_max_pool2d", 2, input, output_size))
+    return in_format_of(input, values), indices
 
 
 def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
@@ -175,6 +180,9 @@ def _unpooled_sizes(dims: int, input: Tensor, kernel_size: Any, stride: Any, pad
 
 
 def _check_indices(input: Tensor, indices: Tensor) -> None:
+    if indices._array.dtype.name != "int64":
+        found = scalar_type_name(indices._array.dtype)
+        raise RuntimeError(f"elements in indices should be type int64 but got: {found}")
     if input._array.shape != indices._array.shape:
         raise RuntimeError(
             f"Expected shape of indices to be same as that of the input tensor ({list(input._array.shape)}) but got "
