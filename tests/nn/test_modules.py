@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+from collections import OrderedDict
 from typing import Any
 
 import pytest
@@ -194,3 +195,9 @@ def test_packing_and_padding_undo_each_other() -> None:
     assert packed.data.tolist() == [4.0, 1.0, 3.0, 5.0, 2.0, 6.0]
     assert packed.batch_sizes.tolist() == [3, 2, 1]
     assert [s.tolist() for s in rnn.unpack_sequence(packed)] == [s.tolist() for s in sequences]
+
+
+def test_parameter_dict_sorts_the_keys_of_a_plain_dict() -> None:
+    parameters = {"weight": pullback.ones(1), "bias": pullback.zeros(1)}
+    assert list(nn.ParameterDict(parameters)) == ["bias", "weight"]
+    assert list(nn.ParameterDict(OrderedDict(parameters))) == ["weight", "bias"]

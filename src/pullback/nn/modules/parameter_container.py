@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -183,11 +184,10 @@ class ParameterDict(Module):
                 "ParametersDict.update should be called with an iterable of key/value pairs, but got "
                 + type(parameters).__name__
             )
-        if isinstance(parameters, ParameterDict):
+        if isinstance(parameters, (OrderedDict, ParameterDict)):
             pairs: Any = parameters.items()
-        elif hasattr(parameters, "items"):
-            pairs = parameters.items() if type(parameters) is dict or hasattr(parameters, "move_to_end") else sorted(
-                parameters.items())  # fmt: skip
+        elif isinstance(parameters, Mapping):
+            pairs = sorted(parameters.items())  # PyTorch takes only an OrderedDict to have an order
         else:
             pairs = parameters
         for position, pair in enumerate(pairs):
