@@ -7,6 +7,7 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
 from pullback.errors import not_a_tensor
+from pullback.functions.memory_formats import in_format_of
 from pullback.modes.interception import taken_whole
 from pullback.tensor.arguments import as_int, as_shape
 from pullback.tensor.tensor import Tensor
@@ -119,7 +120,9 @@ def _convolve(
         input = G.unsqueeze(input, 0)
     _check(input, weight, bias, stride, padding, dilation, transposed, extra, groups)
     result = G.convolution(input, weight, bias, stride, padding, dilation, transposed, extra, groups)
-    return G.squeeze_dim(result, 0) if unbatched else result
+    if unbatched:
+        return G.squeeze_dim(result, 0)
+    return in_format_of(input, in_format_of(weight, result))
 
 
 def _each(name: str, value: Any, dims: int, weight_dims: int) -> Shape:
@@ -200,14 +203,14 @@ def _check_numbers(stride: Shape, padding: Shape, dilation: Shape, extra: Shape,
 
 def _check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
     dtype = input._array.dtype
-    if weight._array.dtype != dtype:
-        raise RuntimeError(
-            f"expected scalar type {scalar_type_name(dtype)} but found {scalar_type_name(weight._array.dtype)}"
-        )
     if bias is not None and bias._array.dtype != dtype:
         first, second = scalar_type_name(dtype), scalar_type_name(bias._array.dtype)
         raise RuntimeError(
             f"Input type ({_NAMES.get(first, first)}) and bias type ({_NAMES.get(second, second)}) should be the same"
+        )
+    if weight._array.dtype != dtype:
+        raise RuntimeError(
+            f"expected scalar type {scalar_type_name(dtype)} but found {scalar_type_name(weight._array.dtype)}"
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.functions.memory_formats import in_format_of
 from pullback.functions.windowed_arguments import each_dim
 from pullback.graph.in_place import write_out
 from pullback.kernels.pooling import pooled_sizes
@@ -85,7 +86,8 @@ def max_pool2d_with_indices(
 ) -> tuple[Tensor, Tensor]:
     """As `max_pool2d`, with the flat position of each maximum in its plane."""
     window = _checked(2, "max_pool2d", input, kernel_size, stride, padding, dilation, ceil_mode)
-    return G.max_pool2d_with_indices(input, *window, ceil_mode)
+    values, indices = G.max_pool2d_with_indices(input, *window, ceil_mode)
+    return in_format_of(input, values), indices
 
 
 def max_pool3d(
@@ -100,7 +102,8 @@ def max_pool3d_with_indices(
 ) -> tuple[Tensor, Tensor]:
     """As `max_pool3d`, with the flat position of each maximum in its volume."""
     window = _checked(3, "max_pool3d", input, kernel_size, stride, padding, dilation, ceil_mode)
-    return G.max_pool3d_with_indices(input, *window, ceil_mode)
+    values, indices = G.max_pool3d_with_indices(input, *window, ceil_mode)
+    return in_format_of(input, values), indices
 
 
 def avg_pool1d(

@@ -79,7 +79,7 @@ class UntypedStorage:
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         """The bytes as an array on the same memory."""
-        return self._data if not copy else copy_array(self._data)
+        return copy_array(self._elements) if copy else self._elements
 
     def data_ptr(self) -> int:
         """The address of the first byte."""

@@ -296,7 +296,7 @@ def permuted_array(size: Shape, order: tuple[int, ...], dtype: DType) -> Array:
 
 def channels_last_array(array: Array) -> Array:
     """The values of `array` with dimension 1 varying fastest in memory."""
-    moved = np.ascontiguousarray(np.moveaxis(array, 1, -1))
+    moved = np.array(np.moveaxis(array, 1, -1), order="C", copy=True)  # strides of single elements, too
     return np.moveaxis(moved, -1, 1)
 
 

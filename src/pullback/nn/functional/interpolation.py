@@ -8,6 +8,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback import functions
+from pullback.functions.memory_formats import in_format_of
 from pullback.tensor.arguments import as_int, as_shape
 from pullback.tensor.tensor import Tensor
 from pullback.typing import Shape
@@ -55,19 +56,19 @@ def interpolate(
                 "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D "
                 "tensor as input"
             )
-        return getattr(G, f"upsample_{mode}2d_aa")(input, sizes, bool(align_corners), scales)
+        return in_format_of(input, getattr(G, f"upsample_{mode}2d_aa")(input, sizes, bool(align_corners), scales))
     if mode == "area":
         name = f"adaptive_avg_pool{dims}d"
         if dims not in (1, 2, 3):
             raise NotImplementedError(_unsupported(input, mode))
-        return (functions.adaptive_avg_pool1d if dims == 1 else getattr(G, name))(input, sizes)
+        return in_format_of(input, (functions.adaptive_avg_pool1d if dims == 1 else getattr(G, name))(input, sizes))
     if (dims, mode) not in _BY_MODE:
         raise NotImplementedError(_unsupported(input, mode))
     _check_sizes(input, sizes)
     operation = getattr(G, _BY_MODE[dims, mode])
     if mode in _SMOOTH:
-        return operation(input, sizes, bool(align_corners), scales)
-    return operation(input, sizes, scales)
+        return in_format_of(input, operation(input, sizes, bool(align_corners), scales))
+    return in_format_of(input, operation(input, sizes, scales))
 
 
 def _unsupported(input: Tensor, mode: str) -> str:
