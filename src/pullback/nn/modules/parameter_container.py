@@ -209,7 +209,9 @@ class ParameterDict(Module):
         raise RuntimeError("ParameterDict should not be called.")
 
     def __or__(self, other: Any) -> Any:
-        return ParameterDict(list(chain(self.items(), other.items())))
+        united = self.copy()
+        united.update(other)
+        return united
 
     def __ror__(self, other: Any) -> Any:
         return ParameterDict(list(chain(other.items(), self.items())))
