@@ -16,25 +16,35 @@ from pullback.backend.dtype import dtype, float16, float32, float64, int8, int16
 from pullback.tensor.sparse_tensor import SparseTensor
 from pullback.tensor.tensor import Tensor
 
-__all__ = ["addmm", "mm", "sum"]
+__all__ = ["addmm", "log_softmax", "mm", "softmax", "sum"]
 
 
 def mm(mat1: Tensor, mat2: Tensor, reduce: str = "sum") -> Tensor:
     """The product of a sparse matrix and a dense one."""
     if reduce != "sum":
         raise NotImplementedError(f"sparse.mm: reduce={reduce!r} is not provided, only 'sum'")
-    return functions.mm(mat1, mat2)
+    return functions.spmm(mat1, mat2)
 
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Tensor:
     """`beta * mat + alpha * (mat1 @ mat2)`."""
-    return functions.addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
+    product = functions.spmm(mat1, mat2)
+    return mat * beta + product * alpha if beta != 1 or alpha != 1 else mat + product
 
 
 def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     """The sum over `dim`, or over everything; sparse where dimensions are left."""
-    total = functions.sum(input, dim, dtype=dtype)
-    return total if dim is None or not total.ndim else total.to_sparse()
+    return input.sum(dim, dtype=dtype)
+
+
+def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
+    """The softmax of the stored values along a dimension; the others count as minus infinity."""
+    return functions.sparse_softmax(input, dim, dtype=dtype)
+
+
+def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
+    """The logarithm of the softmax of the stored values along a dimension."""
+    return functions.sparse_log_softmax(input, dim, dtype=dtype)
 
 
 class SparseTensorType(type):

@@ -41,17 +41,26 @@ class SparseArray:
         np.add.at(table, tuple(self.indices), self.values)
         return table
 
+    def merged_indices(self) -> tuple[Array, Array]:
+        """Every index once, in order, and which of these each value has."""
+        sizes = self.shape[: self.sparse_dim]
+        flat = np.ravel_multi_index(tuple(self.indices), sizes) if self.indices.size else self.indices[0]
+        unique, inverse = np.unique(flat, return_inverse=True)
+        indices = np.stack(np.unravel_index(unique, sizes)) if unique.size else self.indices
+        return indices.astype(self.indices.dtype), inverse.astype(np.int64)
+
     def coalesce(self) -> SparseArray:
         """The same numbers with every index once, in order."""
         if self.coalesced:
             return self
-        sizes = self.shape[: self.sparse_dim]
-        flat = np.ravel_multi_index(tuple(self.indices), sizes) if self.indices.size else self.indices.reshape(-1)
-        unique, inverse = np.unique(flat, return_inverse=True)
-        values: Array = np.zeros((unique.size, *self.values.shape[1:]), self.values.dtype)
+        indices, inverse = self.merged_indices()
+        values: Array = np.zeros((indices.shape[1], *self.values.shape[1:]), self.values.dtype)
         np.add.at(values, inverse, self.values)
-        indices = np.stack(np.unravel_index(unique, sizes)).astype(self.indices.dtype)
         return SparseArray(indices, values, self.shape, True)
+
+    def row_starts(self) -> Array:
+        """Where the values of each row begin, for indices in order, and where those of the last one end."""
+        return np.searchsorted(self.indices[0], np.arange(self.shape[0] + 1)).astype(np.int64)
 
     def astype(self, dtype: DType) -> SparseArray:
         """The same numbers in another dtype."""

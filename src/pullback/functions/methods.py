@@ -12,6 +12,7 @@ from pullback import functions
 from pullback.functions import module_of, names_in
 from pullback.functions.operators import OPERATORS, PROPERTIES
 from pullback.functions.protocols import PROTOCOLS
+from pullback.functions.sparse_algebra import attach_sparse_methods
 from pullback.tensor.foreign_arguments import explaining
 from pullback.tensor.tensor import Tensor, attach_methods
 
@@ -38,6 +39,7 @@ def attach_all() -> None:
     attach_methods(OPERATORS)
     attach_methods(PROPERTIES)
     attach_methods(PROTOCOLS)
+    attach_sparse_methods()
 
 
 def _method(module: ModuleType, target: str, name: str) -> Any:

@@ -1,6 +1,7 @@
 """SparseTensor: a tensor stored as indices and values, as the gradient of `embedding(sparse=True)` is.
 
-Its own methods see the storage; every operation sees the dense array, made when it is first asked for.
+Its own methods see the storage (those that compute are in functions/sparse_algebra.py); every other operation sees the
+dense array, made when it is first asked for.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ class SparseTensor(Tensor):
     __torch_function__ = _disabled_torch_function_impl
     _sparse: SparseArray
     _dense: Any = None
+    _recorded: Any = None
+    """The values with their history, where they have one. See Note [Gradients of sparse tensors]."""
 
     @property
     def _array(self) -> Any:
@@ -49,11 +52,6 @@ class SparseTensor(Tensor):
         self._require_coalesced("indices")
         return self._indices()
 
-    def values(self) -> Tensor:
-        """The values at the indices."""
-        self._require_coalesced("values")
-        return self._values()
-
     def _require_coalesced(self, name: str) -> None:
         if not self._sparse.coalesced:
             raise RuntimeError(f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first")
@@ -73,15 +71,6 @@ class SparseTensor(Tensor):
         """Whether every index stands once."""
         return self._sparse.coalesced
 
-    def coalesce(self) -> SparseTensor:
-        """The same numbers with every index once."""
-        return new_sparse_tensor(self._sparse.coalesce())
-
-    def to_dense(self, dtype: Any = None, **options: Any) -> Tensor:
-        """The same numbers in a dense tensor."""
-        dense = new_tensor(self._sparse.dense())
-        return dense if dtype is None else dense.to(dtype)
-
     def __repr__(self, **options: Any) -> str:
         indent = " " * 7
         parts = [
@@ -89,15 +78,56 @@ class SparseTensor(Tensor):
             indent + "values=" + _indented(repr(self._values()), 14),
             f"{indent}size={tuple(self._sparse.shape)}, nnz={self._nnz()}, layout={display_namespace()}.sparse_coo",
         ]
-        return "tensor(" + ",\n".join(parts) + ")"
+        return "tensor(" + ",\n".join(parts) + self._history("\n" + indent) + ")"
+
+    def _history(self, gap: str) -> str:
+        if self.grad_fn is not None:
+            return f",{gap or ' '}grad_fn=<{self.grad_fn.name()}>"
+        return f",{gap or ' '}requires_grad=True" if self.requires_grad else ""
+
+
+class SparseCsrTensor(SparseTensor):
+    """A matrix as rows of columns and values; its indices are in order."""
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the tensor is stored in coordinate format."""
+        return False
+
+    is_sparse_csr = True
+
+    @property
+    def layout(self) -> Any:
+        """The layout of rows."""
+        from pullback.environment import sparse_csr  # lazy: the constants are above
+
+        return sparse_csr
+
+    def crow_indices(self) -> Tensor:
+        """Where each row's columns begin, and where the last one's end."""
+        return new_tensor(self._sparse.row_starts())
+
+    def col_indices(self) -> Tensor:
+        """The columns of the values."""
+        return new_tensor(self._sparse.indices[1])
+
+    def __repr__(self, **options: Any) -> str:
+        indent = " " * 7
+        parts = [
+            "crow_indices=" + _indented(repr(self.crow_indices()), 20),
+            indent + "col_indices=" + _indented(repr(self.col_indices()), 19),
+            indent + "values=" + _indented(repr(self._values()), 14),
+            f"size={tuple(self._sparse.shape)}, nnz={self._nnz()}, layout={display_namespace()}.sparse_csr",
+        ]
+        return "tensor(" + ",\n".join(parts[:3]) + ", " + parts[3] + self._history("") + ")"
 
 
 def _indented(text: str, width: int) -> str:
     return text.replace("\n", "\n" + " " * width)
 
 
-def new_sparse_tensor(array: SparseArray) -> SparseTensor:
+def new_sparse_tensor(array: SparseArray, kind: Any = SparseTensor) -> SparseTensor:
     """A SparseTensor around `array`, without history."""
-    tensor: SparseTensor = TensorBase.__new__(SparseTensor)
+    tensor: SparseTensor = TensorBase.__new__(kind)
     tensor._sparse = array
     return tensor
