@@ -54,6 +54,7 @@ from pullback.functions.methods import attach_all as _attach_all  # noqa: E402
 from pullback.modes.grad_mode import is_grad_enabled, is_inference_mode_enabled  # noqa: E402
 from pullback.overridable_functions import IGNORED as _IGNORED  # noqa: E402
 from pullback.tensor.foreign_arguments import ASKING as _ASKING  # noqa: E402
+from pullback.tensor.foreign_arguments import explaining as _explaining  # noqa: E402
 from pullback.tensor.foreign_arguments import offering as _offering  # noqa: E402
 from pullback.tensor.size import Size  # noqa: E402
 from pullback.tensor.tensor import Tensor  # noqa: E402
@@ -130,8 +131,8 @@ def __getattr__(name: str) -> _Any:
             value = _offering(value, "pullback", name)
     elif name in _functions.public_names() and _functions.module_of(name) is not None:
         value = getattr(_functions, name)
-        if name in _functions.MODULES and name not in _ASKING and name not in _IGNORED:
-            value = _offering(value, "pullback", name)
+        if name in _functions.MODULES and name not in _ASKING:
+            value = _explaining(value, name) if name in _IGNORED else _offering(value, "pullback", name)
     elif name in _MODULES:
         try:
             return _import_module(f"pullback.{name}")

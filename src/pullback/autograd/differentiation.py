@@ -248,6 +248,7 @@ def _make_grad(root: Any, grad: Any, index: int) -> Tensor:
     shape, numpy_dtype = _root_metadata(root)
     if grad is None:
         if _count(shape) != 1:
+            _root_edge(root, index)  # that nothing leads back is the first thing to say
             raise RuntimeError("grad can be implicitly created only for scalar outputs: this one has shape "
                                f"{Size(shape)}. Pass gradient=, or reduce it, for example with .sum()")  # fmt: skip
         if numpy_dtype.kind in "cW":

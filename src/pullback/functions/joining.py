@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pullback.generated as G
+from pullback.errors import wrong_type
 from pullback.functions.shape import wrap_new_dim
 from pullback.tensor.arguments import as_int, as_tensor_list
 from pullback.tensor.foreign_arguments import any_foreign, ask_foreign, is_foreign
@@ -98,7 +99,7 @@ def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, s
     sections = split_size if split_size_or_sections is None else split_size_or_sections
     if isinstance(sections, (tuple, list)):
         return G.split_with_sizes(tensor, tuple([as_int(n) for n in sections]), dim)
-    return G.split(tensor, as_int(sections), dim)
+    return G.split(tensor, sections if type(sections) is int else _sections_of(sections), dim)
 
 
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0, *, axis: Any = None) -> Any:
@@ -116,6 +117,8 @@ def chunk(input: Tensor, chunks: int, dim: int = 0, *, axis: Any = None) -> Any:
     dim = dim if axis is None else axis
     if input._array.ndim == 0:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if type(chunks) is not int:
+        chunks = _count_of(chunks)
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     extent = input._array.shape[wrap_dim(dim, input._array.ndim)]
@@ -123,6 +126,20 @@ def chunk(input: Tensor, chunks: int, dim: int = 0, *, axis: Any = None) -> Any:
     if size == 0:
         return G.split_with_sizes(input, (0,) * chunks, dim)
     return G.split(input, size, dim)
+
+
+def _count_of(chunks: Any) -> int:
+    try:
+        return as_int(chunks)
+    except TypeError:
+        raise wrong_type("chunk", "chunks", 1, "int", chunks) from None
+
+
+def _sections_of(sections: Any) -> int:
+    try:
+        return as_int(sections)
+    except TypeError:
+        raise wrong_type("split_with_sizes", "split_sizes", 2, "tuple of ints", sections) from None
 
 
 def unbind(input: Tensor, dim: int = 0, *, axis: Any = None) -> Any:

@@ -24,7 +24,9 @@ def _operator(function_name: str) -> Callable[[Any, Any], Any]:
         try:
             return function(self, other)
         except TypeError:
-            if isinstance(other, (Tensor, bool, int, float, complex)):
+            if isinstance(other, Tensor) or (
+                isinstance(other, (int, float, complex)) and "matmul" not in function_name
+            ):
                 raise
             if is_array(other) and function_name in _COMPARISONS:
                 return function(self, new_tensor(other))

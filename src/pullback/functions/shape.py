@@ -119,7 +119,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """One dimension as several."""
     shape = input._array.shape
     at = wrap_dim(dim, len(shape))
-    wanted = tuple([as_int(n) for n in (sizes if isinstance(sizes, (tuple, list)) else (sizes,))])
+    wanted = _as_ints(tuple(sizes) if isinstance(sizes, (tuple, list)) else (sizes,), "unflatten", "sizes")
     if not wanted:
         raise RuntimeError("unflatten: sizes must be non-empty")
     try:

@@ -359,9 +359,6 @@ def linear_product(input: Array, weight: Array) -> Array:
     if input.shape[-1] != weight.shape[-1]:
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({_folded(input)} and {weight.shape[1]}x{weight.shape[0]})"
-            if input.ndim > 1
-            else f"size mismatch, got input ({weight.shape[0]}), mat ({weight.shape[0]}x{weight.shape[1]}), vec "
-            f"({input.shape[0]})"
         )
     _same_dtype(input, weight)
     _refuse_kinds(input, "b", "addmm_impl_cpu_")

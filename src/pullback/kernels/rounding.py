@@ -117,5 +117,7 @@ def _copy(input: Array) -> Array:
 
 def _refuse_rounding(input: Array, name: str) -> None:
     _refuse_kinds(input, "b", f"{name}_vml_cpu")
+    if input.dtype.kind == "c" and name == "round":
+        _refuse_kinds(input, "c", "round_vml_cpu")
     if input.dtype.kind == "c":
         raise NotImplementedError(f"{name} is not supported for complex inputs")

@@ -107,7 +107,10 @@ def as_int(value: Any) -> int:
         return value
     if isinstance(value, TensorBase) and value._array.ndim == 0:
         return int(value._array)
-    return operator.index(value)
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        raise TypeError(f"argument must be int, not {type(value).__name__}: {error}") from None
 
 
 def as_shape(size: Any) -> Shape:
@@ -120,7 +123,10 @@ def as_shape(size: Any) -> Shape:
             return size
     if isinstance(size, (tuple, list)):
         return tuple([as_int(n) for n in size])
-    return (as_int(size),)
+    try:
+        return (as_int(size),)
+    except TypeError as error:
+        raise TypeError(f"argument must be tuple of ints, not {type(size).__name__}: {error}") from None
 
 
 PYTHON_TYPES = (bool, int, float, complex)

@@ -81,8 +81,24 @@ def explaining(function: Callable[..., Any], name: str) -> Any:
     """A method that tells wrong types in PyTorch's words. See Note [Refusals]."""
     parameters = list(inspect.signature(function).parameters.values())
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
-        return function
+        return _explaining_any(function, name)
     return functools.update_wrapper(_written_out(function, name, parameters, ""), function)
+
+
+def _explaining_any(function: Callable[..., Any], name: str) -> Any:
+    """As `explaining`, for functions that take any number of arguments."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            explained = refusal(function, name, args, kwargs, error)
+            if explained is None:
+                raise
+        raise explained
+
+    return called
 
 
 def _foreign_test(parameters: list[inspect.Parameter]) -> str:

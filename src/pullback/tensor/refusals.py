@@ -71,7 +71,7 @@ def refusal(
         bound = inspect.signature(function).bind(*args, **kwargs)
     except TypeError:
         return None
-    if "argument '" in str(error) and isinstance(error, TypeError):
+    if isinstance(error, TypeError) and "(): argument '" in str(error):
         return None
     for position, (parameter, value) in enumerate(bound.arguments.items(), 1):
         if bound.signature.parameters[parameter].kind in (
@@ -115,7 +115,7 @@ def _speaks_of_the_inside(error: Exception) -> bool:
         return True
     text = str(error)
     if type(error) is TypeError:
-        return "argument '" not in text and "invalid combination" not in text
+        return "(): argument '" not in text and "invalid combination" not in text
     return any(phrase in text for phrase in _INSIDE)
 
 

@@ -503,10 +503,17 @@ def wrap_dim(dim: int, ndim: int) -> int:
     """`dim` counted from the front; PyTorch's IndexError if there is none such."""
     limit = ndim or 1
     if type(dim) is not int:
-        dim = operator.index(dim)
+        dim = _index_of(dim)
     if -limit <= dim < limit:
         return dim + limit if dim < 0 else dim
     return _raise_dim(dim, ndim)
+
+
+def _index_of(dim: Any) -> int:
+    try:
+        return operator.index(dim)
+    except TypeError as error:
+        raise TypeError(f"argument 'dim' must be int, not {type(dim).__name__}: {error}") from None
 
 
 def _raise_dim(dim: int, ndim: int) -> NoReturn:
