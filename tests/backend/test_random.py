@@ -94,6 +94,27 @@ def test_a_long_permutation_is_that_of_torch() -> None:
     assert digest == "284244a445fb372a52c16b899724c5eb5b8b1c95c65bd3e907262a4e8f22ad70"
 
 
+def test_what_a_float32_draw_keeps_is_exact() -> None:
+    generator = Generator().manual_seed(3)
+    random.normal((1,), F32, generator=generator)
+    assert random.normal((1,), F64, generator=generator).tolist() == [0.17483339327910358]
+
+
+@pytest.mark.filterwarnings("ignore:to - 1 is out of bounds")
+def test_integers_up_to_the_greatest_of_64_bits_are_drawn_as_floats() -> None:
+    expected = [4.046212693407858e18, 7.618721793331721e18, 8.792372609707579e18]
+    assert random.randint(0, 2**63 - 1, (3,), F64, seeded()).tolist() == expected
+
+
+def test_categories_without_replacement_are_contiguous() -> None:
+    assert random.multinomial(np.ones((2, 5)), 2, False, seeded()).flags.c_contiguous
+
+
+def test_the_cauchy_distribution_refuses_integers_even_if_there_are_none() -> None:
+    with pytest.raises(RuntimeError, match="dtype must be a floating point but you specified unsigned char"):
+        random.cauchy_(np.empty(0, U8))
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 10, 500])
 def test_exchanges_at_once_are_those_in_order(size: int) -> None:
     targets = np.arange(size) + random.random_(np.empty(size, I64), 0, 10**9, seeded()) % np.arange(size, 0, -1)

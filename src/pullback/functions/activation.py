@@ -7,7 +7,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.array_module import ones
-from pullback.backend.dtype import float64, scalar_type_name
+from pullback.backend.dtype import float32, float64, scalar_type_name
 from pullback.backend.random import uniform
 from pullback.graph.in_place import in_place
 from pullback.modes.interception import interceptable
@@ -164,7 +164,12 @@ def rrelu(
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}")
     positive = input._array > 0
     slopes = ones(input._array.shape, input._array.dtype)
-    drawn = uniform((int((~positive).sum()),), float64.numpy_dtype, lower, upper) if training else (lower + upper) / 2
+    if training:
+        low, high = (b if input.dtype is float64 else float(float32.numpy_dtype.type(b)) for b in (lower, upper))
+        # Not by uniform's own bounds, whose arithmetic is fused.
+        drawn = uniform((int((~positive).sum()),), float64.numpy_dtype) * (high - low) + low
+    else:
+        drawn = (lower + upper) / 2
     slopes[~positive] = drawn
     return _apply(G.rrelu_with_noise, inplace, input, new_tensor(slopes))
 

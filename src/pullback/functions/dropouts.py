@@ -7,8 +7,8 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend import random as draw
-from pullback.backend.dtype import scalar_type_name
-from pullback.creation import empty, empty_like
+from pullback.backend.dtype import float32, float64, scalar_type_name
+from pullback.creation import empty, empty_like, zeros
 from pullback.graph.in_place import in_place
 from pullback.modes.interception import interceptable
 from pullback.tensor.tensor import Tensor
@@ -75,11 +75,13 @@ def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """As `dropout`, with the mask of what was kept."""
     mask = empty_like(input, dtype=None)
-    if train is False or not input._array.size:
+    if not input._array.size:
+        return input, mask
+    if train is False:
         mask._array[...] = 1
         return G.clone(input), G.to_integer(mask, bool)
     draw.bernoulli_(mask._array, 1 - p)
-    scale = 0.0 if p == 1 else 1 / (1 - p)
+    scale = 0.0 if p == 1 else float(mask._array.dtype.type(1 / (1 - p)))
     return G.mul(G.mul(input, mask), scale), G.to_integer(mask, bool)
 
 
@@ -92,24 +94,24 @@ def _drop(input: Tensor, p: float, train: bool, *, feature: bool, alpha: bool, i
         name = scalar_type_name(input._array.dtype)
         raise RuntimeError(f"result type Float can't be cast to the desired output type {name}: dropout needs floats")
     if p == 1:
-        return _combined(G.mul, input, G.zeros_in_shape_of(input), inplace)
+        return _combined(G.mul, input, zeros((), dtype=input.dtype), inplace)
     noise = _feature_noise(input) if feature else empty_like(input)
     if not alpha:
         draw.bernoulli_(noise._array, 1 - p, success=_kept_value(noise._array.dtype, p))
         return _combined(G.mul, input, noise, inplace)
     draw.bernoulli_(noise._array, 1 - p)
     scale: float = 1 / ((_ALPHA * _ALPHA * p + 1) * (1 - p)) ** 0.5
-    shift = noise._array * (_ALPHA * scale)
-    shift += _ALPHA * scale * (p - 1)
-    noise._array *= scale
-    shifts = empty_like(noise)
-    shifts._array[...] = shift
-    return _combined(G.add, _combined(G.mul, input, noise, inplace), shifts, inplace)
+    # Rounded after each step, as the sum of the three is not.
+    shifts = G.add(G.mul(G.add(noise, -1), _ALPHA * scale), _ALPHA * scale * p)
+    return _combined(G.add, _combined(G.mul, input, G.mul(noise, scale), inplace), shifts, inplace)
 
 
 def _kept_value(dtype: Any, p: float) -> float:
-    """1 / (1 - p), divided in the precision of the elements."""
-    return 1.0 if dtype.kind == "c" else float(dtype.type(1) / dtype.type(1 - p))
+    """1 / (1 - p), divided in the precision of the elements, that of narrow ones in float32."""
+    if dtype.kind == "c":
+        return 1.0
+    exact = float64.numpy_dtype if dtype.itemsize == 8 else float32.numpy_dtype
+    return float(exact.type(1) / exact.type(1 - p))
 
 
 def _combined(operation: Callable[..., Any], input: Tensor, other: Tensor, inplace: bool) -> Tensor:

@@ -11,6 +11,7 @@ _C_NAMES = {
     "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
     "int64": "long int", "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
     "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+    "complex32": "c10::complex<c10::Half>", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
 }  # fmt: skip
 _DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 
@@ -53,9 +54,11 @@ def require_floating(count: int, dtype: DType, kernel: str) -> None:
 def require_continuous(count: int, dtype: DType, distribution: str) -> None:
     """Refuse integers for a distribution of real numbers, unless there is nothing to draw."""
     if count and not is_floating(dtype):
+        # PyTorch names the dtype of the Cauchy distribution as C++ does.
+        name = _C_NAMES[dtype.name] if distribution == "Cauchy" else scalar_type_name(dtype)
         raise RuntimeError(
             f"{distribution} distribution is a continuous probability distribution. dtype must be a floating point "
-            f"but you specified {scalar_type_name(dtype)}"
+            f"but you specified {name}"
         )
 
 

@@ -156,7 +156,9 @@ def normal_pairs(source: Generator, count: int, dtype: DType) -> Array:
     np.multiply(radius, np.cos(angle), out=values[:, 0])
     np.multiply(radius, np.sin(angle), out=values[:, 1])
     stream = values.ravel() if kept is None else np.concatenate(([kept], values.ravel()))
-    source.next_normal = float(stream[count]) if len(stream) > count else None
+    source.next_normal = None
+    if len(stream) > count:  # may be asked for in float64, so it is exact whatever the dtype of this draw
+        source.next_normal = math.sqrt(-2 * math.log1p(-float(numbers[-1]))) * math.sin(float(angle[-1]))
     return stream[:count]
 
 
@@ -208,7 +210,7 @@ def cauchy_(input: Array, median: float = 0.0, sigma: float = 1.0, generator: Ma
 
 def _draw_cauchy(count: int, dtype: DType, median: float, sigma: float, generator: MaybeGenerator) -> Array:
     require_positive("cauchy_", "sigma", sigma)
-    require_continuous(count, dtype, "Cauchy")
+    require_continuous(1, dtype, "Cauchy")  # even if there is nothing to draw
     source = chosen(generator)
     with source.lock:
         values = source.uniform64(count)

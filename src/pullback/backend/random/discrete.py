@@ -97,7 +97,7 @@ def _first_and_width(dtype: DType, low: int, high: int | None) -> tuple[int, int
 
 def _narrowed(dtype: DType, low: int, high: int) -> tuple[int, int]:
     """Move bounds beyond the dtype's precision inwards by PyTorch's rule, so that no sample is rounded past them."""
-    first, last = int(dtype.type(low + 1)), int(dtype.type(high - 1))
+    first, last = _as_int64(float(dtype.type(low + 1))), _as_int64(float(dtype.type(high - 1)))
     narrowed = low, high
     if first < low:
         narrowed = first + _spacing(dtype, low + 1), high
@@ -109,6 +109,11 @@ def _narrowed(dtype: DType, low: int, high: int) -> tuple[int, int]:
             f">= to={narrowed[1]}"
         )
     return narrowed
+
+
+def _as_int64(value: float) -> int:
+    """An integer as the processor converts it: what lies beyond 64 bits becomes the least one."""
+    return int(value) if -(2**63) <= value < 2**63 else -(2**63)
 
 
 def _spacing(dtype: DType, value: int) -> int:
@@ -331,8 +336,9 @@ def _multinomial_by_race(input: Array, num_samples: int, generator: Generator | 
     times = np.empty(input.shape, input.dtype) if 0 in input.strides else np.empty_like(input)
     with np.errstate(divide="ignore", invalid="ignore"):
         speed = input / exponential_(times, 1.0, generator)
-    order: Array = speed.argmax(-1, keepdims=True) if num_samples == 1 else (-speed).argsort(-1, kind="stable")
-    return order[..., :num_samples]
+    if num_samples == 1:
+        return speed.argmax(-1, keepdims=True)
+    return np.ascontiguousarray((-speed).argsort(-1, kind="stable")[..., :num_samples])
 
 
 def _check_multinomial(input: Array, num_samples: int, replacement: bool) -> None:
