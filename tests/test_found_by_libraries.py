@@ -264,3 +264,23 @@ def test_a_tensor_shares_the_bytes_of_a_storage() -> None:
     shared = pullback.asarray(storage[1:4], dtype=pullback.uint8)
     storage[1] = 7
     assert shared.tolist() == [7, 0, 1]
+
+
+def test_norms_of_many_tensors_take_their_order_by_name() -> None:
+    tensors = [pullback.tensor([3.0, -4.0]), pullback.tensor([[1.0]])]
+    assert [n.item() for n in pullback._foreach_norm(tensors)] == [5.0, 1.0]
+    assert [n.item() for n in pullback._foreach_norm(tensors, ord=1)] == [7.0, 1.0]
+    assert pullback._foreach_norm(tensors, 2, dtype=pullback.float64)[0].dtype is pullback.float64
+
+
+def test_an_optimizer_that_does_not_call_the_constructor_gets_its_hooks() -> None:
+    class Wrapper(pullback.optim.Optimizer):
+        def __init__(self) -> None:
+            self.__dict__.update(_optimizer_step_pre_hooks={}, _optimizer_step_post_hooks={})
+            self._patch_step_function()
+
+        def step(self, closure: Any = None) -> Any:
+            return 3
+
+    assert Wrapper().step() == 3
+    assert Wrapper.step.hooked  # type: ignore[attr-defined]

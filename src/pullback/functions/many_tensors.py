@@ -53,6 +53,10 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and not isinstance(value, Tensor)
 
 
+def _norm(input: Tensor, ord: Any = 2, dtype: Any = None) -> Tensor:
+    return F.linalg_vector_norm(input, ord, dtype=dtype)
+
+
 def _function(operation: str, args: Sequence[Any]) -> Callable[..., Any]:
     """What to apply to each tensor and its operands."""
     base = operation.rstrip("_")
@@ -60,6 +64,8 @@ def _function(operation: str, args: Sequence[Any]) -> Callable[..., Any]:
         return F.copy_
     if base == "zero":
         return F.zero_
+    if base == "norm":
+        return _norm
     if base in ("maximum", "minimum"):
         other = args[1][0] if _is_list(args[1]) and args[1] else args[1]
         is_tensor = isinstance(other, Tensor)

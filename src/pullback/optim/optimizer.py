@@ -118,6 +118,10 @@ class Optimizer:
         self._optimizer_state_dict_post_hooks: Hooks = OrderedDict()
         self._optimizer_load_state_dict_pre_hooks: Hooks = OrderedDict()
         self._optimizer_load_state_dict_post_hooks: Hooks = OrderedDict()
+        self._patch_step_function()
+
+    def _patch_step_function(self) -> None:
+        """Put the hooks around the `step` of this class, unless they are."""
         cls = type(self)
         if not getattr(cls.step, "hooked", False):
             cls.step = _with_hooks(cls.step)  # type: ignore[method-assign]  # users define step, hooks surround it
