@@ -117,9 +117,9 @@ class profile:
     def step(self) -> None:
         """End one step of the loop."""
         action = self._schedule(self.step_num) if self._schedule is not None else ProfilerAction.RECORD
-        if action is ProfilerAction.RECORD_AND_SAVE and self._current is not None:
-            self._finish()
         self.step_num += 1
+        if action is ProfilerAction.RECORD_AND_SAVE and self._current is not None:
+            self._finish()  # whoever is told sees the number of steps that have ended
         self._follow_schedule()
 
     def _follow_schedule(self) -> None:
