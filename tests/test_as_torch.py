@@ -222,3 +222,22 @@ def test_every_name_that_is_said_to_be_elsewhere_is_there() -> None:
     places = {(where, name) for names in _missing_names().values() for name, where in names.items() if where}
     modules = {where: import_module("pullback" if where == "." else f"pullback.{where}") for where, _ in places}
     assert [(where, name) for where, name in sorted(places) if not hasattr(modules[where], name)] == []
+
+
+def test_classes_print_their_places_in_torch() -> None:
+    program = """
+import torch
+from torch import nn
+for kind in (torch.Tensor, nn.Linear, nn.ParameterDict, torch.optim.AdamW, torch.optim.lr_scheduler.StepLR,
+             torch.utils.data.DataLoader, torch.distributions.Normal, torch.no_grad, torch.Generator):
+    print(kind.__module__)
+try:
+    torch.linalg.cholesky(-torch.eye(2))
+except RuntimeError as error:
+    print(type(error))
+"""
+    assert run_as_torch(program).splitlines() == [
+        "torch", "torch.nn.modules.linear", "torch.nn.modules.container", "torch.optim.adamw",
+        "torch.optim.lr_scheduler", "torch.utils.data.dataloader", "torch.distributions.normal",
+        "torch.autograd.grad_mode", "torch._C", "<class 'torch._C._LinAlgError'>",
+    ]  # fmt: skip

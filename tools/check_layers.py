@@ -17,7 +17,7 @@ from pathlib import Path
 PACKAGE = "pullback"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("typing", "errors", "version", "torch_version", "missing_names"),
+    ("typing", "errors", "version", "torch_version", "missing_names", "torch_places"),
     ("native",),
     ("backend",),
     ("modes", "kernels"),
@@ -44,6 +44,7 @@ NEIGHBOURS = {
     ("derivatives", "formulas"),
     ("derivatives", "functions"),
     ("overrides", "overridable_functions"),
+    ("torch_places", "missing_names"),
 }
 """(importer, imported) pairs that may meet within one row."""
 

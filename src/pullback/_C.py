@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import Any
 
 from pullback.backend.device import device
+from pullback.backend.random.generator import Generator
+from pullback.errors import LinAlgError as _LinAlgError
 from pullback.func.vmap_level import active_levels
 from pullback.graph.history import current_node
 from pullback.modes.switches import switches
@@ -17,8 +19,10 @@ from pullback.tensor.tensor import Tensor, TensorBase, _disabled_torch_function_
 
 __all__ = [
     "DisableTorchFunctionSubclass",
+    "Generator",
     "Size",
     "TensorBase",
+    "_LinAlgError",
     "_current_autograd_node",
     "_disabled_torch_function_impl",
 ]

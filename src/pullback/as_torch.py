@@ -25,6 +25,7 @@ from pullback.missing_names import (
     torch_modules,
 )
 from pullback.spawned_processes import prepare_spawned_processes
+from pullback.torch_places import name_classes
 from pullback.torch_version import TorchVersion
 
 __all__ = ["MissingModuleError", "install_as_torch"]
@@ -108,6 +109,7 @@ class OwnModuleFinder(MetaPathFinder):
         def load_and_extend(module: ModuleType) -> None:
             load(module)
             add_missing_names(module)
+            name_classes(module)
 
         spec.loader.exec_module = load_and_extend  # type: ignore[method-assign]  # of this one loader object
         return spec
@@ -182,23 +184,7 @@ def install_as_torch() -> None:
     for name, module in list(sys.modules.items()):
         if name == "pullback" or name.startswith("pullback."):
             add_missing_names(module)
+            name_classes(module)
     namespace["__name__"] = "torch"  # programs ask for it
     prepare_spawned_processes()
-    _name_public_classes()
     importlib.import_module("torch")
-
-
-def _name_public_classes() -> None:
-    """Let the classes that programs print say where PyTorch has them: `<class 'torch.Tensor'>`.
-
-    Those of modules that are not loaded yet stay as they are: loading them would take longer than it is worth.
-    """
-    for path, names in _PUBLIC_CLASSES.items():
-        found = sys.modules.get(path.replace("torch", "pullback", 1))
-        for name in names.split() if found is not None else ():
-            getattr(found, name).__module__ = path
-
-
-_PUBLIC_CLASSES = {
-    "torch": "Tensor Size dtype device", "torch.nn.parameter": "Parameter", "torch.autograd.function": "Function",
-}  # fmt: skip

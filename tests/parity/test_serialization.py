@@ -13,6 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import pullback  # noqa: E402  (torch decides first)
 from pullback.serialization import get_unsafe_globals_in_checkpoint, load, save  # noqa: E402  (torch decides first)
 from pullback.tensor.tensor import Tensor, new_tensor  # noqa: E402
 from tests.serialization.crafted import SIX_FLOATS, archive, tar_file, tensor_pickle  # noqa: E402
@@ -242,3 +243,51 @@ def test_tar_files_agree(tmp_path: Path, view: bool) -> None:
     path = tmp_path / "old.tar"
     path.write_bytes(tar_file(view=view).getvalue())
     assert_same(load(path), torch.load(path, weights_only=False))
+
+
+WHOLE_MODULES = [
+    "Linear(2, 3)", "Conv2d(1, 2, 3)", "BatchNorm2d(2)", "LSTM(2, 3, 2)", "GRUCell(2, 3)", "Embedding(4, 2)",
+    "MultiheadAttention(4, 2)", "TransformerEncoderLayer(4, 2, 8, batch_first=True)", "Transformer(4, 2, 1, 1, 8, batch_first=True)",
+    "Sequential(Linear(2, 2), ReLU(), Dropout(0.1))", "CrossEntropyLoss()", "ParameterList([Parameter(ones(2))])",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", WHOLE_MODULES)
+def test_whole_modules_cross_over(text: str) -> None:
+    def made(package: Any) -> Any:
+        return eval(text, {**vars(package.nn), "ones": package.ones})
+
+    ours, theirs = made(pullback), made(torch)
+    read_there = torch.load(by_pullback(ours), weights_only=False)
+    read_here = load(by_torch(theirs), weights_only=False)
+    assert (type(read_there), type(read_here)) == (type(theirs), type(ours))
+    assert repr(read_there) == repr(theirs) == repr(read_here).replace("pullback.", "torch.")
+    assert set(vars(read_there)) == set(vars(theirs))
+    assert_same(ours.state_dict(), read_there.state_dict())
+
+
+@pytest.mark.parametrize("text", ["StepLR(o, 2)", "CyclicLR(o, 0.1, 0.2)", "OneCycleLR(o, 0.1, 10)"])
+def test_schedulers_cross_over_with_their_optimizers(text: str) -> None:
+    def stepped(package: Any, schedule: Any = None) -> Any:
+        if schedule is None:
+            optimizer = package.optim.AdamW([package.nn.Parameter(package.ones(2))], 0.1)
+            schedule = eval(text, {**vars(package.optim.lr_scheduler), "o": optimizer})
+        schedule.optimizer.param_groups[0]["params"][0].grad = package.ones(2)
+        schedule.optimizer.step()
+        schedule.step()
+        return schedule
+
+    def state(schedule: Any) -> Any:
+        return schedule.get_last_lr(), schedule.optimizer.param_groups[0]["params"][0].tolist()
+
+    expected = state(stepped(torch, stepped(torch)))
+    there = torch.load(by_pullback(stepped(pullback)), weights_only=False)
+    here = load(by_torch(stepped(torch)), weights_only=False)
+    assert np.allclose(np.concatenate(state(stepped(torch, there))), np.concatenate(expected), rtol=1e-6)
+    assert np.allclose(np.concatenate(state(stepped(pullback, here))), np.concatenate(expected), rtol=1e-6)
+
+
+def test_scalers_cross_over() -> None:
+    ours, theirs = pullback.amp.GradScaler("cpu", 4.0), torch.amp.GradScaler("cpu", 4.0)
+    there, here = torch.load(by_pullback(ours), weights_only=False), load(by_torch(theirs), weights_only=False)
+    assert there.state_dict() == theirs.state_dict() == here.state_dict()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import defaultdict
 from enum import Enum
 from typing import Any
 
@@ -20,6 +21,11 @@ class OptState(Enum):
     READY = 0
     UNSCALED = 1
     STEPPED = 2
+
+
+def _refresh_per_optimizer_state() -> dict[str, Any]:
+    """What PyTorch's scaler starts with for an optimizer; its pickles name this function."""
+    return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
 class GradScaler:
@@ -158,6 +164,23 @@ class GradScaler:
     def is_enabled(self) -> bool:
         """Whether this scaler does anything."""
         return self._enabled
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The attributes that PyTorch's scaler has before its first step, so that either reads the other's pickles."""
+        if self._states:
+            raise AssertionError("A GradScaler instance may only be pickled at the beginning of an iteration.")
+        kept = ("_device", "_enabled", "_growth_factor", "_backoff_factor", "_growth_interval")
+        return {
+            **{name: getattr(self, name) for name in kept}, "_init_scale": self._scale, "_scale": None,
+            "_init_growth_tracker": self._growth_tracker, "_growth_tracker": None,
+            "_per_optimizer_states": defaultdict(_refresh_per_optimizer_state),
+        }  # fmt: skip
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        left_out = ("_init_scale", "_scale", "_init_growth_tracker", "_growth_tracker", "_per_optimizer_states")
+        self.__dict__.update({name: value for name, value in state.items() if name not in left_out})
+        self._scale, self._growth_tracker = state["_init_scale"], state["_init_growth_tracker"]
+        self._factor, self._states = None, {}
 
     def state_dict(self) -> dict[str, Any]:
         """What `load_state_dict` takes back; empty if disabled."""

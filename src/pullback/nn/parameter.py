@@ -8,7 +8,6 @@ from typing import Any
 from pullback import creation
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import get_default_dtype, is_float_or_complex
-from pullback.backend.naming import display_namespace
 from pullback.overrides import as_subclass
 from pullback.tensor.foreign_arguments import PLAIN
 from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl
@@ -214,7 +213,3 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[ove
         self, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
     ) -> None:
         pass
-
-
-if display_namespace() == "torch":
-    Parameter.__module__ = "torch.nn.parameter"  # what programs that import torch print

@@ -7,8 +7,11 @@ PyTorch's names must be written where PyTorch is not installed.
 from __future__ import annotations
 
 import pickle
+import sys
 from collections import OrderedDict
 from dataclasses import dataclass
+from operator import attrgetter
+from types import FunctionType
 from typing import Any
 
 from pullback.backend.dtype import dtype, from_numpy_dtype
@@ -18,6 +21,7 @@ from pullback.serialization import torch_names
 from pullback.serialization.storage import Storage, location_tag
 from pullback.serialization.tensor_access import TensorAccess, TensorDescription
 from pullback.serialization.torch_names import TorchGlobal
+from pullback.torch_places import place_of
 
 _PLAIN_TYPES = frozenset({type(None), bool, int, float, str, bytes, tuple, list, dict, OrderedDict, TorchGlobal, dtype})
 
@@ -116,7 +120,10 @@ def make_pickler(
         )
 
     class CheckpointPickler(base):  # type: ignore[misc,valid-type]  # the base is the caller's choice
-        dispatch = {**base.dispatch, TorchGlobal: _save_torch_global, dtype: _save_dtype}
+        dispatch = {
+            **base.dispatch, TorchGlobal: _save_torch_global, dtype: _save_dtype,
+            type: _save_named, FunctionType: _save_named,
+        }  # fmt: skip
 
         def persistent_id(self, value: object) -> Any:
             return storages.persistent_id(value) if isinstance(value, _StorageReference) else None
@@ -159,13 +166,30 @@ def _save_dtype(pickler: Any, value: dtype) -> None:
 
 def _save_torch_global(pickler: Any, value: TorchGlobal) -> None:
     """Write a name as pickle writes a class, but without importing its module."""
+    _write_name(pickler, value.module, value.name)
+    pickler.memoize(value)
+
+
+def _write_name(pickler: Any, module: str, name: str) -> None:
     if pickler.proto >= 4:
-        pickler.save(value.module)
-        pickler.save(value.name)
+        pickler.save(module)
+        pickler.save(name)
         pickler.write(pickle.STACK_GLOBAL)
     else:
-        pickler.write(pickle.GLOBAL + f"{value.module}\n{value.name}\n".encode())
-    pickler.memoize(value)
+        pickler.write(pickle.GLOBAL + f"{module}\n{name}\n".encode())
+
+
+def _save_named(pickler: Any, value: Any) -> None:
+    """Write a class or a function of pullback's under PyTorch's name, any other as pickle does."""
+    place = place_of(value)
+    if place is None:
+        pickle._Pickler.dispatch[type if isinstance(value, type) else FunctionType](pickler, value)  # type: ignore[attr-defined,unused-ignore]  # a part of pickle that typeshed leaves out
+    elif "." in place[1] and pickler.proto < 4:
+        owner, _, name = value.__qualname__.rpartition(".")
+        pickler.save_reduce(getattr, (attrgetter(owner)(sys.modules[value.__module__]), name), obj=value)
+    else:
+        _write_name(pickler, *place)
+        pickler.memoize(value)
 
 
 def dump(

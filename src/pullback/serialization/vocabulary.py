@@ -22,6 +22,7 @@ from pullback.serialization.torch_names import (
     UNSUPPORTED_STORAGES,
     UNTYPED_STORAGE,
 )
+from pullback.torch_places import place_of
 
 SafeGlobal: TypeAlias = Callable[..., Any] | tuple[Callable[..., Any], str]
 """A class or function that files may name, or a pair of it and the name they use."""
@@ -71,7 +72,7 @@ def _name_of(entry: SafeGlobal) -> str:
         return entry[1]
     if not hasattr(entry, "__module__") or not hasattr(entry, "__qualname__"):
         raise TypeError(f"expected a class, a function, or a pair of one and its name, got {entry!r}")
-    return f"{entry.__module__}.{entry.__qualname__}"
+    return ".".join(place_of(entry) or (entry.__module__, entry.__qualname__))
 
 
 class Vocabulary:

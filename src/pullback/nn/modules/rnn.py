@@ -171,6 +171,9 @@ class RNNBase(Module):
         ]
         return ", ".join(parts)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_flat_weights": self._flat_weights}  # PyTorch keeps them and reads them from files
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = {key: value for key, value in state.items() if key not in ("_flat_weights", "_flat_weight_refs")}
         super().__setstate__(state)

@@ -52,6 +52,8 @@ class CyclicLR(LRScheduler):
         self.mode = mode
         self.gamma = gamma
         self._scale_fn_custom = scale_fn
+        if scale_fn is None:
+            self._scale_fn_ref: Callable[[float], float] = getattr(self, f"_{mode}_scale_fn")
         self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
@@ -66,11 +68,19 @@ class CyclicLR(LRScheduler):
 
     def scale_fn(self, x: float) -> float:
         """The amplitude of a cycle or iteration."""
-        if self._scale_fn_custom is not None:
-            return self._scale_fn_custom(x)
-        if self.mode == "triangular":
-            return 1.0
-        return float(2.0 ** (1 - x) if self.mode == "triangular2" else self.gamma**x)
+        function = self._scale_fn_ref if self._scale_fn_custom is None else self._scale_fn_custom
+        return function(x)
+
+    @staticmethod
+    def _triangular_scale_fn(x: float) -> float:
+        return 1.0
+
+    @staticmethod
+    def _triangular2_scale_fn(x: float) -> float:
+        return 1 / (2.0 ** (x - 1))
+
+    def _exp_range_scale_fn(self, x: float) -> float:
+        return self.gamma**x
 
     def get_lr(self) -> list[Any]:
         self._warn_outside_step()
@@ -90,6 +100,7 @@ class CyclicLR(LRScheduler):
 
     def state_dict(self) -> dict[str, Any]:
         state = super().state_dict()
+        state.pop("_scale_fn_ref", None)
         function = state.pop("_scale_fn_custom")
         plain = function is None or isinstance(function, types.FunctionType)
         state["_scale_fn_custom"] = None if plain else dict(function.__dict__)
