@@ -9,7 +9,7 @@ import pullback.generated as G
 from pullback.errors import wrong_type
 from pullback.functions.shape import wrap_new_dim
 from pullback.tensor.arguments import as_int, as_tensor_list
-from pullback.tensor.foreign_arguments import any_foreign, ask_foreign, is_foreign
+from pullback.tensor.foreign_arguments import answers, any_foreign, ask_foreign
 from pullback.tensor.tensor import Tensor, wrap_dim
 
 
@@ -92,7 +92,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> T
 
 def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> Any:
     """Views of one size, or of the given sizes, along a dimension."""
-    if type(tensor) is not Tensor and is_foreign(tensor):
+    if type(tensor) is not Tensor and answers("split", "tensor", tensor):
         return ask_foreign(split, (tensor, split_size_or_sections, dim))
     if tensor._array.ndim == 0:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
@@ -112,7 +112,7 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0, *, axis: Any
 
 def chunk(input: Tensor, chunks: int, dim: int = 0, *, axis: Any = None) -> Any:
     """At most `chunks` views of one size along a dimension; the last may be smaller."""
-    if type(input) is not Tensor and is_foreign(input):
+    if type(input) is not Tensor and answers("chunk", "input", input):
         return ask_foreign(chunk, (input, chunks, dim))
     dim = dim if axis is None else axis
     if input._array.ndim == 0:

@@ -8,7 +8,7 @@ import pullback.generated as G
 from pullback.backend.array_module import cast_array, has_internal_overlap
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import is_float_or_complex
-from pullback.errors import dim_out_of_range, wrong_type
+from pullback.errors import dim_out_of_range, not_a_tensor, wrong_type
 from pullback.functions.plain_writes import writes_plainly
 from pullback.graph.history import bump_version, check_in_place
 from pullback.graph.in_place import check_overlap, in_place
@@ -19,8 +19,8 @@ from pullback.kernels.shape import infer_shape, view_dtype
 from pullback.modes.interception import interceptable
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_dtype, as_int, the_dim
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.tensor import Tensor, wrap_dim
+from pullback.tensor.foreign_arguments import answers, ask_foreign
+from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
 
 def sizes(given: tuple[Any, ...], function: str, name: str) -> tuple[int, ...]:
@@ -84,17 +84,21 @@ def _view_dtype(input: Tensor, wanted: Dtype) -> Tensor:
 
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """The same memory in the shape of `other`."""
+    if not isinstance(other, TensorBase):
+        raise not_a_tensor("view_as", "other", 1, other)
     return G.view(input, other._array.shape)
 
 
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """The same elements in the shape of `other`."""
+    if not isinstance(other, TensorBase):
+        raise not_a_tensor("reshape_as", "other", 1, other)
     return G.reshape(input, other._array.shape)
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dimensions from `start_dim` to `end_dim` as one."""
-    if type(input) is not Tensor and is_foreign(input):
+    if type(input) is not Tensor and answers("flatten", "input", input):
         return ask_foreign(flatten, (input, start_dim, end_dim))
     shape = input._array.shape
     first, last = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
@@ -154,6 +158,8 @@ def expand(input: Tensor, *size: Any, implicit: bool = False, **named: Any) -> T
 
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """A view in the shape of `other`, with dimensions of size 1 repeated."""
+    if not isinstance(other, TensorBase):
+        raise not_a_tensor("expand_as", "other", 1, other)
     return G.expand(input, other._array.shape)
 
 
@@ -169,7 +175,7 @@ def method_broadcast_to(input: Tensor, *size: Any, **named: Any) -> Tensor:
 
 def squeeze(input: Tensor, dim: Any = None, *more: Any, axis: Any = None) -> Tensor:
     """A view without dimensions of size 1: all of them, or those named."""
-    if type(input) is not Tensor and is_foreign(input):
+    if type(input) is not Tensor and answers("squeeze", "input", input):
         return ask_foreign(squeeze, (input,) if dim is None else (input, dim, *more))
     dim = dim if axis is None else axis
     if dim is None:
@@ -189,7 +195,7 @@ def _distinct_dims(dims: Any, ndim: int) -> tuple[int, ...]:
 
 def unsqueeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
     """A view with a dimension of size 1 inserted."""
-    if type(input) is not Tensor and is_foreign(input):
+    if type(input) is not Tensor and answers("unsqueeze", "input", input):
         return ask_foreign(unsqueeze, (input, dim))
     if dim is None:
         dim = the_dim("unsqueeze", axis)

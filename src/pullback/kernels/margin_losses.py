@@ -7,6 +7,7 @@ import numpy as np
 from pullback.backend.array_module import cast_array
 from pullback.backend.dtype import scalar_type_name
 from pullback.kernels.accumulation import add_up, widened
+from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.kernels.losses import reduce_loss
 from pullback.typing import Array
 
@@ -15,6 +16,7 @@ def multi_margin_loss(
     input: Array, target: Array, p: int = 1, margin: float = 1.0, weight: Array | None = None, reduction: int = 1
 ) -> Array:
     """The slack by which other classes come within `margin` of the target's, to the power `p`, over the classes."""
+    _refuse_kinds(input, "biuc", "multi_margin_loss_cpu_kernel")
     _require_vector_or_matrix(input)
     rows, places = _rows_and_places(input, target)
     slack = rows - np.take_along_axis(rows, places, 1) + margin
@@ -54,6 +56,9 @@ def multilabel_margin_loss(input: Array, target: Array, reduction: int = 1) -> A
 
     A row of `target` names classes up to its first -1.
     """
+    _refuse_kinds(input, "biuc", "multilabel_margin_loss_forward_out_frame")
+    if target.dtype != np.int64:
+        raise RuntimeError(f"expected scalar type Long but found {scalar_type_name(target.dtype)}")
     _require_vector_or_matrix(input)
     rows, slack, times = _pairwise_slack(input, target)
     losses = add_up(slack * times, (1, 2)) / rows.shape[1]

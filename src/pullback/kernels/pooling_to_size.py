@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.kernels.pooling import max_pool2d_with_indices, max_pool3d_with_indices
 from pullback.native import native
 from pullback.typing import Array, Shape
@@ -16,11 +17,13 @@ _FEW = 64
 
 def adaptive_max_pool2d(input: Array, output_size: Shape) -> tuple[Array, Array]:
     """The maxima of as many windows as `output_size` says, and their flat positions in the plane."""
+    _refuse_kinds(input, "biuc", "adaptive_max_pool2d")
     return _adaptive(input, output_size)
 
 
 def adaptive_max_pool3d(input: Array, output_size: Shape) -> tuple[Array, Array]:
     """The maxima of as many windows as `output_size` says, and their flat positions in the volume."""
+    _refuse_kinds(input, "biuc", "adaptive_max_pool3d_cpu")
     return _adaptive(input, output_size)
 
 
@@ -71,6 +74,7 @@ def fractional_max_pool2d(
     input: Array, kernel_size: Shape, output_size: Shape, random_samples: Array
 ) -> tuple[Array, Array]:
     """The maxima of windows that begin at pseudo-random places, and their flat positions in the plane."""
+    _refuse_kinds(input, "biuc", "fractional_max_pool2d_out_frame")
     return _fractional(input, kernel_size, output_size, random_samples[..., ::-1])
 
 
@@ -78,6 +82,7 @@ def fractional_max_pool3d(
     input: Array, kernel_size: Shape, output_size: Shape, random_samples: Array
 ) -> tuple[Array, Array]:
     """The maxima of windows that begin at pseudo-random places, and their flat positions in the volume."""
+    _refuse_kinds(input, "biuc", "fractional_max_pool3d_out_frame")
     return _fractional(input, kernel_size, output_size, random_samples)
 
 

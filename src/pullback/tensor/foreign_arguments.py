@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from pullback.backend.dtype import dtype
-from pullback.errors import not_a_bool
+from pullback.errors import not_a_bool, not_a_tensor, wrong_type
 from pullback.modes.interception import overrides
-from pullback.tensor.refusals import refusal
+from pullback.tensor.refusals import mismatch, refusal
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, TensorBase
 
@@ -31,7 +31,7 @@ ASKING = frozenset(
 )
 """Composite functions that ask for foreign arguments themselves."""
 
-_ANY_TRUTH = frozenset(["inplace"])
+_ANY_TRUTH = frozenset(["inplace", "return_indices"])
 """Switches of which PyTorch only asks whether they are true."""
 
 
@@ -47,6 +47,15 @@ def all_plain(values: Iterable[Any]) -> bool:
 def is_foreign(value: Any) -> bool:
     """Whether `value` is no tensor, but answers for operations on it."""
     return hasattr(type(value), "__torch_function__") and not isinstance(value, (TensorBase, type))
+
+
+def answers(function: str, name: str, value: Any) -> bool:
+    """Whether an argument that is no plain Tensor answers for operations; an error if it is no tensor either."""
+    if isinstance(value, TensorBase):
+        return False
+    if is_foreign(value):
+        return True
+    raise not_a_tensor(function, name, 1, value)
 
 
 def any_foreign(values: Iterable[Any]) -> bool:
@@ -122,6 +131,10 @@ def _written_out(
         "call": function,
         "refusal": refusal,
         "not_a_bool": not_a_bool,
+        "check": _check_kind,
+        "INTS": (int, bool),
+        "NUMBERS": (float, int, bool),
+        "SCALARS": (float, int, bool, complex),
     }
     heads: list[str] = []
     positional: list[str] = []
@@ -135,6 +148,11 @@ def _written_out(
             positional.append(p.name)
         scope[f"default_of_{p.name}"] = p.default
         heads.append(p.name if p.default is p.empty else f"{p.name}=default_of_{p.name}")
+        if (kinds := _PLAIN_KINDS.get(p.annotation)) is not None:
+            switches += (
+                f"    if {p.name} is not default_of_{p.name} and type({p.name}) not in {kinds}:\n"
+                f"        check({name!r}, {p.name!r}, {None if named else len(positional)}, {p.annotation!r}, {p.name})\n"
+            )
         if is_switch(p):
             switches += (
                 f"    if {p.name} is not default_of_{p.name} and {p.name} is not True and {p.name} is not False:\n"
@@ -187,6 +205,16 @@ def _offering_any(function: Callable[..., Any], module: str, name: str) -> Any:
         raise explained
 
     return _named(called, function, module, name)
+
+
+_PLAIN_KINDS = {"int": "INTS", "float": "NUMBERS", "Scalar": "SCALARS"}
+
+
+def _check_kind(function: str, name: str, position: int | None, annotation: str, value: Any) -> None:
+    """Refuse what is no number; NumPy's numbers and tensors of one element are."""
+    expected = None if is_foreign(value) else mismatch(annotation, value)
+    if expected is not None:
+        raise wrong_type(function, name, position, expected, value)
 
 
 def is_switch(parameter: inspect.Parameter) -> bool:

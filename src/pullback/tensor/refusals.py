@@ -73,6 +73,8 @@ def refusal(
         return None
     if isinstance(error, TypeError) and "(): argument '" in str(error):
         return None
+    if isinstance(error, (ValueError, NotImplementedError)) and not _speaks_of_the_inside(error):
+        return None  # raised by what looks at values before PyTorch's parser looks at types
     for position, (parameter, value) in enumerate(bound.arguments.items(), 1):
         if bound.signature.parameters[parameter].kind in (
             inspect.Parameter.VAR_POSITIONAL,
