@@ -212,7 +212,7 @@ class Tensor(TensorBase):
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set `requires_grad` and return the tensor."""
         if requires_grad is not True and requires_grad is not False:
-            from pullback.errors import not_a_bool
+            from pullback.errors import not_a_bool  # type: ignore[unreachable]  # what is passed may be anything
 
             raise not_a_bool("requires_grad_", "requires_grad", requires_grad)
         if switches.transforms and requires_grad:
