@@ -27,7 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("generated",),
     ("formulas", "rules", "creation", "functions", "derivatives"),
     ("autograd",),
-    ("overrides", "overridable_functions", "random", "__future__"),
+    ("overrides", "overridable_functions", "random", "futures", "__future__"),
     ("utils", "linalg", "fft", "special", "amp", "serialization", "testing"),
     ("nn", "func"),
     ("optim", "distributions", "_C", "_dynamo", "library", "__config__", "_vmap_internals", "fx", "_utils"),

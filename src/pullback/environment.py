@@ -64,6 +64,7 @@ PLAIN.update((device, layout, memory_format))
 
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
+legacy_contiguous_format = contiguous_format
 channels_last = memory_format("channels_last")
 channels_last_3d = memory_format("channels_last_3d")
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import warnings
-from typing import Any, Final
+from types import UnionType
+from typing import Any, Final, Union, get_args, get_origin
+
+from pullback.futures import Future
 
 __all__ = [
     "Final",
+    "Future",
     "ScriptFunction",
     "ScriptModule",
     "export",
@@ -97,14 +102,16 @@ def is_tracing() -> bool:
     return False
 
 
-def fork(func: Any, *args: Any, **kwargs: Any) -> Any:
-    """Call the function at once."""
-    return func(*args, **kwargs)
-
-
-def wait(future: Any) -> Any:
-    """Return the result of `fork`."""
+def fork(func: Any, *args: Any, **kwargs: Any) -> Future[Any]:
+    """Call the function at once; what it returns is the value of a future."""
+    future: Future[Any] = Future()
+    future.set_result(func(*args, **kwargs))
     return future
+
+
+def wait(future: Future[Any]) -> Any:
+    """Return the result of `fork`."""
+    return future.wait()
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
@@ -113,10 +120,23 @@ def annotate(the_type: Any, the_value: Any) -> Any:
 
 
 def isinstance(obj: Any, target_type: Any) -> bool:
-    """Python's isinstance."""
-    import builtins
+    """Python's isinstance, which also looks into containers: `list[int]`, `dict[str, Tensor]`, `tuple[int, float]`.
 
-    return builtins.isinstance(obj, target_type)
+    >>> isinstance([1, 2], list[int]), isinstance([1, "a"], list[int]), isinstance(None, int | None)
+    (True, False, True)
+    """
+    origin, inner = get_origin(target_type), get_args(target_type)
+    if builtins.isinstance(target_type, tuple) or origin in (Union, UnionType):
+        return any(isinstance(obj, one) for one in inner or target_type)
+    if origin is None:
+        return builtins.isinstance(obj, type(None) if target_type is None else target_type)
+    if not builtins.isinstance(obj, origin):
+        return False
+    if origin is tuple:
+        return len(obj) == len(inner) and all(map(isinstance, obj, inner))
+    if origin is dict:
+        return all(isinstance(k, inner[0]) and isinstance(v, inner[1]) for k, v in obj.items())
+    return all(isinstance(element, inner[0]) for element in obj)
 
 
 @contextlib.contextmanager

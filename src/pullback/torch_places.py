@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from functools import cache
-from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -77,7 +75,7 @@ def place_of(value: Any) -> tuple[str, str] | None:
     if not module.startswith("pullback."):
         return None
     place = torch_module(module)
-    return _known_place(module, name) or ((place, name) if _has(place, name, value) else _functions().get(value))
+    return _known_place(module, name) or ((place, name) if _has(place, name, value) else _among_functions(value))
 
 
 def _has(place: str, name: str, value: Any) -> bool:
@@ -88,12 +86,8 @@ def _has(place: str, name: str, value: Any) -> bool:
     return found is value
 
 
-@cache
-def _functions() -> dict[Any, tuple[str, str]]:
-    """The public functions that are defined in private modules, as modules keep them: activations, losses."""
-    public = import_module("pullback.nn.functional")
-    return {
-        value: ("torch.nn.functional", name)
-        for name, value in vars(public).items()
-        if callable(value) and not isinstance(value, type) and not name.startswith("_")
-    }
+def _among_functions(value: Any) -> tuple[str, str] | None:
+    """The place of a public function that is defined in a private module, as modules keep them: activations, losses."""
+    public = sys.modules.get("pullback.nn.functional")
+    names = [name for name, found in vars(public).items() if found is value] if public is not None else []
+    return ("torch.nn.functional", names[0]) if names else None

@@ -50,6 +50,11 @@ def test_files_name_what_pytorch_has(value: object, expected: str) -> None:
     assert not [name for name in names if name.startswith("pullback")]
 
 
+def test_functions_that_are_used_later_are_found_too() -> None:
+    assert place_of(nn.functional.relu) == ("torch.nn.functional", "relu")
+    assert place_of(nn.functional.hardswish) == ("torch.nn.functional", "hardswish")
+
+
 @pytest.mark.parametrize("protocol", [2, 4])
 def test_static_methods_are_found_again(protocol: int) -> None:
     optimizer = pullback.optim.SGD([pullback.ones(1)], 0.1, momentum=0.9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from importlib import import_module
 from typing import Any
 
@@ -46,6 +47,7 @@ def _refuse(*args: Any, **kwargs: Any) -> Any:
 
 current_device = get_device_name = get_device_capability = get_device_properties = set_device = _refuse
 current_stream = default_stream = synchronize = get_rng_state = set_rng_state = _refuse
+init = ipc_collect = mem_get_info = memory_summary = can_device_access_peer = utilization = _refuse
 
 
 def manual_seed(seed: int) -> None:
@@ -74,6 +76,16 @@ def empty_cache() -> None:
 
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Accepted: no memory is used on a GPU."""
+
+
+def get_arch_list() -> list[str]:
+    """The GPUs that this build is made for: none."""
+    return []
+
+
+def memory_stats(device: Any = None) -> dict[str, Any]:
+    """What is known of memory in use on a GPU: nothing."""
+    return OrderedDict()
 
 
 def memory_allocated(device: Any = None) -> int:

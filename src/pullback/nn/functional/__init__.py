@@ -67,6 +67,8 @@ def __getattr__(name: str) -> Any:
         value = value if isinstance(value, type) else offering(value, __name__, name)
     elif name in _COMMON:
         value = _common(name)
+    elif name == "_Reduction":
+        value = import_module("pullback.nn._reduction")
     else:
         raise AttributeError(f"module 'pullback.nn.functional' has no attribute '{name}'")
     globals()[name] = value

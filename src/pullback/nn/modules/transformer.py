@@ -28,7 +28,7 @@ __all__ = [
 Activation = str | Callable[[Any], Any]
 
 
-def _activation(activation: Activation) -> Callable[[Any], Any]:
+def _get_activation_fn(activation: Activation) -> Callable[[Any], Any]:
     if not isinstance(activation, str):
         return activation
     if activation not in ("relu", "gelu"):
@@ -213,7 +213,7 @@ class TransformerEncoderLayer(Module):
         self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **options)
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
-        self.activation = _activation(activation)
+        self.activation = _get_activation_fn(activation)
         self.activation_relu_or_gelu = {F.relu: 1, F.gelu: 2}.get(self.activation, 0)
 
     def forward(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool = False) -> Any:
@@ -261,7 +261,7 @@ class TransformerDecoderLayer(Module):
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
         self.dropout3 = Dropout(dropout)
-        self.activation = _activation(activation)
+        self.activation = _get_activation_fn(activation)
 
     def forward(
         self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None, tgt_key_padding_mask: Any = None,
