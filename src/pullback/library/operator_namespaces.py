@@ -138,6 +138,9 @@ class OpOverload:
     def register_autocast(self, device_type: str, cast_inputs: Any, /) -> None:
         """Accepted: operators of libraries get their inputs as they are."""
 
+    def __str__(self) -> str:
+        return f"{self._namespace}.{self._name}"
+
     def __repr__(self) -> str:
         return f"<OpOverload(op='{self._namespace}.{self.__name__}', overload='default')>"
 
