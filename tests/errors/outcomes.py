@@ -55,9 +55,9 @@ def is_of_type(error: BaseException | None, name: str) -> bool:
 
 
 def words_of(error: BaseException | None) -> list[str]:
-    """The words of the first two lines of a message, without numbers and names of the library."""
+    """The words of the first two lines of a message, without numbers, places and names of the library."""
     text = " ".join(str(error).splitlines()[:2]).replace("pullback", "torch")
-    return re.findall(r"[A-Za-z_]+", re.sub(r"0x[0-9a-f]+", "", text))
+    return re.findall(r"[A-Za-z_]+", re.sub(r"0x[0-9a-f]+| \(position \d+\)", "", text))
 
 
 def common_words(theirs: list[str], ours: list[str]) -> list[str]:

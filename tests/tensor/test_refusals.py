@@ -61,6 +61,46 @@ def test_errors_that_explain_themselves_stay() -> None:
         pullback.cosine_similarity(x, pullback.ones(2, 4))
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: x.sum(0, keepdim=text), "argument 'keepdim' must be bool, not str"),
+        (lambda: pullback.amax(x, 0, keepdim=1), "argument 'keepdim' must be bool, not int"),  # type: ignore[arg-type]
+        (lambda: pullback.unique(x, sorted=1), "argument 'sorted' must be bool, not int"),
+        (lambda: pullback.linalg.svd(x, 1), "argument 'full_matrices' must be bool, not int"),
+        (lambda: pullback.zeros(2, requires_grad=1), "argument 'requires_grad' must be bool, not int"),
+        (lambda: x.topk(1, largest=text), "argument 'largest' must be bool, not str"),
+    ],
+)
+def test_a_switch_is_true_or_false(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: pullback.diagonal(x, offset=text),
+            r"diagonal\(\): argument 'offset' \(position 2\) must be int, not str",
+        ),
+        (lambda: pullback.addmm(x, x, x, beta=text), "argument 'beta' must be Number, not str"),
+        (lambda: pullback.amax(x, (0, text)), "must be tuple of ints, but found element of type str at pos 1"),
+        (lambda: pullback.cumsum(x, None), 'missing 1 required positional arguments: "dim"'),
+        (lambda: x.sum(text), r"sum\(\) received an invalid combination of arguments"),
+        (lambda: x.diff(text), r"diff\(\): argument 'n' \(position 2\) must be int, not str"),
+    ],
+)
+def test_what_a_kernel_stumbled_over_is_told_as_a_wrong_type(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+def test_shapes_that_do_not_broadcast_are_told_by_operations_without_promotion() -> None:
+    with pytest.raises(RuntimeError, match="must match the size of tensor b"):
+        pullback.masked_select(x, pullback.tensor([True] * 4))
+
+
 def test_an_attribute_error_of_something_else_stays() -> None:
     def function(input: pullback.Tensor) -> Any:
         raise NotImplementedError

@@ -11,6 +11,7 @@ from pullback.graph.in_place import in_place
 from pullback.graph.overwriting import overwrite
 from pullback.kernels import clamping as kernels
 from pullback.kernels.overwriting import overwriting
+from pullback.tensor.arguments import as_number_argument
 from pullback.tensor.tensor import Tensor, TensorBase
 
 _clamp, _raise, _lower = overwriting(kernels.clamp), overwriting(kernels.clamp_min), overwriting(kernels.clamp_max)
@@ -48,6 +49,8 @@ def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Any:
     """Elements no smaller than `min`."""
     if isinstance(min, TensorBase):
         return G.clamp_min_tensor(input, min, out=out)
+    if not isinstance(min, (int, float, complex)):
+        min = as_number_argument("clamp_min", "min", min)
     return G.clamp_min(_promoted(input, min), min, out=out)
 
 
@@ -62,6 +65,8 @@ def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Any:
     """Elements no greater than `max`."""
     if isinstance(max, TensorBase):
         return G.clamp_max_tensor(input, max, out=out)
+    if not isinstance(max, (int, float, complex)):
+        max = as_number_argument("clamp_max", "max", max)
     return G.clamp_max(_promoted(input, max), max, out=out)
 
 

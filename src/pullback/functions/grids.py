@@ -17,6 +17,9 @@ from pullback.tensor.tensor import Tensor, new_tensor
 
 def broadcast_shapes(*shapes: Any) -> Size:
     """The common shape of tensors of these shapes."""
+    for shape in shapes:
+        if not isinstance(shape, (int, tuple, list)):
+            raise RuntimeError(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {shape}")
     given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     for shape in given:
         for n in shape:

@@ -176,6 +176,8 @@ def instance_norm(
     """Normalize each channel of each sample: a batch norm of all of them side by side."""
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    if (running_mean is None) != (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
     sizes = input._array.shape
     batch, channels = sizes[:2]
     side_by_side = G.view(_contiguous(input), (1, batch * channels, *sizes[2:]))

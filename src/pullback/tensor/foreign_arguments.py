@@ -31,7 +31,7 @@ ASKING = frozenset(
 )
 """Composite functions that ask for foreign arguments themselves."""
 
-_ANY_TRUTH = frozenset(["inplace", "return_indices"])
+_ANY_TRUTH = frozenset(["center", "get_infos", "inplace", "recompute_scale_factor", "return_indices"])
 """Switches of which PyTorch only asks whether they are true."""
 
 
@@ -219,7 +219,7 @@ def _check_kind(function: str, name: str, position: int | None, annotation: str,
 
 def is_switch(parameter: inspect.Parameter) -> bool:
     """Whether a parameter takes True or False and nothing else: PyTorch's functions written in Python take any truth."""
-    return parameter.annotation == "bool" and parameter.name not in _ANY_TRUTH
+    return parameter.annotation in ("bool", "bool | None") and parameter.name not in _ANY_TRUTH
 
 
 def _check_switches(
@@ -227,7 +227,7 @@ def _check_switches(
 ) -> None:
     for position, name in switches:
         value = args[position] if position < len(args) else kwargs.get(name, False)
-        if value is not True and value is not False and not is_foreign(value):
+        if value is not True and value is not False and value is not None and not is_foreign(value):
             raise not_a_bool(function, name, value)
 
 

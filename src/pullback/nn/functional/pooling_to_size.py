@@ -36,6 +36,12 @@ def _sizes(function: str, dims: int, input: Tensor, output_size: Any) -> Shape:
             f"{function}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
             f"{list(input._array.shape)}"
         )
+    for position, wanted in enumerate(output_size):
+        if wanted is not None and not hasattr(wanted, "__index__"):
+            raise TypeError(
+                f"{function}(): argument 'output_size' (position 2) must be tuple of ints, but found element of type "
+                f"{type(wanted).__name__} at pos {position}"
+            )
     sizes = tuple([n if o is None else int(o) for o, n in zip(output_size, old, strict=True)])
     if any(s < 0 for s in sizes):
         if "max" in function:
