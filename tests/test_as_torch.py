@@ -241,3 +241,8 @@ except RuntimeError as error:
         "torch.optim.lr_scheduler", "torch.utils.data.dataloader", "torch.distributions.normal",
         "torch.autograd.grad_mode", "torch._C", "<class 'torch._C._LinAlgError'>",
     ]  # fmt: skip
+
+
+def test_annotations_of_renamed_classes_are_read_where_they_were_written() -> None:
+    program = "import torch, typing\nclass Own(torch.nn.Module):\n    a: int\nprint(typing.get_type_hints(Own)['a'])"
+    assert run_as_torch(program).strip() == "<class 'int'>"

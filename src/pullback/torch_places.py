@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from types import ModuleType
-from typing import Any
+from typing import Any, ForwardRef
 
 from pullback.missing_names import torch_modules
 
@@ -65,8 +65,17 @@ def name_classes(module: ModuleType) -> None:
         if place is None and exports_to == torch_module(value.__module__) and not name.startswith("_"):
             place = exports_to, value.__qualname__
         if place is not None:
+            _keep_annotations(value)
             with suppress(TypeError):
                 value.__module__, value.__qualname__ = place
+
+
+def _keep_annotations(value: type) -> None:
+    """Let `typing.get_type_hints` go on to read a class's annotations where the class was written."""
+    annotations = value.__dict__.get("__annotations__", {})
+    for name, text in annotations.items():
+        if isinstance(text, str):
+            annotations[name] = ForwardRef(text, module=value.__module__, is_class=True)
 
 
 def place_of(value: Any) -> tuple[str, str] | None:

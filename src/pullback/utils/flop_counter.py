@@ -29,7 +29,7 @@ _PRODUCTS = {
 def _operator(name: str) -> Any:
     """PyTorch's operator of this name, which the counts go by."""
     from pullback.library import ops  # lazy: operators by name are above this layer
-    from pullback.library.operator_namespaces import OpOverload
+    from pullback.library.operator_namespaces import OpOverload  # lazy: as above
 
     return getattr(ops.aten, name, None) or OpOverload("aten", name, {})
 
