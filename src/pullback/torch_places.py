@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from contextlib import suppress
 from types import ModuleType
@@ -72,10 +73,12 @@ def name_classes(module: ModuleType) -> None:
 
 def _keep_annotations(value: type) -> None:
     """Let `typing.get_type_hints` go on to read a class's annotations where the class was written."""
-    annotations = value.__dict__.get("__annotations__", {})
+    annotations = inspect.get_annotations(value)
     for name, text in annotations.items():
         if isinstance(text, str):
             annotations[name] = ForwardRef(text, module=value.__module__, is_class=True)
+    if annotations:
+        value.__annotations__ = annotations
 
 
 def place_of(value: Any) -> tuple[str, str] | None:
