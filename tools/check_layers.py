@@ -28,7 +28,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("formulas", "rules", "creation", "functions", "derivatives"),
     ("autograd",),
     ("overrides", "overridable_functions", "random", "futures", "__future__"),
-    ("utils", "linalg", "fft", "special", "amp", "serialization", "testing"),
+    ("utils", "linalg", "fft", "special", "amp", "hub", "serialization", "testing"),
     ("nn", "func"),
     ("optim", "distributions", "_C", "_dynamo", "library", "__config__", "_vmap_internals", "fx", "_utils"),
     ("as_torch",),
@@ -45,6 +45,8 @@ NEIGHBOURS = {
     ("derivatives", "functions"),
     ("overrides", "overridable_functions"),
     ("torch_places", "missing_names"),
+    ("hub", "serialization"),
+    ("utils", "hub"),
 }
 """(importer, imported) pairs that may meet within one row."""
 
