@@ -178,6 +178,7 @@ def rrelu_with_noise(input: Array, noise: Array) -> Array:
 
 
 @native
+@_in_float32
 def threshold(input: Array, threshold: Scalar, value: Scalar) -> Array:
     """Elements above `threshold` as they are, `value` for the rest."""
     _refuse_kinds(input, "bc", "threshold_cpu")

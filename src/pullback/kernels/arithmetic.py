@@ -109,7 +109,7 @@ def fmod_scalar(input: Array, other: Array | Scalar) -> Array:
 def scaled_by(input: Array, value: Scalar) -> Array:
     """Multiply by the conjugate of a number, keeping the dtype: the gradient of an argument scaled by it."""
     factor = value.conjugate()
-    return input * (factor if input.dtype.itemsize != 2 else input.dtype.type(factor))
+    return input * factor if input.dtype.itemsize != 2 else _with_number(np.multiply, input, factor)
 
 
 @native
@@ -181,7 +181,8 @@ def _scaled(other: Array | Scalar, alpha: Scalar, input: Array) -> Array:
     if kind == "u":
         alpha = int(alpha) % (1 << (8 * input.dtype.itemsize))  # type: ignore[arg-type]  # refused above
     if input.dtype.itemsize == 2 and kind in "fV":
-        return other * np.asarray(alpha, input.dtype).astype(np.float32)
+        term = other if hasattr(other, "dtype") else np.asarray(other, input.dtype).astype(np.float32)
+        return term * np.asarray(alpha, input.dtype).astype(np.float32)
     return other * np.asarray(alpha, input.dtype)
 
 

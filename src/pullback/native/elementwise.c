@@ -213,7 +213,7 @@ static const Parameter parameters_of_relu[] = {
 static const Variant variants_of_relu[] = {
     {loop_relu_float32, loop_relu_float64, 65536, 0},
 };
-DESCRIBE(relu, NULL, 0)
+DESCRIBE(relu, NULL, 0, 0)
 
 /* kernels.activation.relu_grad */
 static const Parameter parameters_of_relu_grad[] = {
@@ -223,7 +223,7 @@ static const Parameter parameters_of_relu_grad[] = {
 static const Variant variants_of_relu_grad[] = {
     {loop_relu_grad_float32, loop_relu_grad_float64, 65536, 0},
 };
-DESCRIBE(relu_grad, NULL, 0)
+DESCRIBE(relu_grad, NULL, 0, 0)
 
 /* kernels.activation.sigmoid */
 static const Parameter parameters_of_sigmoid[] = {
@@ -232,7 +232,7 @@ static const Parameter parameters_of_sigmoid[] = {
 static const Variant variants_of_sigmoid[] = {
     {loop_sigmoid_float32, loop_sigmoid_float64, 16384, 0},
 };
-DESCRIBE(sigmoid, NULL, 0)
+DESCRIBE(sigmoid, NULL, 0, 0)
 
 /* kernels.activation.logsigmoid */
 static const Parameter parameters_of_logsigmoid[] = {
@@ -241,7 +241,7 @@ static const Parameter parameters_of_logsigmoid[] = {
 static const Variant variants_of_logsigmoid[] = {
     {loop_logsigmoid_float32, loop_logsigmoid_float64, 16384, 0},
 };
-DESCRIBE(logsigmoid, NULL, 0)
+DESCRIBE(logsigmoid, NULL, 0, 0)
 
 /* kernels.activation.silu */
 static const Parameter parameters_of_silu[] = {
@@ -250,7 +250,7 @@ static const Parameter parameters_of_silu[] = {
 static const Variant variants_of_silu[] = {
     {loop_silu_float32, loop_silu_float64, 16384, 0},
 };
-DESCRIBE(silu, NULL, 0)
+DESCRIBE(silu, NULL, 0, 0)
 
 /* kernels.activation.mish */
 static const Parameter parameters_of_mish[] = {
@@ -259,7 +259,7 @@ static const Parameter parameters_of_mish[] = {
 static const Variant variants_of_mish[] = {
     {loop_mish_float32, loop_mish_float64, 16384, 0},
 };
-DESCRIBE(mish, NULL, 0)
+DESCRIBE(mish, NULL, 0, 0)
 
 /* kernels.activation.gelu */
 static const Parameter parameters_of_gelu[] = {
@@ -279,7 +279,7 @@ static int choose_gelu(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(gelu, choose_gelu, 0)
+DESCRIBE(gelu, choose_gelu, 0, 0)
 
 /* kernels.activation.softplus */
 static const Parameter parameters_of_softplus[] = {
@@ -290,7 +290,7 @@ static const Parameter parameters_of_softplus[] = {
 static const Variant variants_of_softplus[] = {
     {loop_softplus_float32, loop_softplus_float64, 16384, 0},
 };
-DESCRIBE(softplus, NULL, 0)
+DESCRIBE(softplus, NULL, 0, 0)
 
 /* kernels.activation.softshrink */
 static const Parameter parameters_of_softshrink[] = {
@@ -307,7 +307,7 @@ static int choose_softshrink(const Arguments *given)
         return 0;
     return -1;
 }
-DESCRIBE(softshrink, choose_softshrink, 0)
+DESCRIBE(softshrink, choose_softshrink, 0, 0)
 
 /* kernels.activation.hardshrink */
 static const Parameter parameters_of_hardshrink[] = {
@@ -317,7 +317,7 @@ static const Parameter parameters_of_hardshrink[] = {
 static const Variant variants_of_hardshrink[] = {
     {loop_hardshrink_float32, loop_hardshrink_float64, 65536, 0},
 };
-DESCRIBE(hardshrink, NULL, 0)
+DESCRIBE(hardshrink, NULL, 0, 1)
 
 /* kernels.activation.hardtanh */
 static const Parameter parameters_of_hardtanh[] = {
@@ -328,7 +328,7 @@ static const Parameter parameters_of_hardtanh[] = {
 static const Variant variants_of_hardtanh[] = {
     {loop_hardtanh_float32, loop_hardtanh_float64, 65536, 0},
 };
-DESCRIBE(hardtanh, NULL, 0)
+DESCRIBE(hardtanh, NULL, 0, 0)
 
 /* kernels.activation.hardsigmoid */
 static const Parameter parameters_of_hardsigmoid[] = {
@@ -337,7 +337,7 @@ static const Parameter parameters_of_hardsigmoid[] = {
 static const Variant variants_of_hardsigmoid[] = {
     {loop_hardsigmoid_float32, loop_hardsigmoid_float64, 65536, 0},
 };
-DESCRIBE(hardsigmoid, NULL, 0)
+DESCRIBE(hardsigmoid, NULL, 0, 0)
 
 /* kernels.activation.hardswish */
 static const Parameter parameters_of_hardswish[] = {
@@ -346,7 +346,7 @@ static const Parameter parameters_of_hardswish[] = {
 static const Variant variants_of_hardswish[] = {
     {loop_hardswish_float32, loop_hardswish_float64, 65536, 0},
 };
-DESCRIBE(hardswish, NULL, 0)
+DESCRIBE(hardswish, NULL, 0, 0)
 
 /* kernels.activation.elu */
 static const Parameter parameters_of_elu[] = {
@@ -358,7 +358,7 @@ static const Parameter parameters_of_elu[] = {
 static const Variant variants_of_elu[] = {
     {loop_elu_float32, loop_elu_float64, 16384, 0},
 };
-DESCRIBE(elu, NULL, 0)
+DESCRIBE(elu, NULL, 0, 0)
 
 /* kernels.activation.celu */
 static const Parameter parameters_of_celu[] = {
@@ -375,7 +375,7 @@ static int choose_celu(const Arguments *given)
         return 0;
     return -1;
 }
-DESCRIBE(celu, choose_celu, 0)
+DESCRIBE(celu, choose_celu, 0, 0)
 
 /* kernels.activation.leaky_relu */
 static const Parameter parameters_of_leaky_relu[] = {
@@ -398,7 +398,7 @@ static int choose_leaky_relu(const Arguments *given)
         return 2;
     return -1;
 }
-DESCRIBE(leaky_relu, choose_leaky_relu, 0)
+DESCRIBE(leaky_relu, choose_leaky_relu, 0, 0)
 
 /* kernels.activation.prelu_kernel */
 static const Parameter parameters_of_prelu_kernel[] = {
@@ -408,7 +408,7 @@ static const Parameter parameters_of_prelu_kernel[] = {
 static const Variant variants_of_prelu_kernel[] = {
     {loop_prelu_kernel_float32, loop_prelu_kernel_float64, 65536, 0},
 };
-DESCRIBE(prelu_kernel, NULL, 0)
+DESCRIBE(prelu_kernel, NULL, 0, 0)
 
 /* kernels.activation.rrelu_with_noise */
 static const Parameter parameters_of_rrelu_with_noise[] = {
@@ -418,7 +418,7 @@ static const Parameter parameters_of_rrelu_with_noise[] = {
 static const Variant variants_of_rrelu_with_noise[] = {
     {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536, 0},
 };
-DESCRIBE(rrelu_with_noise, NULL, 0)
+DESCRIBE(rrelu_with_noise, NULL, 0, 0)
 
 /* kernels.activation.threshold */
 static const Parameter parameters_of_threshold[] = {
@@ -429,7 +429,7 @@ static const Parameter parameters_of_threshold[] = {
 static const Variant variants_of_threshold[] = {
     {loop_threshold_float32, loop_threshold_float64, 65536, 0},
 };
-DESCRIBE(threshold, NULL, 0)
+DESCRIBE(threshold, NULL, 0, 0)
 
 /* kernels.arithmetic.add */
 static const Parameter parameters_of_add[] = {
@@ -450,7 +450,7 @@ static int choose_add(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(add, choose_add, 0)
+DESCRIBE(add, choose_add, 0, 1)
 
 /* kernels.arithmetic.sub */
 static const Parameter parameters_of_sub[] = {
@@ -471,7 +471,7 @@ static int choose_sub(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(sub, choose_sub, 0)
+DESCRIBE(sub, choose_sub, 0, 1)
 
 /* kernels.arithmetic.rsub */
 static const Parameter parameters_of_rsub[] = {
@@ -492,7 +492,7 @@ static int choose_rsub(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(rsub, choose_rsub, 0)
+DESCRIBE(rsub, choose_rsub, 0, 1)
 
 /* kernels.arithmetic.rsub_tensor */
 static const Parameter parameters_of_rsub_tensor[] = {
@@ -513,7 +513,7 @@ static int choose_rsub_tensor(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(rsub_tensor, choose_rsub_tensor, 0)
+DESCRIBE(rsub_tensor, choose_rsub_tensor, 0, 1)
 
 /* kernels.arithmetic.mul */
 static const Parameter parameters_of_mul[] = {
@@ -523,7 +523,7 @@ static const Parameter parameters_of_mul[] = {
 static const Variant variants_of_mul[] = {
     {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536, 0},
 };
-DESCRIBE(mul, NULL, 0)
+DESCRIBE(mul, NULL, 0, 0)
 
 /* kernels.arithmetic.div */
 static const Parameter parameters_of_div[] = {
@@ -533,7 +533,7 @@ static const Parameter parameters_of_div[] = {
 static const Variant variants_of_div[] = {
     {loop_div_float32, loop_div_float64, 65536, 0},
 };
-DESCRIBE(div, NULL, 0)
+DESCRIBE(div, NULL, 0, 0)
 
 /* kernels.arithmetic.div_rounded */
 static const Parameter parameters_of_div_rounded[] = {
@@ -554,7 +554,7 @@ static int choose_div_rounded(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(div_rounded, choose_div_rounded, 0)
+DESCRIBE(div_rounded, choose_div_rounded, 0, 0)
 
 /* kernels.arithmetic.floor_divide */
 static const Parameter parameters_of_floor_divide[] = {
@@ -564,7 +564,7 @@ static const Parameter parameters_of_floor_divide[] = {
 static const Variant variants_of_floor_divide[] = {
     {loop_div_rounded_float32, loop_div_rounded_float64, 65536, 1},
 };
-DESCRIBE(floor_divide, NULL, 0)
+DESCRIBE(floor_divide, NULL, 0, 0)
 
 /* kernels.arithmetic.remainder */
 static const Parameter parameters_of_remainder[] = {
@@ -574,7 +574,7 @@ static const Parameter parameters_of_remainder[] = {
 static const Variant variants_of_remainder[] = {
     {loop_remainder_float32, loop_remainder_float64, 65536, 1},
 };
-DESCRIBE(remainder, NULL, 0)
+DESCRIBE(remainder, NULL, 0, 0)
 
 /* kernels.arithmetic.remainder_scalar */
 static const Parameter parameters_of_remainder_scalar[] = {
@@ -584,7 +584,7 @@ static const Parameter parameters_of_remainder_scalar[] = {
 static const Variant variants_of_remainder_scalar[] = {
     {loop_remainder_float32, loop_remainder_float64, 65536, 1},
 };
-DESCRIBE(remainder_scalar, NULL, 0)
+DESCRIBE(remainder_scalar, NULL, 0, 1)
 
 /* kernels.arithmetic.fmod */
 static const Parameter parameters_of_fmod[] = {
@@ -594,7 +594,7 @@ static const Parameter parameters_of_fmod[] = {
 static const Variant variants_of_fmod[] = {
     {loop_fmod_float32, loop_fmod_float64, 65536, 1},
 };
-DESCRIBE(fmod, NULL, 0)
+DESCRIBE(fmod, NULL, 0, 0)
 
 /* kernels.arithmetic.fmod_scalar */
 static const Parameter parameters_of_fmod_scalar[] = {
@@ -604,7 +604,7 @@ static const Parameter parameters_of_fmod_scalar[] = {
 static const Variant variants_of_fmod_scalar[] = {
     {loop_fmod_float32, loop_fmod_float64, 65536, 1},
 };
-DESCRIBE(fmod_scalar, NULL, 0)
+DESCRIBE(fmod_scalar, NULL, 0, 1)
 
 /* kernels.arithmetic.scaled_by */
 static const Parameter parameters_of_scaled_by[] = {
@@ -614,7 +614,7 @@ static const Parameter parameters_of_scaled_by[] = {
 static const Variant variants_of_scaled_by[] = {
     {loop_scaled_by_float32, loop_scaled_by_float64, 65536, 0},
 };
-DESCRIBE(scaled_by, NULL, 0)
+DESCRIBE(scaled_by, NULL, 0, 0)
 
 /* kernels.arithmetic.neg */
 static const Parameter parameters_of_neg[] = {
@@ -623,7 +623,7 @@ static const Parameter parameters_of_neg[] = {
 static const Variant variants_of_neg[] = {
     {loop_neg_float32, loop_neg_float64, 65536, 0},
 };
-DESCRIBE(neg, NULL, 0)
+DESCRIBE(neg, NULL, 0, 0)
 
 /* kernels.arithmetic.reciprocal */
 static const Parameter parameters_of_reciprocal[] = {
@@ -632,7 +632,7 @@ static const Parameter parameters_of_reciprocal[] = {
 static const Variant variants_of_reciprocal[] = {
     {loop_reciprocal_float32, loop_reciprocal_float64, 65536, 0},
 };
-DESCRIBE(reciprocal, NULL, 0)
+DESCRIBE(reciprocal, NULL, 0, 0)
 
 /* kernels.arithmetic.addcmul */
 static const Parameter parameters_of_addcmul[] = {
@@ -654,7 +654,7 @@ static int choose_addcmul(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(addcmul, choose_addcmul, 0)
+DESCRIBE(addcmul, choose_addcmul, 0, 0)
 
 /* kernels.arithmetic.addcdiv */
 static const Parameter parameters_of_addcdiv[] = {
@@ -676,7 +676,7 @@ static int choose_addcdiv(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(addcdiv, choose_addcdiv, 0)
+DESCRIBE(addcdiv, choose_addcdiv, 0, 0)
 
 /* kernels.clamping.where */
 static const Parameter parameters_of_where[] = {
@@ -687,7 +687,7 @@ static const Parameter parameters_of_where[] = {
 static const Variant variants_of_where[] = {
     {loop_where_float32, loop_where_float64, 65536, 0},
 };
-DESCRIBE(where, NULL, 0)
+DESCRIBE(where, NULL, 0, 0)
 
 /* kernels.clamping.drop_where */
 static const Parameter parameters_of_drop_where[] = {
@@ -697,7 +697,7 @@ static const Parameter parameters_of_drop_where[] = {
 static const Variant variants_of_drop_where[] = {
     {loop_drop_where_float32, loop_drop_where_float64, 65536, 0},
 };
-DESCRIBE(drop_where, NULL, 0)
+DESCRIBE(drop_where, NULL, 0, 0)
 
 /* kernels.clamping.keep_where */
 static const Parameter parameters_of_keep_where[] = {
@@ -707,7 +707,7 @@ static const Parameter parameters_of_keep_where[] = {
 static const Variant variants_of_keep_where[] = {
     {loop_keep_where_float32, loop_keep_where_float64, 65536, 0},
 };
-DESCRIBE(keep_where, NULL, 0)
+DESCRIBE(keep_where, NULL, 0, 0)
 
 /* kernels.clamping.maximum */
 static const Parameter parameters_of_maximum[] = {
@@ -717,7 +717,7 @@ static const Parameter parameters_of_maximum[] = {
 static const Variant variants_of_maximum[] = {
     {loop_maximum_float32, loop_maximum_float64, 65536, 0},
 };
-DESCRIBE(maximum, NULL, 0)
+DESCRIBE(maximum, NULL, 0, 0)
 
 /* kernels.clamping.minimum */
 static const Parameter parameters_of_minimum[] = {
@@ -727,7 +727,7 @@ static const Parameter parameters_of_minimum[] = {
 static const Variant variants_of_minimum[] = {
     {loop_minimum_float32, loop_minimum_float64, 65536, 0},
 };
-DESCRIBE(minimum, NULL, 0)
+DESCRIBE(minimum, NULL, 0, 0)
 
 /* kernels.clamping.fmax */
 static const Parameter parameters_of_fmax[] = {
@@ -737,7 +737,7 @@ static const Parameter parameters_of_fmax[] = {
 static const Variant variants_of_fmax[] = {
     {loop_fmax_float32, loop_fmax_float64, 65536, 0},
 };
-DESCRIBE(fmax, NULL, 0)
+DESCRIBE(fmax, NULL, 0, 0)
 
 /* kernels.clamping.fmin */
 static const Parameter parameters_of_fmin[] = {
@@ -747,7 +747,7 @@ static const Parameter parameters_of_fmin[] = {
 static const Variant variants_of_fmin[] = {
     {loop_fmin_float32, loop_fmin_float64, 65536, 0},
 };
-DESCRIBE(fmin, NULL, 0)
+DESCRIBE(fmin, NULL, 0, 0)
 
 /* kernels.clamping.clamp */
 static const Parameter parameters_of_clamp[] = {
@@ -773,7 +773,7 @@ static int choose_clamp(const Arguments *given)
         return 3;
     return -1;
 }
-DESCRIBE(clamp, choose_clamp, 0)
+DESCRIBE(clamp, choose_clamp, 0, 0)
 
 /* kernels.clamping.clamp_tensor */
 static const Parameter parameters_of_clamp_tensor[] = {
@@ -796,7 +796,7 @@ static int choose_clamp_tensor(const Arguments *given)
         return 2;
     return -1;
 }
-DESCRIBE(clamp_tensor, choose_clamp_tensor, 0)
+DESCRIBE(clamp_tensor, choose_clamp_tensor, 0, 0)
 
 /* kernels.clamping.clamp_min */
 static const Parameter parameters_of_clamp_min[] = {
@@ -806,7 +806,7 @@ static const Parameter parameters_of_clamp_min[] = {
 static const Variant variants_of_clamp_min[] = {
     {loop_clamp_2_float32, loop_clamp_2_float64, 65536, 0},
 };
-DESCRIBE(clamp_min, NULL, 0)
+DESCRIBE(clamp_min, NULL, 0, 0)
 
 /* kernels.clamping.clamp_min_tensor */
 static const Parameter parameters_of_clamp_min_tensor[] = {
@@ -816,7 +816,7 @@ static const Parameter parameters_of_clamp_min_tensor[] = {
 static const Variant variants_of_clamp_min_tensor[] = {
     {loop_clamp_tensor_1_float32, loop_clamp_tensor_1_float64, 65536, 0},
 };
-DESCRIBE(clamp_min_tensor, NULL, 0)
+DESCRIBE(clamp_min_tensor, NULL, 0, 0)
 
 /* kernels.clamping.clamp_max */
 static const Parameter parameters_of_clamp_max[] = {
@@ -826,7 +826,7 @@ static const Parameter parameters_of_clamp_max[] = {
 static const Variant variants_of_clamp_max[] = {
     {loop_clamp_max_float32, loop_clamp_max_float64, 65536, 0},
 };
-DESCRIBE(clamp_max, NULL, 0)
+DESCRIBE(clamp_max, NULL, 0, 0)
 
 /* kernels.clamping.clamp_max_tensor */
 static const Parameter parameters_of_clamp_max_tensor[] = {
@@ -836,7 +836,7 @@ static const Parameter parameters_of_clamp_max_tensor[] = {
 static const Variant variants_of_clamp_max_tensor[] = {
     {loop_minimum_float32, loop_minimum_float64, 65536, 0},
 };
-DESCRIBE(clamp_max_tensor, NULL, 0)
+DESCRIBE(clamp_max_tensor, NULL, 0, 0)
 
 /* kernels.clamping.lerp */
 static const Parameter parameters_of_lerp[] = {
@@ -847,7 +847,7 @@ static const Parameter parameters_of_lerp[] = {
 static const Variant variants_of_lerp[] = {
     {loop_lerp_float32, loop_lerp_float64, 65536, 0},
 };
-DESCRIBE(lerp, NULL, 0)
+DESCRIBE(lerp, NULL, 0, 0)
 
 /* kernels.clamping.lerp_scalar */
 static const Parameter parameters_of_lerp_scalar[] = {
@@ -868,7 +868,7 @@ static int choose_lerp_scalar(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(lerp_scalar, choose_lerp_scalar, 0)
+DESCRIBE(lerp_scalar, choose_lerp_scalar, 0, 0)
 
 /* kernels.clamping.nan_to_num */
 static const Parameter parameters_of_nan_to_num[] = {
@@ -907,7 +907,7 @@ static int choose_nan_to_num(const Arguments *given)
         return 7;
     return -1;
 }
-DESCRIBE(nan_to_num, choose_nan_to_num, 0)
+DESCRIBE(nan_to_num, choose_nan_to_num, 0, 0)
 
 /* kernels.complex_numbers.abs */
 static const Parameter parameters_of_abs[] = {
@@ -916,7 +916,7 @@ static const Parameter parameters_of_abs[] = {
 static const Variant variants_of_abs[] = {
     {loop_abs_float32, loop_abs_float64, 65536, 0},
 };
-DESCRIBE(abs, NULL, 0)
+DESCRIBE(abs, NULL, 0, 0)
 
 /* kernels.complex_numbers.sgn */
 static const Parameter parameters_of_sgn[] = {
@@ -925,7 +925,7 @@ static const Parameter parameters_of_sgn[] = {
 static const Variant variants_of_sgn[] = {
     {loop_sgn_float32, loop_sgn_float64, 65536, 0},
 };
-DESCRIBE(sgn, NULL, 0)
+DESCRIBE(sgn, NULL, 0, 0)
 
 /* kernels.exponential.pow_scalar */
 static const Parameter parameters_of_pow_scalar[] = {
@@ -954,7 +954,7 @@ static int choose_pow_scalar(const Arguments *given)
         return 4;
     return -1;
 }
-DESCRIBE(pow_scalar, choose_pow_scalar, 0)
+DESCRIBE(pow_scalar, choose_pow_scalar, 0, 0)
 
 /* kernels.exponential.sqrt */
 static const Parameter parameters_of_sqrt[] = {
@@ -963,7 +963,7 @@ static const Parameter parameters_of_sqrt[] = {
 static const Variant variants_of_sqrt[] = {
     {loop_pow_scalar_4_float32, loop_pow_scalar_4_float64, 65536, 0},
 };
-DESCRIBE(sqrt, NULL, 0)
+DESCRIBE(sqrt, NULL, 0, 0)
 
 /* kernels.exponential.rsqrt */
 static const Parameter parameters_of_rsqrt[] = {
@@ -972,7 +972,7 @@ static const Parameter parameters_of_rsqrt[] = {
 static const Variant variants_of_rsqrt[] = {
     {loop_pow_scalar_3_float32, loop_pow_scalar_3_float64, 65536, 0},
 };
-DESCRIBE(rsqrt, NULL, 0)
+DESCRIBE(rsqrt, NULL, 0, 0)
 
 /* kernels.exponential.exp */
 static const Parameter parameters_of_exp[] = {
@@ -981,7 +981,7 @@ static const Parameter parameters_of_exp[] = {
 static const Variant variants_of_exp[] = {
     {loop_exp_float32, loop_exp_float64, 16384, 0},
 };
-DESCRIBE(exp, NULL, 0)
+DESCRIBE(exp, NULL, 0, 0)
 
 /* kernels.exponential.expm1 */
 static const Parameter parameters_of_expm1[] = {
@@ -990,7 +990,7 @@ static const Parameter parameters_of_expm1[] = {
 static const Variant variants_of_expm1[] = {
     {loop_expm1_float32, loop_expm1_float64, 16384, 0},
 };
-DESCRIBE(expm1, NULL, 0)
+DESCRIBE(expm1, NULL, 0, 0)
 
 /* kernels.exponential.log */
 static const Parameter parameters_of_log[] = {
@@ -999,7 +999,7 @@ static const Parameter parameters_of_log[] = {
 static const Variant variants_of_log[] = {
     {loop_log_float32, loop_log_float64, 16384, 0},
 };
-DESCRIBE(log, NULL, 0)
+DESCRIBE(log, NULL, 0, 0)
 
 /* kernels.exponential.log1p */
 static const Parameter parameters_of_log1p[] = {
@@ -1008,7 +1008,7 @@ static const Parameter parameters_of_log1p[] = {
 static const Variant variants_of_log1p[] = {
     {loop_log1p_float32, loop_log1p_float64, 16384, 0},
 };
-DESCRIBE(log1p, NULL, 0)
+DESCRIBE(log1p, NULL, 0, 0)
 
 /* kernels.exponential.logaddexp */
 static const Parameter parameters_of_logaddexp[] = {
@@ -1018,7 +1018,7 @@ static const Parameter parameters_of_logaddexp[] = {
 static const Variant variants_of_logaddexp[] = {
     {loop_logaddexp_float32, loop_logaddexp_float64, 16384, 0},
 };
-DESCRIBE(logaddexp, NULL, 0)
+DESCRIBE(logaddexp, NULL, 0, 0)
 
 /* kernels.masking.masked_fill */
 static const Parameter parameters_of_masked_fill[] = {
@@ -1036,7 +1036,7 @@ static int choose_masked_fill(const Arguments *given)
         return 0;
     return -1;
 }
-DESCRIBE(masked_fill, choose_masked_fill, 1)
+DESCRIBE(masked_fill, choose_masked_fill, 1, 0)
 
 /* kernels.rounding.floor */
 static const Parameter parameters_of_floor[] = {
@@ -1045,7 +1045,7 @@ static const Parameter parameters_of_floor[] = {
 static const Variant variants_of_floor[] = {
     {loop_floor_float32, loop_floor_float64, 65536, 0},
 };
-DESCRIBE(floor, NULL, 0)
+DESCRIBE(floor, NULL, 0, 0)
 
 /* kernels.rounding.ceil */
 static const Parameter parameters_of_ceil[] = {
@@ -1054,7 +1054,7 @@ static const Parameter parameters_of_ceil[] = {
 static const Variant variants_of_ceil[] = {
     {loop_ceil_float32, loop_ceil_float64, 65536, 0},
 };
-DESCRIBE(ceil, NULL, 0)
+DESCRIBE(ceil, NULL, 0, 0)
 
 /* kernels.rounding.trunc */
 static const Parameter parameters_of_trunc[] = {
@@ -1063,7 +1063,7 @@ static const Parameter parameters_of_trunc[] = {
 static const Variant variants_of_trunc[] = {
     {loop_trunc_float32, loop_trunc_float64, 65536, 0},
 };
-DESCRIBE(trunc, NULL, 0)
+DESCRIBE(trunc, NULL, 0, 0)
 
 /* kernels.rounding.round */
 static const Parameter parameters_of_round[] = {
@@ -1072,7 +1072,7 @@ static const Parameter parameters_of_round[] = {
 static const Variant variants_of_round[] = {
     {loop_round_float32, loop_round_float64, 65536, 0},
 };
-DESCRIBE(round, NULL, 0)
+DESCRIBE(round, NULL, 0, 0)
 
 /* kernels.rounding.frac */
 static const Parameter parameters_of_frac[] = {
@@ -1081,7 +1081,7 @@ static const Parameter parameters_of_frac[] = {
 static const Variant variants_of_frac[] = {
     {loop_frac_float32, loop_frac_float64, 65536, 0},
 };
-DESCRIBE(frac, NULL, 0)
+DESCRIBE(frac, NULL, 0, 0)
 
 /* kernels.rounding.sign */
 static const Parameter parameters_of_sign[] = {
@@ -1090,7 +1090,7 @@ static const Parameter parameters_of_sign[] = {
 static const Variant variants_of_sign[] = {
     {loop_sgn_float32, loop_sgn_float64, 65536, 0},
 };
-DESCRIBE(sign, NULL, 0)
+DESCRIBE(sign, NULL, 0, 0)
 
 /* kernels.rounding.copysign */
 static const Parameter parameters_of_copysign[] = {
@@ -1100,7 +1100,7 @@ static const Parameter parameters_of_copysign[] = {
 static const Variant variants_of_copysign[] = {
     {loop_copysign_float32, loop_copysign_float64, 65536, 0},
 };
-DESCRIBE(copysign, NULL, 0)
+DESCRIBE(copysign, NULL, 0, 0)
 
 /* kernels.rounding.copysign_scalar */
 static const Parameter parameters_of_copysign_scalar[] = {
@@ -1110,7 +1110,7 @@ static const Parameter parameters_of_copysign_scalar[] = {
 static const Variant variants_of_copysign_scalar[] = {
     {loop_copysign_float32, loop_copysign_float64, 65536, 0},
 };
-DESCRIBE(copysign_scalar, NULL, 0)
+DESCRIBE(copysign_scalar, NULL, 0, 0)
 
 /* kernels.special.erf */
 static const Parameter parameters_of_erf[] = {
@@ -1119,7 +1119,7 @@ static const Parameter parameters_of_erf[] = {
 static const Variant variants_of_erf[] = {
     {loop_erf_float32, loop_erf_float64, 16384, 0},
 };
-DESCRIBE(erf, NULL, 0)
+DESCRIBE(erf, NULL, 0, 0)
 
 /* kernels.special.erfc */
 static const Parameter parameters_of_erfc[] = {
@@ -1128,7 +1128,7 @@ static const Parameter parameters_of_erfc[] = {
 static const Variant variants_of_erfc[] = {
     {loop_erfc_float32, NULL, 16384, 0},
 };
-DESCRIBE(erfc, NULL, 0)
+DESCRIBE(erfc, NULL, 0, 0)
 
 /* kernels.special.erfinv */
 static const Parameter parameters_of_erfinv[] = {
@@ -1137,7 +1137,7 @@ static const Parameter parameters_of_erfinv[] = {
 static const Variant variants_of_erfinv[] = {
     {loop_erfinv_float32, NULL, 16384, 0},
 };
-DESCRIBE(erfinv, NULL, 0)
+DESCRIBE(erfinv, NULL, 0, 0)
 
 /* kernels.special.sinc */
 static const Parameter parameters_of_sinc[] = {
@@ -1146,7 +1146,7 @@ static const Parameter parameters_of_sinc[] = {
 static const Variant variants_of_sinc[] = {
     {loop_sinc_float32, loop_sinc_float64, 16384, 0},
 };
-DESCRIBE(sinc, NULL, 0)
+DESCRIBE(sinc, NULL, 0, 0)
 
 /* kernels.special.xlogy */
 static const Parameter parameters_of_xlogy[] = {
@@ -1156,7 +1156,7 @@ static const Parameter parameters_of_xlogy[] = {
 static const Variant variants_of_xlogy[] = {
     {loop_xlogy_float32, loop_xlogy_float64, 16384, 0},
 };
-DESCRIBE(xlogy, NULL, 0)
+DESCRIBE(xlogy, NULL, 0, 0)
 
 /* kernels.special.xlog1py */
 static const Parameter parameters_of_xlog1py[] = {
@@ -1166,7 +1166,7 @@ static const Parameter parameters_of_xlog1py[] = {
 static const Variant variants_of_xlog1py[] = {
     {loop_xlog1py_float32, loop_xlog1py_float64, 16384, 0},
 };
-DESCRIBE(xlog1py, NULL, 0)
+DESCRIBE(xlog1py, NULL, 0, 0)
 
 /* kernels.special.entr */
 static const Parameter parameters_of_entr[] = {
@@ -1175,7 +1175,7 @@ static const Parameter parameters_of_entr[] = {
 static const Variant variants_of_entr[] = {
     {loop_entr_float32, loop_entr_float64, 16384, 0},
 };
-DESCRIBE(entr, NULL, 0)
+DESCRIBE(entr, NULL, 0, 0)
 
 /* kernels.special.expit */
 static const Parameter parameters_of_expit[] = {
@@ -1184,7 +1184,7 @@ static const Parameter parameters_of_expit[] = {
 static const Variant variants_of_expit[] = {
     {loop_expit_float32, loop_expit_float64, 16384, 0},
 };
-DESCRIBE(expit, NULL, 0)
+DESCRIBE(expit, NULL, 0, 0)
 
 /* kernels.special_gamma.lgamma */
 static const Parameter parameters_of_lgamma[] = {
@@ -1193,7 +1193,7 @@ static const Parameter parameters_of_lgamma[] = {
 static const Variant variants_of_lgamma[] = {
     {loop_lgamma_float32, NULL, 16384, 0},
 };
-DESCRIBE(lgamma, NULL, 0)
+DESCRIBE(lgamma, NULL, 0, 0)
 
 /* kernels.trigonometric.sin */
 static const Parameter parameters_of_sin[] = {
@@ -1202,7 +1202,7 @@ static const Parameter parameters_of_sin[] = {
 static const Variant variants_of_sin[] = {
     {loop_sin_float32, loop_sin_float64, 16384, 1},
 };
-DESCRIBE(sin, NULL, 0)
+DESCRIBE(sin, NULL, 0, 0)
 
 /* kernels.trigonometric.cos */
 static const Parameter parameters_of_cos[] = {
@@ -1211,7 +1211,7 @@ static const Parameter parameters_of_cos[] = {
 static const Variant variants_of_cos[] = {
     {loop_cos_float32, loop_cos_float64, 16384, 1},
 };
-DESCRIBE(cos, NULL, 0)
+DESCRIBE(cos, NULL, 0, 0)
 
 /* kernels.trigonometric.tanh */
 static const Parameter parameters_of_tanh[] = {
@@ -1220,7 +1220,7 @@ static const Parameter parameters_of_tanh[] = {
 static const Variant variants_of_tanh[] = {
     {loop_tanh_float32, loop_tanh_float64, 16384, 0},
 };
-DESCRIBE(tanh, NULL, 0)
+DESCRIBE(tanh, NULL, 0, 0)
 
 /* kernels.trigonometric.hypot */
 static const Parameter parameters_of_hypot[] = {
@@ -1230,7 +1230,7 @@ static const Parameter parameters_of_hypot[] = {
 static const Variant variants_of_hypot[] = {
     {loop_hypot_float32, loop_hypot_float64, 65536, 0},
 };
-DESCRIBE(hypot, NULL, 0)
+DESCRIBE(hypot, NULL, 0, 0)
 
 /* kernels.trigonometric.deg2rad */
 static const Parameter parameters_of_deg2rad[] = {
@@ -1239,7 +1239,7 @@ static const Parameter parameters_of_deg2rad[] = {
 static const Variant variants_of_deg2rad[] = {
     {loop_deg2rad_float32, loop_deg2rad_float64, 65536, 0},
 };
-DESCRIBE(deg2rad, NULL, 0)
+DESCRIBE(deg2rad, NULL, 0, 0)
 
 /* kernels.trigonometric.rad2deg */
 static const Parameter parameters_of_rad2deg[] = {
@@ -1248,7 +1248,7 @@ static const Parameter parameters_of_rad2deg[] = {
 static const Variant variants_of_rad2deg[] = {
     {loop_rad2deg_float32, loop_rad2deg_float64, 65536, 0},
 };
-DESCRIBE(rad2deg, NULL, 0)
+DESCRIBE(rad2deg, NULL, 0, 0)
 
 /* derivatives.activation.sigmoid: input=grad * F.conj((1 - result) * result) */
 static const Parameter parameters_of_sigmoid_grad_of_input[] = {
@@ -1259,7 +1259,7 @@ static const Parameter parameters_of_sigmoid_grad_of_input[] = {
 static const Variant variants_of_sigmoid_grad_of_input[] = {
     {loop_sigmoid_grad_of_input_float32, loop_sigmoid_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(sigmoid_grad_of_input, NULL, 0)
+DESCRIBE(sigmoid_grad_of_input, NULL, 0, 0)
 
 /* derivatives.activation.logsigmoid: input=grad * F.sigmoid(-input) */
 static const Parameter parameters_of_logsigmoid_grad_of_input[] = {
@@ -1270,7 +1270,7 @@ static const Parameter parameters_of_logsigmoid_grad_of_input[] = {
 static const Variant variants_of_logsigmoid_grad_of_input[] = {
     {loop_logsigmoid_grad_of_input_float32, loop_logsigmoid_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(logsigmoid_grad_of_input, NULL, 0)
+DESCRIBE(logsigmoid_grad_of_input, NULL, 0, 0)
 
 /* derivatives.activation.silu: input=grad * F.conj(F.silu_slope(input)) */
 static const Parameter parameters_of_silu_grad_of_input[] = {
@@ -1281,7 +1281,7 @@ static const Parameter parameters_of_silu_grad_of_input[] = {
 static const Variant variants_of_silu_grad_of_input[] = {
     {loop_silu_grad_of_input_float32, loop_silu_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(silu_grad_of_input, NULL, 0)
+DESCRIBE(silu_grad_of_input, NULL, 0, 0)
 
 /* derivatives.activation.mish: input=grad * F.mish_slope(input) */
 static const Parameter parameters_of_mish_grad_of_input[] = {
@@ -1292,7 +1292,7 @@ static const Parameter parameters_of_mish_grad_of_input[] = {
 static const Variant variants_of_mish_grad_of_input[] = {
     {loop_mish_grad_of_input_float32, loop_mish_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(mish_grad_of_input, NULL, 0)
+DESCRIBE(mish_grad_of_input, NULL, 0, 0)
 
 /* derivatives.activation.gelu: input=grad * (F.gelu_slope(input) if approximate == 'none' else F.gelu_tanh_sl... */
 static const Parameter parameters_of_gelu_grad_of_input[] = {
@@ -1314,7 +1314,7 @@ static int choose_gelu_grad_of_input(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(gelu_grad_of_input, choose_gelu_grad_of_input, 0)
+DESCRIBE(gelu_grad_of_input, choose_gelu_grad_of_input, 0, 0)
 
 /* derivatives.activation.softplus: input=F.where(input * beta > threshold, grad, grad * F.sigmoid(input * bet... */
 static const Parameter parameters_of_softplus_grad_of_input[] = {
@@ -1327,7 +1327,7 @@ static const Parameter parameters_of_softplus_grad_of_input[] = {
 static const Variant variants_of_softplus_grad_of_input[] = {
     {loop_softplus_grad_of_input_float32, loop_softplus_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(softplus_grad_of_input, NULL, 0)
+DESCRIBE(softplus_grad_of_input, NULL, 0, 0)
 
 /* derivatives.activation.softshrink: input=F.tied_to(F.keep_where(F.abs(input) > lambd, grad), input) */
 static const Parameter parameters_of_softshrink_grad_of_input[] = {
@@ -1339,7 +1339,7 @@ static const Parameter parameters_of_softshrink_grad_of_input[] = {
 static const Variant variants_of_softshrink_grad_of_input[] = {
     {loop_softshrink_grad_of_input_float32, loop_softshrink_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(softshrink_grad_of_input, NULL, 0)
+DESCRIBE(softshrink_grad_of_input, NULL, 0, 0)
 
 /* derivatives.activation.hardshrink: input=F.tied_to(F.keep_where(F.abs(input) > lambd, grad), input) */
 static const Parameter parameters_of_hardshrink_grad_of_input[] = {
@@ -1351,7 +1351,7 @@ static const Parameter parameters_of_hardshrink_grad_of_input[] = {
 static const Variant variants_of_hardshrink_grad_of_input[] = {
     {loop_softshrink_grad_of_input_float32, loop_softshrink_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(hardshrink_grad_of_input, NULL, 0)
+DESCRIBE(hardshrink_grad_of_input, NULL, 0, 0)
 
 /* derivatives.activation.hardtanh: input=F.tied_to(F.keep_where(F.logical_and(input > min_val, input < max_va... */
 static const Parameter parameters_of_hardtanh_grad_of_input[] = {
@@ -1364,7 +1364,7 @@ static const Parameter parameters_of_hardtanh_grad_of_input[] = {
 static const Variant variants_of_hardtanh_grad_of_input[] = {
     {loop_hardtanh_grad_of_input_float32, loop_hardtanh_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(hardtanh_grad_of_input, NULL, 0)
+DESCRIBE(hardtanh_grad_of_input, NULL, 0, 0)
 
 /* derivatives.activation.hardsigmoid: input=F.tied_to(F.keep_where(F.logical_and(input > -3, input < 3), grad... */
 static const Parameter parameters_of_hardsigmoid_grad_of_input[] = {
@@ -1375,7 +1375,7 @@ static const Parameter parameters_of_hardsigmoid_grad_of_input[] = {
 static const Variant variants_of_hardsigmoid_grad_of_input[] = {
     {loop_hardsigmoid_grad_of_input_float32, loop_hardsigmoid_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(hardsigmoid_grad_of_input, NULL, 0)
+DESCRIBE(hardsigmoid_grad_of_input, NULL, 0, 0)
 
 /* derivatives.activation.hardswish: input=F.drop_where(input <= -3, F.where(input >= 3, grad, grad * (input /... */
 static const Parameter parameters_of_hardswish_grad_of_input[] = {
@@ -1386,7 +1386,7 @@ static const Parameter parameters_of_hardswish_grad_of_input[] = {
 static const Variant variants_of_hardswish_grad_of_input[] = {
     {loop_hardswish_grad_of_input_float32, loop_hardswish_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(hardswish_grad_of_input, NULL, 0)
+DESCRIBE(hardswish_grad_of_input, NULL, 0, 0)
 
 /* derivatives.activation.elu: input=F.elu_grad(grad, input, alpha, scale, input_scale) */
 static const Parameter parameters_of_elu_grad_of_input[] = {
@@ -1400,7 +1400,7 @@ static const Parameter parameters_of_elu_grad_of_input[] = {
 static const Variant variants_of_elu_grad_of_input[] = {
     {loop_elu_grad_of_input_float32, loop_elu_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(elu_grad_of_input, NULL, 0)
+DESCRIBE(elu_grad_of_input, NULL, 0, 0)
 
 /* derivatives.activation.celu: input=F.elu_grad(grad, input, alpha, 1, 1 / alpha) */
 static const Parameter parameters_of_celu_grad_of_input[] = {
@@ -1419,7 +1419,7 @@ static int choose_celu_grad_of_input(const Arguments *given)
         return 0;
     return -1;
 }
-DESCRIBE(celu_grad_of_input, choose_celu_grad_of_input, 0)
+DESCRIBE(celu_grad_of_input, choose_celu_grad_of_input, 0, 0)
 
 /* derivatives.activation.leaky_relu: input=F.tied_to(F.where(input > 0, grad, F.scaled_by(grad, negative_slop... */
 static const Parameter parameters_of_leaky_relu_grad_of_input[] = {
@@ -1431,7 +1431,7 @@ static const Parameter parameters_of_leaky_relu_grad_of_input[] = {
 static const Variant variants_of_leaky_relu_grad_of_input[] = {
     {loop_leaky_relu_grad_of_input_float32, loop_leaky_relu_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(leaky_relu_grad_of_input, NULL, 0)
+DESCRIBE(leaky_relu_grad_of_input, NULL, 0, 0)
 
 /* derivatives.activation.prelu_kernel: input=F.where(input > 0, grad, weight * grad) */
 static const Parameter parameters_of_prelu_kernel_grad_of_input[] = {
@@ -1443,7 +1443,7 @@ static const Parameter parameters_of_prelu_kernel_grad_of_input[] = {
 static const Variant variants_of_prelu_kernel_grad_of_input[] = {
     {loop_prelu_kernel_grad_of_input_float32, loop_prelu_kernel_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(prelu_kernel_grad_of_input, NULL, 0)
+DESCRIBE(prelu_kernel_grad_of_input, NULL, 0, 0)
 
 /* derivatives.activation.prelu_kernel: weight=F.drop_where(input > 0, input * grad) */
 static const Parameter parameters_of_prelu_kernel_grad_of_weight[] = {
@@ -1454,7 +1454,7 @@ static const Parameter parameters_of_prelu_kernel_grad_of_weight[] = {
 static const Variant variants_of_prelu_kernel_grad_of_weight[] = {
     {loop_prelu_kernel_grad_of_weight_float32, loop_prelu_kernel_grad_of_weight_float64, 65536, 0},
 };
-DESCRIBE(prelu_kernel_grad_of_weight, NULL, 0)
+DESCRIBE(prelu_kernel_grad_of_weight, NULL, 0, 0)
 
 /* derivatives.activation.rrelu_with_noise: input=F.tied_to(grad * noise, input) */
 static const Parameter parameters_of_rrelu_with_noise_grad_of_input[] = {
@@ -1466,7 +1466,7 @@ static const Parameter parameters_of_rrelu_with_noise_grad_of_input[] = {
 static const Variant variants_of_rrelu_with_noise_grad_of_input[] = {
     {loop_rrelu_with_noise_grad_of_input_float32, loop_rrelu_with_noise_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(rrelu_with_noise_grad_of_input, NULL, 0)
+DESCRIBE(rrelu_with_noise_grad_of_input, NULL, 0, 0)
 
 /* derivatives.activation.threshold: input=F.tied_to(F.drop_where(input <= threshold, grad), input) */
 static const Parameter parameters_of_threshold_grad_of_input[] = {
@@ -1478,7 +1478,7 @@ static const Parameter parameters_of_threshold_grad_of_input[] = {
 static const Variant variants_of_threshold_grad_of_input[] = {
     {loop_threshold_grad_of_input_float32, loop_threshold_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(threshold_grad_of_input, NULL, 0)
+DESCRIBE(threshold_grad_of_input, NULL, 0, 0)
 
 /* derivatives.activation.logit: input=F.logit_grad(grad, input, eps) */
 static const Parameter parameters_of_logit_grad_of_input[] = {
@@ -1499,7 +1499,7 @@ static int choose_logit_grad_of_input(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(logit_grad_of_input, choose_logit_grad_of_input, 0)
+DESCRIBE(logit_grad_of_input, choose_logit_grad_of_input, 0, 0)
 
 /* derivatives.arithmetic.sub: other=-grad if alpha == 1 else F.scaled_by(-grad, alpha) */
 static const Parameter parameters_of_sub_grad_of_other[] = {
@@ -1520,7 +1520,7 @@ static int choose_sub_grad_of_other(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(sub_grad_of_other, choose_sub_grad_of_other, 0)
+DESCRIBE(sub_grad_of_other, choose_sub_grad_of_other, 0, 0)
 
 /* derivatives.arithmetic.rsub: input=-grad if alpha == 1 else F.scaled_by(-grad, alpha) */
 static const Parameter parameters_of_rsub_grad_of_input[] = {
@@ -1541,7 +1541,7 @@ static int choose_rsub_grad_of_input(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(rsub_grad_of_input, choose_rsub_grad_of_input, 0)
+DESCRIBE(rsub_grad_of_input, choose_rsub_grad_of_input, 0, 0)
 
 /* derivatives.arithmetic.rsub_tensor: input=-grad if alpha == 1 else F.scaled_by(-grad, alpha) */
 static const Parameter parameters_of_rsub_tensor_grad_of_input[] = {
@@ -1562,7 +1562,7 @@ static int choose_rsub_tensor_grad_of_input(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(rsub_tensor_grad_of_input, choose_rsub_tensor_grad_of_input, 0)
+DESCRIBE(rsub_tensor_grad_of_input, choose_rsub_tensor_grad_of_input, 0, 0)
 
 /* derivatives.arithmetic.mul: input=grad * F.conj(other) */
 static const Parameter parameters_of_mul_grad_of_input[] = {
@@ -1573,7 +1573,7 @@ static const Parameter parameters_of_mul_grad_of_input[] = {
 static const Variant variants_of_mul_grad_of_input[] = {
     {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536, 0},
 };
-DESCRIBE(mul_grad_of_input, NULL, 0)
+DESCRIBE(mul_grad_of_input, NULL, 0, 0)
 
 /* derivatives.arithmetic.mul: other=grad * F.conj(input) */
 static const Parameter parameters_of_mul_grad_of_other[] = {
@@ -1584,7 +1584,7 @@ static const Parameter parameters_of_mul_grad_of_other[] = {
 static const Variant variants_of_mul_grad_of_other[] = {
     {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536, 0},
 };
-DESCRIBE(mul_grad_of_other, NULL, 0)
+DESCRIBE(mul_grad_of_other, NULL, 0, 0)
 
 /* derivatives.arithmetic.div: input=grad / F.conj(other) */
 static const Parameter parameters_of_div_grad_of_input[] = {
@@ -1595,7 +1595,7 @@ static const Parameter parameters_of_div_grad_of_input[] = {
 static const Variant variants_of_div_grad_of_input[] = {
     {loop_div_float32, loop_div_float64, 65536, 0},
 };
-DESCRIBE(div_grad_of_input, NULL, 0)
+DESCRIBE(div_grad_of_input, NULL, 0, 0)
 
 /* derivatives.arithmetic.div: other=-grad * F.conj(input / other / other) */
 static const Parameter parameters_of_div_grad_of_other[] = {
@@ -1607,7 +1607,7 @@ static const Parameter parameters_of_div_grad_of_other[] = {
 static const Variant variants_of_div_grad_of_other[] = {
     {loop_div_grad_of_other_float32, loop_div_grad_of_other_float64, 65536, 0},
 };
-DESCRIBE(div_grad_of_other, NULL, 0)
+DESCRIBE(div_grad_of_other, NULL, 0, 0)
 
 /* derivatives.arithmetic.remainder: other=-grad * F.div_rounded(input, other, 'floor') */
 static const Parameter parameters_of_remainder_grad_of_other[] = {
@@ -1619,7 +1619,7 @@ static const Parameter parameters_of_remainder_grad_of_other[] = {
 static const Variant variants_of_remainder_grad_of_other[] = {
     {loop_remainder_grad_of_other_float32, loop_remainder_grad_of_other_float64, 65536, 1},
 };
-DESCRIBE(remainder_grad_of_other, NULL, 0)
+DESCRIBE(remainder_grad_of_other, NULL, 0, 0)
 
 /* derivatives.arithmetic.fmod: other=-grad * F.div_rounded(input, other, 'trunc') */
 static const Parameter parameters_of_fmod_grad_of_other[] = {
@@ -1631,7 +1631,7 @@ static const Parameter parameters_of_fmod_grad_of_other[] = {
 static const Variant variants_of_fmod_grad_of_other[] = {
     {loop_fmod_grad_of_other_float32, loop_fmod_grad_of_other_float64, 65536, 0},
 };
-DESCRIBE(fmod_grad_of_other, NULL, 0)
+DESCRIBE(fmod_grad_of_other, NULL, 0, 0)
 
 /* derivatives.arithmetic.neg: input=-grad */
 static const Parameter parameters_of_neg_grad_of_input[] = {
@@ -1641,7 +1641,7 @@ static const Parameter parameters_of_neg_grad_of_input[] = {
 static const Variant variants_of_neg_grad_of_input[] = {
     {loop_neg_float32, loop_neg_float64, 65536, 0},
 };
-DESCRIBE(neg_grad_of_input, NULL, 0)
+DESCRIBE(neg_grad_of_input, NULL, 0, 0)
 
 /* derivatives.arithmetic.reciprocal: input=-grad * F.conj(result * result) */
 static const Parameter parameters_of_reciprocal_grad_of_input[] = {
@@ -1652,7 +1652,7 @@ static const Parameter parameters_of_reciprocal_grad_of_input[] = {
 static const Variant variants_of_reciprocal_grad_of_input[] = {
     {loop_reciprocal_grad_of_input_float32, loop_reciprocal_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(reciprocal_grad_of_input, NULL, 0)
+DESCRIBE(reciprocal_grad_of_input, NULL, 0, 0)
 
 /* derivatives.arithmetic.addcmul: tensor1=grad * F.conj(tensor2 if value == 1 else tensor2 * value) */
 static const Parameter parameters_of_addcmul_grad_of_tensor1[] = {
@@ -1674,7 +1674,7 @@ static int choose_addcmul_grad_of_tensor1(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(addcmul_grad_of_tensor1, choose_addcmul_grad_of_tensor1, 0)
+DESCRIBE(addcmul_grad_of_tensor1, choose_addcmul_grad_of_tensor1, 0, 0)
 
 /* derivatives.arithmetic.addcmul: tensor2=grad * F.conj(tensor1 if value == 1 else tensor1 * value) */
 static const Parameter parameters_of_addcmul_grad_of_tensor2[] = {
@@ -1696,7 +1696,7 @@ static int choose_addcmul_grad_of_tensor2(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(addcmul_grad_of_tensor2, choose_addcmul_grad_of_tensor2, 0)
+DESCRIBE(addcmul_grad_of_tensor2, choose_addcmul_grad_of_tensor2, 0, 0)
 
 /* derivatives.arithmetic.addcdiv: tensor1=grad * F.conj(value / tensor2) */
 static const Parameter parameters_of_addcdiv_grad_of_tensor1[] = {
@@ -1708,7 +1708,7 @@ static const Parameter parameters_of_addcdiv_grad_of_tensor1[] = {
 static const Variant variants_of_addcdiv_grad_of_tensor1[] = {
     {loop_addcdiv_grad_of_tensor1_float32, loop_addcdiv_grad_of_tensor1_float64, 65536, 0},
 };
-DESCRIBE(addcdiv_grad_of_tensor1, NULL, 0)
+DESCRIBE(addcdiv_grad_of_tensor1, NULL, 0, 0)
 
 /* derivatives.arithmetic.addcdiv: tensor2=-grad * F.conj(value * tensor1 / (tensor2 * tensor2)) */
 static const Parameter parameters_of_addcdiv_grad_of_tensor2[] = {
@@ -1721,7 +1721,7 @@ static const Parameter parameters_of_addcdiv_grad_of_tensor2[] = {
 static const Variant variants_of_addcdiv_grad_of_tensor2[] = {
     {loop_addcdiv_grad_of_tensor2_float32, loop_addcdiv_grad_of_tensor2_float64, 65536, 0},
 };
-DESCRIBE(addcdiv_grad_of_tensor2, NULL, 0)
+DESCRIBE(addcdiv_grad_of_tensor2, NULL, 0, 0)
 
 /* derivatives.clamping.where: input=F.where(condition, grad, 0) */
 static const Parameter parameters_of_where_grad_of_input[] = {
@@ -1732,7 +1732,7 @@ static const Parameter parameters_of_where_grad_of_input[] = {
 static const Variant variants_of_where_grad_of_input[] = {
     {loop_where_grad_of_input_float32, loop_where_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(where_grad_of_input, NULL, 0)
+DESCRIBE(where_grad_of_input, NULL, 0, 0)
 
 /* derivatives.clamping.where: other=F.where(condition, 0, grad) */
 static const Parameter parameters_of_where_grad_of_other[] = {
@@ -1743,7 +1743,7 @@ static const Parameter parameters_of_where_grad_of_other[] = {
 static const Variant variants_of_where_grad_of_other[] = {
     {loop_where_grad_of_other_float32, loop_where_grad_of_other_float64, 65536, 0},
 };
-DESCRIBE(where_grad_of_other, NULL, 0)
+DESCRIBE(where_grad_of_other, NULL, 0, 0)
 
 /* derivatives.clamping.maximum: input=F.share_of_tie(grad, input < other, input == other) */
 static const Parameter parameters_of_maximum_grad_of_input[] = {
@@ -1755,7 +1755,7 @@ static const Parameter parameters_of_maximum_grad_of_input[] = {
 static const Variant variants_of_maximum_grad_of_input[] = {
     {loop_maximum_grad_of_input_float32, loop_maximum_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(maximum_grad_of_input, NULL, 0)
+DESCRIBE(maximum_grad_of_input, NULL, 0, 0)
 
 /* derivatives.clamping.maximum: other=F.share_of_tie(grad, input > other, input == other) */
 static const Parameter parameters_of_maximum_grad_of_other[] = {
@@ -1767,7 +1767,7 @@ static const Parameter parameters_of_maximum_grad_of_other[] = {
 static const Variant variants_of_maximum_grad_of_other[] = {
     {loop_maximum_grad_of_other_float32, loop_maximum_grad_of_other_float64, 65536, 0},
 };
-DESCRIBE(maximum_grad_of_other, NULL, 0)
+DESCRIBE(maximum_grad_of_other, NULL, 0, 0)
 
 /* derivatives.clamping.minimum: input=F.share_of_tie(grad, input > other, input == other) */
 static const Parameter parameters_of_minimum_grad_of_input[] = {
@@ -1779,7 +1779,7 @@ static const Parameter parameters_of_minimum_grad_of_input[] = {
 static const Variant variants_of_minimum_grad_of_input[] = {
     {loop_maximum_grad_of_other_float32, loop_maximum_grad_of_other_float64, 65536, 0},
 };
-DESCRIBE(minimum_grad_of_input, NULL, 0)
+DESCRIBE(minimum_grad_of_input, NULL, 0, 0)
 
 /* derivatives.clamping.minimum: other=F.share_of_tie(grad, input < other, input == other) */
 static const Parameter parameters_of_minimum_grad_of_other[] = {
@@ -1791,7 +1791,7 @@ static const Parameter parameters_of_minimum_grad_of_other[] = {
 static const Variant variants_of_minimum_grad_of_other[] = {
     {loop_maximum_grad_of_input_float32, loop_maximum_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(minimum_grad_of_other, NULL, 0)
+DESCRIBE(minimum_grad_of_other, NULL, 0, 0)
 
 /* derivatives.clamping.fmax: input=F.keep_where(F.logical_or(input >= other, F.isnan(other)), grad) */
 static const Parameter parameters_of_fmax_grad_of_input[] = {
@@ -1803,7 +1803,7 @@ static const Parameter parameters_of_fmax_grad_of_input[] = {
 static const Variant variants_of_fmax_grad_of_input[] = {
     {loop_fmax_grad_of_input_float32, loop_fmax_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(fmax_grad_of_input, NULL, 0)
+DESCRIBE(fmax_grad_of_input, NULL, 0, 0)
 
 /* derivatives.clamping.fmax: other=F.drop_where(F.logical_or(input >= other, F.isnan(other)), grad) */
 static const Parameter parameters_of_fmax_grad_of_other[] = {
@@ -1815,7 +1815,7 @@ static const Parameter parameters_of_fmax_grad_of_other[] = {
 static const Variant variants_of_fmax_grad_of_other[] = {
     {loop_fmax_grad_of_other_float32, loop_fmax_grad_of_other_float64, 65536, 0},
 };
-DESCRIBE(fmax_grad_of_other, NULL, 0)
+DESCRIBE(fmax_grad_of_other, NULL, 0, 0)
 
 /* derivatives.clamping.fmin: input=F.keep_where(F.logical_or(input <= other, F.isnan(other)), grad) */
 static const Parameter parameters_of_fmin_grad_of_input[] = {
@@ -1827,7 +1827,7 @@ static const Parameter parameters_of_fmin_grad_of_input[] = {
 static const Variant variants_of_fmin_grad_of_input[] = {
     {loop_fmin_grad_of_input_float32, loop_fmin_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(fmin_grad_of_input, NULL, 0)
+DESCRIBE(fmin_grad_of_input, NULL, 0, 0)
 
 /* derivatives.clamping.fmin: other=F.drop_where(F.logical_or(input <= other, F.isnan(other)), grad) */
 static const Parameter parameters_of_fmin_grad_of_other[] = {
@@ -1839,7 +1839,7 @@ static const Parameter parameters_of_fmin_grad_of_other[] = {
 static const Variant variants_of_fmin_grad_of_other[] = {
     {loop_fmin_grad_of_other_float32, loop_fmin_grad_of_other_float64, 65536, 0},
 };
-DESCRIBE(fmin_grad_of_other, NULL, 0)
+DESCRIBE(fmin_grad_of_other, NULL, 0, 0)
 
 /* derivatives.clamping.clamp: input=F.clamp_grad(grad, input, min, max) */
 static const Parameter parameters_of_clamp_grad_of_input[] = {
@@ -1864,7 +1864,7 @@ static int choose_clamp_grad_of_input(const Arguments *given)
         return 2;
     return -1;
 }
-DESCRIBE(clamp_grad_of_input, choose_clamp_grad_of_input, 0)
+DESCRIBE(clamp_grad_of_input, choose_clamp_grad_of_input, 0, 0)
 
 /* derivatives.clamping.clamp_tensor: input=F.clamp_grad(grad, input, min, max) */
 static const Parameter parameters_of_clamp_tensor_grad_of_input[] = {
@@ -1889,7 +1889,7 @@ static int choose_clamp_tensor_grad_of_input(const Arguments *given)
         return 2;
     return -1;
 }
-DESCRIBE(clamp_tensor_grad_of_input, choose_clamp_tensor_grad_of_input, 0)
+DESCRIBE(clamp_tensor_grad_of_input, choose_clamp_tensor_grad_of_input, 0, 0)
 
 /* derivatives.clamping.clamp_tensor: min=F.clamp_grad_min(grad, input, min, max) */
 static const Parameter parameters_of_clamp_tensor_grad_of_min[] = {
@@ -1911,7 +1911,7 @@ static int choose_clamp_tensor_grad_of_min(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(clamp_tensor_grad_of_min, choose_clamp_tensor_grad_of_min, 0)
+DESCRIBE(clamp_tensor_grad_of_min, choose_clamp_tensor_grad_of_min, 0, 0)
 
 /* derivatives.clamping.clamp_tensor: max=F.clamp_grad_max(grad, input, min, max) */
 static const Parameter parameters_of_clamp_tensor_grad_of_max[] = {
@@ -1933,7 +1933,7 @@ static int choose_clamp_tensor_grad_of_max(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(clamp_tensor_grad_of_max, choose_clamp_tensor_grad_of_max, 0)
+DESCRIBE(clamp_tensor_grad_of_max, choose_clamp_tensor_grad_of_max, 0, 0)
 
 /* derivatives.clamping.clamp_min: input=F.keep_where(input >= min, grad) */
 static const Parameter parameters_of_clamp_min_grad_of_input[] = {
@@ -1945,7 +1945,7 @@ static const Parameter parameters_of_clamp_min_grad_of_input[] = {
 static const Variant variants_of_clamp_min_grad_of_input[] = {
     {loop_clamp_grad_of_input_1_float32, loop_clamp_grad_of_input_1_float64, 65536, 0},
 };
-DESCRIBE(clamp_min_grad_of_input, NULL, 0)
+DESCRIBE(clamp_min_grad_of_input, NULL, 0, 0)
 
 /* derivatives.clamping.clamp_min_tensor: input=F.keep_where(input >= min, grad) */
 static const Parameter parameters_of_clamp_min_tensor_grad_of_input[] = {
@@ -1957,7 +1957,7 @@ static const Parameter parameters_of_clamp_min_tensor_grad_of_input[] = {
 static const Variant variants_of_clamp_min_tensor_grad_of_input[] = {
     {loop_clamp_tensor_grad_of_input_1_float32, loop_clamp_tensor_grad_of_input_1_float64, 65536, 0},
 };
-DESCRIBE(clamp_min_tensor_grad_of_input, NULL, 0)
+DESCRIBE(clamp_min_tensor_grad_of_input, NULL, 0, 0)
 
 /* derivatives.clamping.clamp_min_tensor: min=F.keep_where(input < min, grad) */
 static const Parameter parameters_of_clamp_min_tensor_grad_of_min[] = {
@@ -1969,7 +1969,7 @@ static const Parameter parameters_of_clamp_min_tensor_grad_of_min[] = {
 static const Variant variants_of_clamp_min_tensor_grad_of_min[] = {
     {loop_clamp_min_tensor_grad_of_min_float32, loop_clamp_min_tensor_grad_of_min_float64, 65536, 0},
 };
-DESCRIBE(clamp_min_tensor_grad_of_min, NULL, 0)
+DESCRIBE(clamp_min_tensor_grad_of_min, NULL, 0, 0)
 
 /* derivatives.clamping.clamp_max: input=F.keep_where(input <= max, grad) */
 static const Parameter parameters_of_clamp_max_grad_of_input[] = {
@@ -1981,7 +1981,7 @@ static const Parameter parameters_of_clamp_max_grad_of_input[] = {
 static const Variant variants_of_clamp_max_grad_of_input[] = {
     {loop_clamp_max_grad_of_input_float32, loop_clamp_max_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(clamp_max_grad_of_input, NULL, 0)
+DESCRIBE(clamp_max_grad_of_input, NULL, 0, 0)
 
 /* derivatives.clamping.clamp_max_tensor: input=F.keep_where(input <= max, grad) */
 static const Parameter parameters_of_clamp_max_tensor_grad_of_input[] = {
@@ -1993,7 +1993,7 @@ static const Parameter parameters_of_clamp_max_tensor_grad_of_input[] = {
 static const Variant variants_of_clamp_max_tensor_grad_of_input[] = {
     {loop_clamp_max_tensor_grad_of_input_float32, loop_clamp_max_tensor_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(clamp_max_tensor_grad_of_input, NULL, 0)
+DESCRIBE(clamp_max_tensor_grad_of_input, NULL, 0, 0)
 
 /* derivatives.clamping.clamp_max_tensor: max=F.keep_where(input > max, grad) */
 static const Parameter parameters_of_clamp_max_tensor_grad_of_max[] = {
@@ -2005,7 +2005,7 @@ static const Parameter parameters_of_clamp_max_tensor_grad_of_max[] = {
 static const Variant variants_of_clamp_max_tensor_grad_of_max[] = {
     {loop_clamp_max_tensor_grad_of_max_float32, loop_clamp_max_tensor_grad_of_max_float64, 65536, 0},
 };
-DESCRIBE(clamp_max_tensor_grad_of_max, NULL, 0)
+DESCRIBE(clamp_max_tensor_grad_of_max, NULL, 0, 0)
 
 /* derivatives.clamping.lerp: input=grad * F.conj(1 - weight) */
 static const Parameter parameters_of_lerp_grad_of_input[] = {
@@ -2016,7 +2016,7 @@ static const Parameter parameters_of_lerp_grad_of_input[] = {
 static const Variant variants_of_lerp_grad_of_input[] = {
     {loop_lerp_grad_of_input_float32, loop_lerp_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(lerp_grad_of_input, NULL, 0)
+DESCRIBE(lerp_grad_of_input, NULL, 0, 0)
 
 /* derivatives.clamping.lerp: end=grad * F.conj(weight) */
 static const Parameter parameters_of_lerp_grad_of_end[] = {
@@ -2027,7 +2027,7 @@ static const Parameter parameters_of_lerp_grad_of_end[] = {
 static const Variant variants_of_lerp_grad_of_end[] = {
     {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536, 0},
 };
-DESCRIBE(lerp_grad_of_end, NULL, 0)
+DESCRIBE(lerp_grad_of_end, NULL, 0, 0)
 
 /* derivatives.clamping.lerp: weight=grad * F.conj(end - input) */
 static const Parameter parameters_of_lerp_grad_of_weight[] = {
@@ -2039,7 +2039,7 @@ static const Parameter parameters_of_lerp_grad_of_weight[] = {
 static const Variant variants_of_lerp_grad_of_weight[] = {
     {loop_lerp_grad_of_weight_float32, loop_lerp_grad_of_weight_float64, 65536, 0},
 };
-DESCRIBE(lerp_grad_of_weight, NULL, 0)
+DESCRIBE(lerp_grad_of_weight, NULL, 0, 0)
 
 /* derivatives.clamping.lerp_scalar: input=grad * F.conj_number(1 - weight) */
 static const Parameter parameters_of_lerp_scalar_grad_of_input[] = {
@@ -2050,7 +2050,7 @@ static const Parameter parameters_of_lerp_scalar_grad_of_input[] = {
 static const Variant variants_of_lerp_scalar_grad_of_input[] = {
     {loop_lerp_scalar_grad_of_input_float32, loop_lerp_scalar_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(lerp_scalar_grad_of_input, NULL, 0)
+DESCRIBE(lerp_scalar_grad_of_input, NULL, 0, 0)
 
 /* derivatives.clamping.lerp_scalar: end=grad * F.conj_number(weight) */
 static const Parameter parameters_of_lerp_scalar_grad_of_end[] = {
@@ -2061,7 +2061,7 @@ static const Parameter parameters_of_lerp_scalar_grad_of_end[] = {
 static const Variant variants_of_lerp_scalar_grad_of_end[] = {
     {loop_scaled_by_float32, loop_scaled_by_float64, 65536, 0},
 };
-DESCRIBE(lerp_scalar_grad_of_end, NULL, 0)
+DESCRIBE(lerp_scalar_grad_of_end, NULL, 0, 0)
 
 /* derivatives.clamping.nan_to_num: input=F.keep_where(F.isfinite(input), grad) */
 static const Parameter parameters_of_nan_to_num_grad_of_input[] = {
@@ -2072,7 +2072,7 @@ static const Parameter parameters_of_nan_to_num_grad_of_input[] = {
 static const Variant variants_of_nan_to_num_grad_of_input[] = {
     {loop_nan_to_num_grad_of_input_float32, loop_nan_to_num_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(nan_to_num_grad_of_input, NULL, 0)
+DESCRIBE(nan_to_num_grad_of_input, NULL, 0, 0)
 
 /* derivatives.complex_numbers.abs: input=grad * F.sgn(input) */
 static const Parameter parameters_of_abs_grad_of_input[] = {
@@ -2083,7 +2083,7 @@ static const Parameter parameters_of_abs_grad_of_input[] = {
 static const Variant variants_of_abs_grad_of_input[] = {
     {loop_abs_grad_of_input_float32, loop_abs_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(abs_grad_of_input, NULL, 0)
+DESCRIBE(abs_grad_of_input, NULL, 0, 0)
 
 /* derivatives.exponential.pow_scalar: input=F.pow_grad_input(grad, input, exponent) */
 static const Parameter parameters_of_pow_scalar_grad_of_input[] = {
@@ -2117,7 +2117,7 @@ static int choose_pow_scalar_grad_of_input(const Arguments *given)
         return 5;
     return -1;
 }
-DESCRIBE(pow_scalar_grad_of_input, choose_pow_scalar_grad_of_input, 0)
+DESCRIBE(pow_scalar_grad_of_input, choose_pow_scalar_grad_of_input, 0, 0)
 
 /* derivatives.exponential.pow_base: exponent=F.pow_base_grad(grad, exponent, input, result) */
 static const Parameter parameters_of_pow_base_grad_of_exponent[] = {
@@ -2140,7 +2140,7 @@ static int choose_pow_base_grad_of_exponent(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(pow_base_grad_of_exponent, choose_pow_base_grad_of_exponent, 0)
+DESCRIBE(pow_base_grad_of_exponent, choose_pow_base_grad_of_exponent, 0, 0)
 
 /* derivatives.exponential.sqrt: input=grad / (2 * F.conj(result)) */
 static const Parameter parameters_of_sqrt_grad_of_input[] = {
@@ -2151,7 +2151,7 @@ static const Parameter parameters_of_sqrt_grad_of_input[] = {
 static const Variant variants_of_sqrt_grad_of_input[] = {
     {loop_sqrt_grad_of_input_float32, loop_sqrt_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(sqrt_grad_of_input, NULL, 0)
+DESCRIBE(sqrt_grad_of_input, NULL, 0, 0)
 
 /* derivatives.exponential.rsqrt: input=grad * F.conj(F.pow_scalar(result, 3)) / -2 */
 static const Parameter parameters_of_rsqrt_grad_of_input[] = {
@@ -2162,7 +2162,7 @@ static const Parameter parameters_of_rsqrt_grad_of_input[] = {
 static const Variant variants_of_rsqrt_grad_of_input[] = {
     {loop_rsqrt_grad_of_input_float32, loop_rsqrt_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(rsqrt_grad_of_input, NULL, 0)
+DESCRIBE(rsqrt_grad_of_input, NULL, 0, 0)
 
 /* derivatives.exponential.exp: input=grad * F.conj(result) */
 static const Parameter parameters_of_exp_grad_of_input[] = {
@@ -2173,7 +2173,7 @@ static const Parameter parameters_of_exp_grad_of_input[] = {
 static const Variant variants_of_exp_grad_of_input[] = {
     {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536, 0},
 };
-DESCRIBE(exp_grad_of_input, NULL, 0)
+DESCRIBE(exp_grad_of_input, NULL, 0, 0)
 
 /* derivatives.exponential.exp2: input=grad * F.conj(result) * 0.6931471805599453 */
 static const Parameter parameters_of_exp2_grad_of_input[] = {
@@ -2184,7 +2184,7 @@ static const Parameter parameters_of_exp2_grad_of_input[] = {
 static const Variant variants_of_exp2_grad_of_input[] = {
     {loop_exp2_grad_of_input_float32, loop_exp2_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(exp2_grad_of_input, NULL, 0)
+DESCRIBE(exp2_grad_of_input, NULL, 0, 0)
 
 /* derivatives.exponential.expm1: input=grad * (F.conj(result) + 1) */
 static const Parameter parameters_of_expm1_grad_of_input[] = {
@@ -2195,7 +2195,7 @@ static const Parameter parameters_of_expm1_grad_of_input[] = {
 static const Variant variants_of_expm1_grad_of_input[] = {
     {loop_expm1_grad_of_input_float32, loop_expm1_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(expm1_grad_of_input, NULL, 0)
+DESCRIBE(expm1_grad_of_input, NULL, 0, 0)
 
 /* derivatives.exponential.log: input=grad / F.conj(input) */
 static const Parameter parameters_of_log_grad_of_input[] = {
@@ -2206,7 +2206,7 @@ static const Parameter parameters_of_log_grad_of_input[] = {
 static const Variant variants_of_log_grad_of_input[] = {
     {loop_div_float32, loop_div_float64, 65536, 0},
 };
-DESCRIBE(log_grad_of_input, NULL, 0)
+DESCRIBE(log_grad_of_input, NULL, 0, 0)
 
 /* derivatives.exponential.log2: input=grad / (F.conj(input) * 0.6931471805599453) */
 static const Parameter parameters_of_log2_grad_of_input[] = {
@@ -2217,7 +2217,7 @@ static const Parameter parameters_of_log2_grad_of_input[] = {
 static const Variant variants_of_log2_grad_of_input[] = {
     {loop_log2_grad_of_input_float32, loop_log2_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(log2_grad_of_input, NULL, 0)
+DESCRIBE(log2_grad_of_input, NULL, 0, 0)
 
 /* derivatives.exponential.log10: input=grad / (F.conj(input) * 2.302585092994046) */
 static const Parameter parameters_of_log10_grad_of_input[] = {
@@ -2228,7 +2228,7 @@ static const Parameter parameters_of_log10_grad_of_input[] = {
 static const Variant variants_of_log10_grad_of_input[] = {
     {loop_log10_grad_of_input_float32, loop_log10_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(log10_grad_of_input, NULL, 0)
+DESCRIBE(log10_grad_of_input, NULL, 0, 0)
 
 /* derivatives.exponential.log1p: input=grad / F.conj(input + 1) */
 static const Parameter parameters_of_log1p_grad_of_input[] = {
@@ -2239,7 +2239,7 @@ static const Parameter parameters_of_log1p_grad_of_input[] = {
 static const Variant variants_of_log1p_grad_of_input[] = {
     {loop_log1p_grad_of_input_float32, loop_log1p_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(log1p_grad_of_input, NULL, 0)
+DESCRIBE(log1p_grad_of_input, NULL, 0, 0)
 
 /* derivatives.exponential.logaddexp: input=grad / F.conj(1 + F.exp(other - input)) */
 static const Parameter parameters_of_logaddexp_grad_of_input[] = {
@@ -2251,7 +2251,7 @@ static const Parameter parameters_of_logaddexp_grad_of_input[] = {
 static const Variant variants_of_logaddexp_grad_of_input[] = {
     {loop_logaddexp_grad_of_input_float32, loop_logaddexp_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(logaddexp_grad_of_input, NULL, 0)
+DESCRIBE(logaddexp_grad_of_input, NULL, 0, 0)
 
 /* derivatives.exponential.logaddexp: other=grad / F.conj(1 + F.exp(input - other)) */
 static const Parameter parameters_of_logaddexp_grad_of_other[] = {
@@ -2263,7 +2263,7 @@ static const Parameter parameters_of_logaddexp_grad_of_other[] = {
 static const Variant variants_of_logaddexp_grad_of_other[] = {
     {loop_logaddexp_grad_of_other_float32, loop_logaddexp_grad_of_other_float64, 16384, 0},
 };
-DESCRIBE(logaddexp_grad_of_other, NULL, 0)
+DESCRIBE(logaddexp_grad_of_other, NULL, 0, 0)
 
 /* derivatives.rounding.copysign: input=F.copysign_grad(grad, input, result) */
 static const Parameter parameters_of_copysign_grad_of_input[] = {
@@ -2275,7 +2275,7 @@ static const Parameter parameters_of_copysign_grad_of_input[] = {
 static const Variant variants_of_copysign_grad_of_input[] = {
     {loop_copysign_grad_of_input_float32, loop_copysign_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(copysign_grad_of_input, NULL, 0)
+DESCRIBE(copysign_grad_of_input, NULL, 0, 0)
 
 /* derivatives.rounding.copysign_scalar: input=F.copysign_grad(grad, input, result) */
 static const Parameter parameters_of_copysign_scalar_grad_of_input[] = {
@@ -2287,7 +2287,7 @@ static const Parameter parameters_of_copysign_scalar_grad_of_input[] = {
 static const Variant variants_of_copysign_scalar_grad_of_input[] = {
     {loop_copysign_grad_of_input_float32, loop_copysign_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(copysign_scalar_grad_of_input, NULL, 0)
+DESCRIBE(copysign_scalar_grad_of_input, NULL, 0, 0)
 
 /* derivatives.rounding.nextafter: input=F.drop_where(input == other, grad) */
 static const Parameter parameters_of_nextafter_grad_of_input[] = {
@@ -2299,7 +2299,7 @@ static const Parameter parameters_of_nextafter_grad_of_input[] = {
 static const Variant variants_of_nextafter_grad_of_input[] = {
     {loop_nextafter_grad_of_input_float32, loop_nextafter_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(nextafter_grad_of_input, NULL, 0)
+DESCRIBE(nextafter_grad_of_input, NULL, 0, 0)
 
 /* derivatives.rounding.ldexp: other=grad * F.conj(result * 0.6931471805599453) */
 static const Parameter parameters_of_ldexp_grad_of_other[] = {
@@ -2310,7 +2310,7 @@ static const Parameter parameters_of_ldexp_grad_of_other[] = {
 static const Variant variants_of_ldexp_grad_of_other[] = {
     {loop_ldexp_grad_of_other_float32, loop_ldexp_grad_of_other_float64, 65536, 0},
 };
-DESCRIBE(ldexp_grad_of_other, NULL, 0)
+DESCRIBE(ldexp_grad_of_other, NULL, 0, 0)
 
 /* derivatives.special.erf: input=grad * F.exp(-input * input) * 1.1283791670955126 */
 static const Parameter parameters_of_erf_grad_of_input[] = {
@@ -2321,7 +2321,7 @@ static const Parameter parameters_of_erf_grad_of_input[] = {
 static const Variant variants_of_erf_grad_of_input[] = {
     {loop_erf_grad_of_input_float32, loop_erf_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(erf_grad_of_input, NULL, 0)
+DESCRIBE(erf_grad_of_input, NULL, 0, 0)
 
 /* derivatives.special.erfc: input=grad * F.exp(-input * input) * -1.1283791670955126 */
 static const Parameter parameters_of_erfc_grad_of_input[] = {
@@ -2332,7 +2332,7 @@ static const Parameter parameters_of_erfc_grad_of_input[] = {
 static const Variant variants_of_erfc_grad_of_input[] = {
     {loop_erfc_grad_of_input_float32, loop_erfc_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(erfc_grad_of_input, NULL, 0)
+DESCRIBE(erfc_grad_of_input, NULL, 0, 0)
 
 /* derivatives.special.erfcx: input=grad * (2 * input * result - 1.1283791670955126) */
 static const Parameter parameters_of_erfcx_grad_of_input[] = {
@@ -2344,7 +2344,7 @@ static const Parameter parameters_of_erfcx_grad_of_input[] = {
 static const Variant variants_of_erfcx_grad_of_input[] = {
     {loop_erfcx_grad_of_input_float32, loop_erfcx_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(erfcx_grad_of_input, NULL, 0)
+DESCRIBE(erfcx_grad_of_input, NULL, 0, 0)
 
 /* derivatives.special.erfinv: input=grad * F.exp(result * result) * 0.886226925452758 */
 static const Parameter parameters_of_erfinv_grad_of_input[] = {
@@ -2355,7 +2355,7 @@ static const Parameter parameters_of_erfinv_grad_of_input[] = {
 static const Variant variants_of_erfinv_grad_of_input[] = {
     {loop_erfinv_grad_of_input_float32, loop_erfinv_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(erfinv_grad_of_input, NULL, 0)
+DESCRIBE(erfinv_grad_of_input, NULL, 0, 0)
 
 /* derivatives.special.ndtr: input=grad * F.exp(input * input / -2) * 0.3989422804014327 */
 static const Parameter parameters_of_ndtr_grad_of_input[] = {
@@ -2366,7 +2366,7 @@ static const Parameter parameters_of_ndtr_grad_of_input[] = {
 static const Variant variants_of_ndtr_grad_of_input[] = {
     {loop_ndtr_grad_of_input_float32, loop_ndtr_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(ndtr_grad_of_input, NULL, 0)
+DESCRIBE(ndtr_grad_of_input, NULL, 0, 0)
 
 /* derivatives.special.ndtri: input=grad * F.exp(result * result / 2) * 2.5066282746310002 */
 static const Parameter parameters_of_ndtri_grad_of_input[] = {
@@ -2377,7 +2377,7 @@ static const Parameter parameters_of_ndtri_grad_of_input[] = {
 static const Variant variants_of_ndtri_grad_of_input[] = {
     {loop_ndtri_grad_of_input_float32, loop_ndtri_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(ndtri_grad_of_input, NULL, 0)
+DESCRIBE(ndtri_grad_of_input, NULL, 0, 0)
 
 /* derivatives.special.entr: input=grad * (-F.log(input) - 1) */
 static const Parameter parameters_of_entr_grad_of_input[] = {
@@ -2388,7 +2388,7 @@ static const Parameter parameters_of_entr_grad_of_input[] = {
 static const Variant variants_of_entr_grad_of_input[] = {
     {loop_entr_grad_of_input_float32, loop_entr_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(entr_grad_of_input, NULL, 0)
+DESCRIBE(entr_grad_of_input, NULL, 0, 0)
 
 /* derivatives.special.xlogy: input=F.drop_where(F.logical_and(input == 0, other <= 0), grad * F.log(other)) */
 static const Parameter parameters_of_xlogy_grad_of_input[] = {
@@ -2400,7 +2400,7 @@ static const Parameter parameters_of_xlogy_grad_of_input[] = {
 static const Variant variants_of_xlogy_grad_of_input[] = {
     {loop_xlogy_grad_of_input_float32, loop_xlogy_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(xlogy_grad_of_input, NULL, 0)
+DESCRIBE(xlogy_grad_of_input, NULL, 0, 0)
 
 /* derivatives.special.xlogy: other=grad * input / other */
 static const Parameter parameters_of_xlogy_grad_of_other[] = {
@@ -2412,7 +2412,7 @@ static const Parameter parameters_of_xlogy_grad_of_other[] = {
 static const Variant variants_of_xlogy_grad_of_other[] = {
     {loop_xlogy_grad_of_other_float32, loop_xlogy_grad_of_other_float64, 65536, 0},
 };
-DESCRIBE(xlogy_grad_of_other, NULL, 0)
+DESCRIBE(xlogy_grad_of_other, NULL, 0, 0)
 
 /* derivatives.special.xlog1py: input=F.drop_where(F.logical_and(input == 0, other <= -1), grad * F.log1p(othe... */
 static const Parameter parameters_of_xlog1py_grad_of_input[] = {
@@ -2424,7 +2424,7 @@ static const Parameter parameters_of_xlog1py_grad_of_input[] = {
 static const Variant variants_of_xlog1py_grad_of_input[] = {
     {loop_xlog1py_grad_of_input_float32, loop_xlog1py_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(xlog1py_grad_of_input, NULL, 0)
+DESCRIBE(xlog1py_grad_of_input, NULL, 0, 0)
 
 /* derivatives.special.xlog1py: other=grad * input / (other + 1) */
 static const Parameter parameters_of_xlog1py_grad_of_other[] = {
@@ -2436,7 +2436,7 @@ static const Parameter parameters_of_xlog1py_grad_of_other[] = {
 static const Variant variants_of_xlog1py_grad_of_other[] = {
     {loop_xlog1py_grad_of_other_float32, loop_xlog1py_grad_of_other_float64, 65536, 0},
 };
-DESCRIBE(xlog1py_grad_of_other, NULL, 0)
+DESCRIBE(xlog1py_grad_of_other, NULL, 0, 0)
 
 /* derivatives.special.igamma: other=grad * F.gamma_density(input, other) */
 static const Parameter parameters_of_igamma_grad_of_other[] = {
@@ -2448,7 +2448,7 @@ static const Parameter parameters_of_igamma_grad_of_other[] = {
 static const Variant variants_of_igamma_grad_of_other[] = {
     {loop_igamma_grad_of_other_float32, NULL, 16384, 0},
 };
-DESCRIBE(igamma_grad_of_other, NULL, 0)
+DESCRIBE(igamma_grad_of_other, NULL, 0, 0)
 
 /* derivatives.special.igammac: other=-grad * F.gamma_density(input, other) */
 static const Parameter parameters_of_igammac_grad_of_other[] = {
@@ -2460,7 +2460,7 @@ static const Parameter parameters_of_igammac_grad_of_other[] = {
 static const Variant variants_of_igammac_grad_of_other[] = {
     {loop_igammac_grad_of_other_float32, NULL, 16384, 0},
 };
-DESCRIBE(igammac_grad_of_other, NULL, 0)
+DESCRIBE(igammac_grad_of_other, NULL, 0, 0)
 
 /* derivatives.trigonometric.sin: input=grad * F.conj(F.cos(input)) */
 static const Parameter parameters_of_sin_grad_of_input[] = {
@@ -2471,7 +2471,7 @@ static const Parameter parameters_of_sin_grad_of_input[] = {
 static const Variant variants_of_sin_grad_of_input[] = {
     {loop_sin_grad_of_input_float32, loop_sin_grad_of_input_float64, 16384, 1},
 };
-DESCRIBE(sin_grad_of_input, NULL, 0)
+DESCRIBE(sin_grad_of_input, NULL, 0, 0)
 
 /* derivatives.trigonometric.cos: input=grad * F.conj(-F.sin(input)) */
 static const Parameter parameters_of_cos_grad_of_input[] = {
@@ -2482,7 +2482,7 @@ static const Parameter parameters_of_cos_grad_of_input[] = {
 static const Variant variants_of_cos_grad_of_input[] = {
     {loop_cos_grad_of_input_float32, loop_cos_grad_of_input_float64, 16384, 1},
 };
-DESCRIBE(cos_grad_of_input, NULL, 0)
+DESCRIBE(cos_grad_of_input, NULL, 0, 0)
 
 /* derivatives.trigonometric.tan: input=grad * F.conj(1 + result * result) */
 static const Parameter parameters_of_tan_grad_of_input[] = {
@@ -2493,7 +2493,7 @@ static const Parameter parameters_of_tan_grad_of_input[] = {
 static const Variant variants_of_tan_grad_of_input[] = {
     {loop_tan_grad_of_input_float32, loop_tan_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(tan_grad_of_input, NULL, 0)
+DESCRIBE(tan_grad_of_input, NULL, 0, 0)
 
 /* derivatives.trigonometric.asin: input=grad * F.conj(F.rsqrt(1 - input * input)) */
 static const Parameter parameters_of_asin_grad_of_input[] = {
@@ -2504,7 +2504,7 @@ static const Parameter parameters_of_asin_grad_of_input[] = {
 static const Variant variants_of_asin_grad_of_input[] = {
     {loop_asin_grad_of_input_float32, loop_asin_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(asin_grad_of_input, NULL, 0)
+DESCRIBE(asin_grad_of_input, NULL, 0, 0)
 
 /* derivatives.trigonometric.acos: input=grad * F.conj(-F.rsqrt(1 - input * input)) */
 static const Parameter parameters_of_acos_grad_of_input[] = {
@@ -2515,7 +2515,7 @@ static const Parameter parameters_of_acos_grad_of_input[] = {
 static const Variant variants_of_acos_grad_of_input[] = {
     {loop_acos_grad_of_input_float32, loop_acos_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(acos_grad_of_input, NULL, 0)
+DESCRIBE(acos_grad_of_input, NULL, 0, 0)
 
 /* derivatives.trigonometric.atan: input=grad / F.conj(input * input + 1) */
 static const Parameter parameters_of_atan_grad_of_input[] = {
@@ -2526,7 +2526,7 @@ static const Parameter parameters_of_atan_grad_of_input[] = {
 static const Variant variants_of_atan_grad_of_input[] = {
     {loop_atan_grad_of_input_float32, loop_atan_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(atan_grad_of_input, NULL, 0)
+DESCRIBE(atan_grad_of_input, NULL, 0, 0)
 
 /* derivatives.trigonometric.tanh: input=grad * F.conj(1 - result * result) */
 static const Parameter parameters_of_tanh_grad_of_input[] = {
@@ -2537,7 +2537,7 @@ static const Parameter parameters_of_tanh_grad_of_input[] = {
 static const Variant variants_of_tanh_grad_of_input[] = {
     {loop_tanh_grad_of_input_float32, loop_tanh_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(tanh_grad_of_input, NULL, 0)
+DESCRIBE(tanh_grad_of_input, NULL, 0, 0)
 
 /* derivatives.trigonometric.asinh: input=grad * F.conj(F.rsqrt(input * input + 1)) */
 static const Parameter parameters_of_asinh_grad_of_input[] = {
@@ -2548,7 +2548,7 @@ static const Parameter parameters_of_asinh_grad_of_input[] = {
 static const Variant variants_of_asinh_grad_of_input[] = {
     {loop_asinh_grad_of_input_float32, loop_asinh_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(asinh_grad_of_input, NULL, 0)
+DESCRIBE(asinh_grad_of_input, NULL, 0, 0)
 
 /* derivatives.trigonometric.acosh: input=grad * F.conj(F.acosh_slope(input)) */
 static const Parameter parameters_of_acosh_grad_of_input[] = {
@@ -2559,7 +2559,7 @@ static const Parameter parameters_of_acosh_grad_of_input[] = {
 static const Variant variants_of_acosh_grad_of_input[] = {
     {loop_acosh_grad_of_input_float32, loop_acosh_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(acosh_grad_of_input, NULL, 0)
+DESCRIBE(acosh_grad_of_input, NULL, 0, 0)
 
 /* derivatives.trigonometric.atanh: input=grad / F.conj(1 - input * input) */
 static const Parameter parameters_of_atanh_grad_of_input[] = {
@@ -2570,7 +2570,7 @@ static const Parameter parameters_of_atanh_grad_of_input[] = {
 static const Variant variants_of_atanh_grad_of_input[] = {
     {loop_atanh_grad_of_input_float32, loop_atanh_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(atanh_grad_of_input, NULL, 0)
+DESCRIBE(atanh_grad_of_input, NULL, 0, 0)
 
 /* derivatives.trigonometric.hypot: input=grad * (input / result) */
 static const Parameter parameters_of_hypot_grad_of_input[] = {
@@ -2582,7 +2582,7 @@ static const Parameter parameters_of_hypot_grad_of_input[] = {
 static const Variant variants_of_hypot_grad_of_input[] = {
     {loop_hypot_grad_of_input_float32, loop_hypot_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(hypot_grad_of_input, NULL, 0)
+DESCRIBE(hypot_grad_of_input, NULL, 0, 0)
 
 /* derivatives.trigonometric.hypot: other=grad * (other / result) */
 static const Parameter parameters_of_hypot_grad_of_other[] = {
@@ -2594,7 +2594,7 @@ static const Parameter parameters_of_hypot_grad_of_other[] = {
 static const Variant variants_of_hypot_grad_of_other[] = {
     {loop_hypot_grad_of_input_float32, loop_hypot_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(hypot_grad_of_other, NULL, 0)
+DESCRIBE(hypot_grad_of_other, NULL, 0, 0)
 
 /* derivatives.trigonometric.sinc: input=F.sinc_grad(grad, input) */
 static const Parameter parameters_of_sinc_grad_of_input[] = {
@@ -2605,7 +2605,7 @@ static const Parameter parameters_of_sinc_grad_of_input[] = {
 static const Variant variants_of_sinc_grad_of_input[] = {
     {loop_sinc_grad_of_input_float32, loop_sinc_grad_of_input_float64, 16384, 1},
 };
-DESCRIBE(sinc_grad_of_input, NULL, 0)
+DESCRIBE(sinc_grad_of_input, NULL, 0, 0)
 
 const KernelEntry elementwise_kernels[] = {
     {"relu", call_relu, overwrite_relu},

@@ -1,7 +1,8 @@
 /* Elementwise kernels on floats of 16 bits; a part of elementwise_driver.c.
  *
  * Pieces are widened to float32, go through the float32 loop, and are rounded once: as PyTorch computes them. Operands are
- * of one shape and row-major, or single numbers; everything else is left to the reference.
+ * of one shape and row-major, or single numbers; everything else is left to the reference. Python's numbers are float32,
+ * but for the kernels for which PyTorch rounds them to 16 bits first.
  */
 
 typedef struct {
@@ -68,7 +69,28 @@ static void do_halves(void *context, ptrdiff_t begin, ptrdiff_t end)
     }
 }
 
-static PyObject *run_halves(const Call *call, const Variant *variant)
+static float rounded_number(FloatKind kind, float value)
+{
+    uint16_t narrow;
+    narrow_floats(kind, &value, &narrow, 1);
+    widen_floats(kind, &narrow, &value, 1);
+    return value;
+}
+
+static void round_numbers(Call *call, FloatKind kind)
+{
+    for (int k = 0; k < call->count; k++)
+        if (!call->operands[k]) {
+            float value;
+            memcpy(&value, &call->constants[k], sizeof value);
+            store((char *)&call->constants[k], rounded_number(kind, value), call->type);
+        }
+    for (int i = 0; i < call->kernel->count; i++)
+        if (call->kernel->parameters[i].kind == NUMBER)
+            call->given.numbers[i] = rounded_number(kind, (float)call->given.numbers[i]);
+}
+
+static PyObject *run_halves(Call *call, const Variant *variant)
 {
     PyArray_Descr *descr = NULL;
     for (int k = 0; k < call->count; k++) {
@@ -85,6 +107,8 @@ static PyObject *run_halves(const Call *call, const Variant *variant)
     }
     if (!descr)
         return DECLINE;
+    if (call->kernel->rounds_numbers)
+        round_numbers(call, float_kind(descr));
     Py_INCREF(descr);
     PyObject *result = PyArray_NewFromDescr(&PyArray_Type, descr, PyArray_NDIM(call->lead), PyArray_DIMS(call->lead), NULL,
                                             NULL, 0, NULL);
