@@ -29,7 +29,7 @@ CANCELLING = dict.fromkeys(
     1000,
 )
 # Whose references lay out reversed arrays, or two arrays, in their own way.
-OTHERWISE_LAID_OUT = ("entr", "erf", "erfc", "erfinv", "expit", "lgamma", "sinc", "xlog1py", "xlogy")
+OTHERWISE_LAID_OUT = ("digamma", "entr", "erf", "erfc", "erfinv", "expit", "lgamma", "sinc", "xlog1py", "xlogy")
 # A product that overflows on its own need not do so where it is added in one step, as PyTorch's vectors do too.
 FUSED = ("add", "sub", "addcmul", "lerp")
 

@@ -56,17 +56,23 @@ _FUNCTIONS = {
     "abs": "abs_of", "fabs": "abs_of", "sin": "sin_of", "cos": "cos_of", "floor": "floor_of", "ceil": "ceil_of",
     "trunc": "trunc_of", "rint": "rint_of", "maximum": "maximum_of", "minimum": "minimum_of", "fmax": "fmax_of",
     "fmin": "fmin_of", "copysign": "copysign_of", "logaddexp": "logaddexp_of", "hypot": "hypot_of",
+    "tan": "tan_of", "arctan2": "atan2_of", "arcsin": "asin_of", "cosh": "cosh_of",
+    "log2": "log2_of", "log10": "log10_of", "exp2": "exp2_of",
 }  # fmt: skip
-_ANGLES = ("sin", "cos")
+_ANGLES = ("sin", "cos", "tan")
 _QUOTIENTS = ("fmod", "remainder", "floor_divide")
 # Kernels that special_functions.h has a word for, whose Python text is one of branches.
-_SPECIAL = {"erf": "erf_of", "erfc": "erfc_of", "erfinv": "erfinv_of", "lgamma": "lgamma_of", "sinc": "sinc_of"}
+_SPECIAL = {
+    "erf": "erf_of", "erfc": "erfc_of", "erfinv": "erfinv_of", "lgamma": "lgamma_of", "digamma": "digamma_of",
+    "sinc": "sinc_of",
+}  # fmt: skip
 _COSTLY = (
     "exp_of", "expm1_of", "log_of", "log1p_of", "tanh_of", "sin_of", "cos_of", "erf_of", "erfc_of", "erfinv_of",
-    "lgamma_of", "logaddexp_of", "sinc_of",
+    "lgamma_of", "digamma_of", "logaddexp_of", "sinc_of", "tan_of", "atan2_of", "asin_of", "cosh_of",
+    "log2_of", "log10_of", "exp2_of",
 )  # fmt: skip
 # What float32 alone has: the Python kernel serves float64.
-_OF_FLOAT32 = ("erfc_of", "erfinv_of", "lgamma_of")
+_OF_FLOAT32 = ("digamma_of", "tan_of", "atan2_of", "asin_of", "cosh_of", "log2_of", "log10_of", "exp2_of")
 
 
 @dataclass
@@ -422,6 +428,9 @@ class Reader:
             if formula is None:
                 raise Unrenderable(ast.unparse(node))
             return self.call(*formula, [self.expression(a, module, scope) for a in node.args[1:]], {})
+        if isinstance(node.func, ast.Name) and node.func.id == "_through_float64":
+            values = [self.expression(a, module, scope) for a in node.args[1:]]
+            return self._numpy(ast.unparse(node.args[0]).removeprefix("np."), values)
         positional = [self.expression(a, module, scope) for a in node.args]
         keywords = {str(k.arg): self.expression(k.value, module, scope) for k in node.keywords}
         if isinstance(node.func, ast.Attribute):

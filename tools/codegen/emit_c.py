@@ -109,7 +109,7 @@ def _emit_for(body: list[str], result: str | None) -> list[str]:
 
 
 def _by_libm(text: str) -> str:
-    return re.sub(r"\b(sin|cos|fmod)_of\(", r"libm_\1_of(", text)
+    return re.sub(r"\b(sin|cos|tan|fmod)_of\(", r"libm_\1_of(", text)
 
 
 def _emit_table(kernel: NativeKernel, loops: _Loops) -> str:

@@ -17,7 +17,7 @@ def sigmoid(grad: Tensor, *, result: Tensor) -> Pullback:
 
 @elementwise(node="LogSigmoidBackward0")
 def logsigmoid(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=grad * F.sigmoid(-input))
+    return wrt(input=grad * F.small_sigmoid(-input))
 
 
 @elementwise(in_place=True)
@@ -37,7 +37,7 @@ def gelu(grad: Tensor, input: Tensor, approximate: str) -> Pullback:
 
 @elementwise
 def softplus(grad: Tensor, input: Tensor, beta: Scalar, threshold: Scalar) -> Pullback:
-    return wrt(input=F.where(input * beta > threshold, grad, grad * F.sigmoid(input * beta)))
+    return wrt(input=F.where(input * beta > threshold, grad, grad * F.small_sigmoid(input * beta)))
 
 
 @elementwise
@@ -62,7 +62,7 @@ def hardsigmoid(grad: Tensor, input: Tensor) -> Pullback:
 
 @elementwise(in_place=True)
 def hardswish(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=F.drop_where(input <= -3, F.where(input >= 3, grad, grad * (input / 3 + 0.5))))
+    return wrt(input=F.drop_where(input <= -3, F.where(input < 3, grad * (input / 3 + 0.5), grad)))
 
 
 @elementwise(in_place=True)

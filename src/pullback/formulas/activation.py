@@ -14,6 +14,12 @@ def relu_grad(grad: Any, result: Any) -> Any:
     return F.tied_to(F.drop_where(result <= 0, grad), result)
 
 
+def small_sigmoid(input: Any) -> Any:
+    """The sigmoid, with all digits where it is tiny: there 1 / (1 + exp(-x)) overflows. From 40 on it is 1."""
+    growth = F.exp(F.clamp_max(input, 40))
+    return growth / (growth + 1)
+
+
 def silu_slope(input: Any) -> Any:
     """The derivative of x * sigmoid(x)."""
     gate = F.sigmoid(input)
@@ -57,7 +63,7 @@ def glu_grad(grad: Any, input: Any, dim: int) -> Any:
 
 def logit_grad(grad: Any, input: Any, eps: float | None) -> Any:
     """The gradient of logit: nan outside (0, 1), or zero outside of the clamped range."""
-    slope = grad / (input * (1 - input))
+    slope = grad / (input * (1 - input) + 0)  # of zeros the positive one
     if eps is None:
         return F.where(F.logical_or(input < 0, input > 1), math.nan, slope)
     return F.keep_where(F.logical_and(input >= eps, input <= 1 - eps), slope)

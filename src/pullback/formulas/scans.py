@@ -35,10 +35,16 @@ def _solve_backwards(start: Any, factor: Any, dim: int) -> Any:
 def logcumsumexp_grad(grad: Any, input: Any, result: Any, dim: int) -> Any:
     """The gradient of logcumsumexp: the sum over i >= k of grad[i] exp(input[k] - result[i]).
 
-    Taken relative to result[k], the terms obey a recurrence whose factors exp(result[k] - result[k+1]) are at most 1.
+    Taken relative to result[k], the sum of the terms up to k + 2n is that up to k + n, and the next n of them, which are
+    taken relative to result[k+n]: each step doubles the reach. Its factors exp(result[k] - result[k+n]) are at most 1,
+    and no products of factors, whose errors would add up.
     """
     if input.ndim == 0:
         return grad
     input, result = F.conj(input), F.conj(result)
-    factor = F.exp(result - F.shift(result, dim, -1, math.inf))
-    return F.exp(input - result) * _solve_backwards(grad, factor, dim)
+    total, steps = grad, 1
+    while steps < grad.shape[dim]:
+        factor = F.exp(result - F.shift(result, dim, -steps, math.inf))
+        total = total + factor * F.shift(total, dim, -steps, 0)
+        steps *= 2
+    return F.exp(input - result) * total

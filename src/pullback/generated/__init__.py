@@ -1481,6 +1481,7 @@ _FAMILIES = {
 }
 _FORMULAS = {
     "relu_grad": "activation",
+    "small_sigmoid": "activation",
     "silu_slope": "activation",
     "mish_slope": "activation",
     "gelu_slope": "activation",

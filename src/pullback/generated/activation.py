@@ -18,6 +18,7 @@ from pullback.generated.array_formulas import glu_grad as glu_grad_kernel
 from pullback.generated.array_formulas import logit_grad as logit_grad_kernel
 from pullback.generated.array_formulas import mish_slope as mish_slope_kernel
 from pullback.generated.array_formulas import silu_slope as silu_slope_kernel
+from pullback.generated.array_formulas import small_sigmoid as small_sigmoid_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -283,7 +284,7 @@ def sigmoid_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 @native
 def logsigmoid_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
-    return grad * sigmoid_kernel(-input)
+    return grad * small_sigmoid_kernel(-input)
 
 
 class LogsigmoidNode(Node):
@@ -325,7 +326,7 @@ class LogsigmoidNode(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = grad * F.sigmoid(-input)
+        grad_of_input = grad * F.small_sigmoid(-input)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -381,7 +382,7 @@ def logsigmoid_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.sigmoid(-input)))
+        terms.append(conjugate(grad * F.small_sigmoid(-input)))
     return sum_of_terms(terms, result)
 
 
@@ -736,7 +737,7 @@ def gelu_tangent(result: Any, input: Any, approximate: Any, input_tangent: Any) 
 
 @native
 def softplus_grad_of_input(grad: Any, input: Any, beta: Any, threshold: Any, owned: bool = False) -> Any:
-    return where_kernel(input * beta > threshold, grad, grad * sigmoid_kernel(input * beta))
+    return where_kernel(input * beta > threshold, grad, grad * small_sigmoid_kernel(input * beta))
 
 
 class SoftplusBackward0(Node):
@@ -784,7 +785,7 @@ class SoftplusBackward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = F.where(input * beta > threshold, grad, grad * F.sigmoid(input * beta))
+        grad_of_input = F.where(input * beta > threshold, grad, grad * F.small_sigmoid(input * beta))
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -853,7 +854,7 @@ def softplus_tangent(result: Any, input: Any, beta: Any, threshold: Any, input_t
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(F.where(input * beta > threshold, grad, grad * F.sigmoid(input * beta))))
+        terms.append(conjugate(F.where(input * beta > threshold, grad, grad * F.small_sigmoid(input * beta))))
     return sum_of_terms(terms, result)
 
 
@@ -1310,7 +1311,7 @@ def hardsigmoid_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 @native
 def hardswish_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
-    return drop_where_kernel(input <= -3, where_kernel(input >= 3, grad, grad * (input / 3 + 0.5)))
+    return drop_where_kernel(input <= -3, where_kernel(input < 3, grad * (input / 3 + 0.5), grad))
 
 
 class HardswishBackward0(Node):
@@ -1352,7 +1353,7 @@ class HardswishBackward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = F.drop_where(input <= -3, F.where(input >= 3, grad, grad * (input / 3 + 0.5)))
+        grad_of_input = F.drop_where(input <= -3, F.where(input < 3, grad * (input / 3 + 0.5), grad))
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -1418,7 +1419,7 @@ def hardswish_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(F.drop_where(input <= -3, F.where(input >= 3, grad, grad * (input / 3 + 0.5)))))
+        terms.append(conjugate(F.drop_where(input <= -3, F.where(input < 3, grad * (input / 3 + 0.5), grad))))
     return sum_of_terms(terms, result)
 
 

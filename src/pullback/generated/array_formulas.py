@@ -16,6 +16,12 @@ from pullback.tensor.tensor import new_tensor
 from pullback.typing import Dims, Scalar, Shape
 
 
+def small_sigmoid(input: Any) -> Any:
+    """The sigmoid, with all digits where it is tiny: there 1 / (1 + exp(-x)) overflows. From 40 on it is 1."""
+    growth = F.exp(F.clamp_max(input, 40))
+    return growth / (growth + 1)
+
+
 def silu_slope(input: Any) -> Any:
     """The derivative of x * sigmoid(x)."""
     gate = F.sigmoid(input)
@@ -59,7 +65,7 @@ def glu_grad(grad: Any, input: Any, dim: int) -> Any:
 
 def logit_grad(grad: Any, input: Any, eps: float | None) -> Any:
     """The gradient of logit: nan outside (0, 1), or zero outside of the clamped range."""
-    slope = grad / (input * (1 - input))
+    slope = grad / (input * (1 - input) + 0)
     if eps is None:
         return F.where(F.logical_or(input < 0, input > 1), math.nan, slope)
     return F.keep_where(F.logical_and(input >= eps, input <= 1 - eps), slope)
@@ -924,13 +930,19 @@ def _solve_backwards(start: Any, factor: Any, dim: int) -> Any:
 def logcumsumexp_grad(grad: Any, input: Any, result: Any, dim: int) -> Any:
     """The gradient of logcumsumexp: the sum over i >= k of grad[i] exp(input[k] - result[i]).
 
-    Taken relative to result[k], the terms obey a recurrence whose factors exp(result[k] - result[k+1]) are at most 1.
+    Taken relative to result[k], the sum of the terms up to k + 2n is that up to k + n, and the next n of them, which are
+    taken relative to result[k+n]: each step doubles the reach. Its factors exp(result[k] - result[k+n]) are at most 1,
+    and no products of factors, whose errors would add up.
     """
     if input.ndim == 0:
         return grad
     input, result = (F.conj(input), F.conj(result))
-    factor = F.exp(result - F.shift(result, dim, -1, math.inf))
-    return F.exp(input - result) * _solve_backwards(grad, factor, dim)
+    total, steps = (grad, 1)
+    while steps < grad.shape[dim]:
+        factor = F.exp(result - F.shift(result, dim, -steps, math.inf))
+        total = total + factor * F.shift(total, dim, -steps, 0)
+        steps *= 2
+    return F.exp(input - result) * total
 
 
 def low_corner(grad: Any, shape: Shape) -> Any:

@@ -1806,6 +1806,16 @@ def logaddexp_tangent(result: Any, input: Any, other: Any, input_tangent: Any, o
     return sum_of_terms(terms, result)
 
 
+@native
+def logaddexp2_grad_of_input(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
+    return grad / (1 + exp2_kernel(other - input)).conjugate()
+
+
+@native
+def logaddexp2_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
+    return grad / (1 + exp2_kernel(input - other)).conjugate()
+
+
 class Logaddexp2Backward0(Node):
     """Gradient of logaddexp2."""
 
@@ -1846,7 +1856,7 @@ class Logaddexp2Backward0(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_input = grad / (1 + exp2_kernel(other - input)).conjugate()
+            grad_of_input = logaddexp2_grad_of_input(grad, input, other, owned and edges[1] is None)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:
@@ -1864,7 +1874,7 @@ class Logaddexp2Backward0(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_other = grad / (1 + exp2_kernel(input - other)).conjugate()
+            grad_of_other = logaddexp2_grad_of_other(grad, input, other, owned)
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:

@@ -1271,6 +1271,11 @@ def frexp_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
 
 
 @native
+def ldexp_grad_of_input(grad: Any, other: Any, owned: bool = False) -> Any:
+    return grad * exp2_kernel(other).conjugate()
+
+
+@native
 def ldexp_grad_of_other(grad: Any, result: Any, owned: bool = False) -> Any:
     return grad * (result * 0.6931471805599453).conjugate()
 
@@ -1308,7 +1313,7 @@ class LdexpBackward0(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_input = grad * exp2_kernel(other).conjugate()
+            grad_of_input = ldexp_grad_of_input(grad, other, owned and edges[1] is None)
             if self.broadcast:
                 grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
             elif half:

@@ -1366,6 +1366,11 @@ def xlog1py_tangent(result: Any, input: Any, other: Any, input_tangent: Any, oth
     return sum_of_terms(terms, result)
 
 
+@native
+def lgamma_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
+    return grad * digamma_kernel(input)
+
+
 class LgammaBackward0(Node):
     """Gradient of lgamma."""
 
@@ -1392,7 +1397,7 @@ class LgammaBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = grad * digamma_kernel(input)
+        grad_of_input = lgamma_grad_of_input(grad, input, owned)
         if half:
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)

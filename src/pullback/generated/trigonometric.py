@@ -745,6 +745,11 @@ def atan_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     return sum_of_terms(terms, result)
 
 
+@native
+def sinh_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
+    return grad * cosh_kernel(input).conjugate()
+
+
 class SinhBackward0(Node):
     """Gradient of sinh."""
 
@@ -771,7 +776,7 @@ class SinhBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = grad * cosh_kernel(input).conjugate()
+        grad_of_input = sinh_grad_of_input(grad, input, owned)
         if half:
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)

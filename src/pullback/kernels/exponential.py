@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
+from pullback.kernels.dtype_support import _in_float32, _refuse_kinds, _through_float64
 from pullback.native import native
 from pullback.typing import Array, Scalar
 
@@ -82,20 +82,22 @@ def log(input: Array) -> Array:
     return np.log(input)
 
 
+@native
 def log2(input: Array) -> Array:
     """The logarithm to base 2."""
-    return np.log2(input)
+    return _through_float64(np.log2, input)
 
 
+@native
 def log10(input: Array) -> Array:
     """The logarithm to base 10."""
-    return np.log10(input)
+    return _through_float64(np.log10, input)
 
 
 @native
 def log1p(input: Array) -> Array:
     """Compute log(1 + input), accurate near zero."""
-    return np.log1p(input)
+    return _complex_log1p(input) if input.dtype.kind == "c" else np.log1p(input)
 
 
 @native
@@ -109,6 +111,19 @@ def logaddexp2(input: Array, other: Array) -> Array:
     """Compute log2(2**input + 2**other) without overflow."""
     _refuse_kinds(input, "biuc", "logaddexp2_cpu")
     return np.logaddexp2(input, other)
+
+
+def _complex_log1p(input: Array) -> Array:
+    """As the logarithm of 1 + input, whose magnitude near 1 is found from |1 + z|^2 - 1 = x (2 + x) + y^2."""
+    z = np.asarray(input)
+    x, y = z.real, z.imag
+    is_near = (x > -0.5) & (x < 1) & (np.abs(y) < 1)
+    excess = np.where(is_near, x * (2 + x) + y * y, 0)
+    result = np.empty_like(z)
+    result.real = np.where(is_near, 0.5 * np.log1p(excess), np.log(np.hypot(1 + x, y)))
+    result.imag = np.arctan2(y, 1 + x)
+    result.real = np.where(np.isnan(z), np.nan, np.where(z == 0, x, result.real))
+    return result
 
 
 def _real_power(base: Array, exponent: Array | Scalar) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 
 from pullback.backend.array_module import cast_array
 from pullback.kernels.accumulation import (
-    add_up,
+    accurate_sum,
     contiguous,
     floated,
     largest_along,
@@ -28,7 +28,7 @@ def softmax(input: Array, dim: Dim) -> Array:
     values = widened(input)
     result = values - largest_along(values, dim)
     np.exp(result, out=result)
-    result /= add_up(result, dim, True)
+    result /= accurate_sum(result, (dim,), True)
     return cast_array(contiguous(result), input.dtype)
 
 
@@ -44,7 +44,7 @@ def softmax_grad(grad: Array, result: Array, dim: int) -> Array:
         return grad * _alone(result)
     grad, values = widened(grad), widened(result)
     product = grad * values
-    total = add_up(product, dim, True)
+    total = accurate_sum(product, (dim,), True)
     product -= values * total
     return cast_array(product, result.dtype)
 
@@ -58,7 +58,7 @@ def log_softmax(input: Array, dim: Dim) -> Array:
         return np.array(_alone(input))
     values = widened(input)
     result = values - largest_along(values, dim)
-    total = add_up(np.exp(result), dim, True)
+    total = np.asarray(accurate_sum(np.exp(result), (dim,), True))
     result -= np.log(total, out=total)
     return cast_array(contiguous(result), input.dtype)
 
@@ -70,7 +70,7 @@ def log_softmax_grad(grad: Array, result: Array, dim: int) -> Array:
         return grad * _alone(result)
     grad = widened(grad)
     product = np.exp(widened(result))
-    product *= add_up(grad, dim, True)
+    product *= accurate_sum(grad, (dim,), True)
     np.subtract(grad, product, out=product)
     return cast_array(product, result.dtype)
 
@@ -81,12 +81,12 @@ def logsumexp(input: Array, dim: Dims, keepdim: bool = False) -> Array:
     values = widened(floated(input))
     axes = reduced_axes(input, dim)
     if input.size == 0:
-        total = add_up(values, axes, keepdim)
+        total = accurate_sum(values, axes, keepdim)
         return cast_array(np.log(total), floated(input).dtype)
     real = values.real if values.dtype.kind == "c" else values
     top = largest_along(real, axes[0]) if len(axes) == 1 else np.max(real, axis=axes, keepdims=True)
     top = np.where(np.isinf(top), np.zeros_like(top), top)
     shifted = values - top
-    total = np.log(add_up(np.exp(shifted), axes, True))
+    total = np.log(accurate_sum(np.exp(shifted), axes, True))
     total = total + top
     return cast_array(contiguous(total if keepdim else np.squeeze(total, axes)), floated(input).dtype)

@@ -24,6 +24,7 @@ from pullback.native import native
 from pullback.typing import Array
 
 _SQRT_HALF = math.sqrt(0.5)
+_SQRT_HALF_PI = math.sqrt(math.pi / 2)
 
 
 @native
@@ -107,6 +108,7 @@ def logit(input: Array, eps: float | None = None) -> Array:
     return _elementwise(_logit, np.where(input < lower, lower, np.where(input > upper, upper, input)))
 
 
+@native
 def exp2(input: Array) -> Array:
     """Compute 2**input."""
     return np.exp2(input)
@@ -198,6 +200,10 @@ def _normal_quantile_tail(p: Array) -> Array:
     """Return -ndtri(p) for p up to 0.075; inf at 0, nan below."""
     root = np.sqrt(-np.log(p))
     near = _branch(root < 5.0, _quantile_near, _quantile_far, root)
+    # A step of Newton's: of five units in the last place one is left. A subnormal tail would not have the digits for it.
+    ratio = _erfcx_positive(near * _SQRT_HALF)
+    excess = 0.5 * _exp_square(near, -0.5) * ratio / p - 1.0
+    near += np.where(p > 1e-300, excess * ratio * _SQRT_HALF_PI, 0.0)
     return np.where(p == 0, np.inf, near)
 
 
@@ -214,7 +220,9 @@ def _erfinv(y: Array) -> Array:
 
 
 def _erfinv_centre(y: Array) -> Array:
-    return y * (0.5 * _SQRT_HALF * _rational(table.NDTRI_CENTRE_P, table.NDTRI_CENTRE_Q, 0.25 * y * y - 0.180625))
+    value = y * (0.5 * _SQRT_HALF * _rational(table.NDTRI_CENTRE_P, table.NDTRI_CENTRE_Q, 0.25 * y * y - 0.180625))
+    value -= (_erf(value) - y) * (_SQRT_HALF_PI * _SQRT_HALF) * np.exp(value * value)
+    return value
 
 
 def _erfinv_tail(y: Array) -> Array:
@@ -234,12 +242,9 @@ def _entr(x: Array) -> Array:
 
 
 def _expit(x: Array) -> Array:
-    # exp(min(x, 0)) / (1 + exp(-|x|)): neither exponential can overflow.
-    result = np.exp(np.minimum(x, 0.0))
+    # exp(-|x|) does not overflow; for negative x it is the numerator too.
     decay = np.exp(-np.abs(x))
-    decay += 1.0
-    result /= decay
-    return result
+    return np.where(x < 0.0, decay, 1.0) / (1.0 + decay)
 
 
 def _sinc(x: Array) -> Array:

@@ -38,6 +38,7 @@ def lgamma(input: Array) -> Array:
     return _elementwise(_lgamma, input)
 
 
+@native
 def digamma(input: Array) -> Array:
     """Compute the derivative of lgamma; -inf at 0, inf at -0.0, nan at the negative integers."""
     return _elementwise(_digamma, input)
@@ -50,7 +51,7 @@ def polygamma(n: int, input: Array) -> Array:
             f"polygamma(n, x) does not support negative n, but n is {n}; differentiate digamma n >= 0 times"
         )
     if n == 0:
-        return digamma(input)
+        return _elementwise(_digamma, input)
     if n == 1:
         return _elementwise(_trigamma, input)
     return _elementwise(lambda x: _polygamma(n, x), input)
@@ -139,9 +140,9 @@ def _lgamma_near_negative_zero(x: Array) -> Array:
 
 
 def _mvlgamma(x: Array, p: int) -> Array:
-    result = _lgamma(x)
+    result = lgamma(x)
     for step in range(1, p):
-        result += _lgamma(x - 0.5 * step)
+        result += lgamma(x - 0.5 * step)
     return result + 0.25 * p * (p - 1) * math.log(math.pi)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
+from pullback.kernels.dtype_support import _in_float32, _refuse_kinds, _through_float64
 from pullback.native import native
 from pullback.typing import Array
 
@@ -21,14 +21,16 @@ def cos(input: Array) -> Array:
     return np.cos(input)
 
 
+@native
 def tan(input: Array) -> Array:
     """The tangent."""
-    return np.tan(input)
+    return _through_float64(np.tan, input)
 
 
+@native
 def asin(input: Array) -> Array:
     """The inverse sine."""
-    return np.arcsin(input)
+    return _through_float64(np.arcsin, input)
 
 
 def acos(input: Array) -> Array:
@@ -46,9 +48,10 @@ def sinh(input: Array) -> Array:
     return np.sinh(input)
 
 
+@native
 def cosh(input: Array) -> Array:
     """The hyperbolic cosine."""
-    return np.cosh(input)
+    return _through_float64(np.cosh, input)
 
 
 @native
@@ -72,10 +75,11 @@ def atanh(input: Array) -> Array:
     return np.arctanh(input)
 
 
+@native
 def atan2(input: Array, other: Array) -> Array:
     """The angle of the point (other, input)."""
     _refuse_kinds(input, "c", "atan2_cpu")
-    return np.arctan2(input, other)
+    return _through_float64(np.arctan2, input, other)
 
 
 @native

@@ -81,6 +81,8 @@ extern LoopFunction loop_pow_scalar_4_float32, loop_pow_scalar_4_float64;
 extern LoopFunction loop_exp_float32, loop_exp_float64;
 extern LoopFunction loop_expm1_float32, loop_expm1_float64;
 extern LoopFunction loop_log_float32, loop_log_float64;
+extern LoopFunction loop_log2_float32;
+extern LoopFunction loop_log10_float32;
 extern LoopFunction loop_log1p_float32, loop_log1p_float64;
 extern LoopFunction loop_logaddexp_float32, loop_logaddexp_float64;
 extern LoopFunction loop_masked_fill_float32, loop_masked_fill_float64;
@@ -91,17 +93,23 @@ extern LoopFunction loop_round_float32, loop_round_float64;
 extern LoopFunction loop_frac_float32, loop_frac_float64;
 extern LoopFunction loop_copysign_float32, loop_copysign_float64;
 extern LoopFunction loop_erf_float32, loop_erf_float64;
-extern LoopFunction loop_erfc_float32;
-extern LoopFunction loop_erfinv_float32;
+extern LoopFunction loop_erfc_float32, loop_erfc_float64;
+extern LoopFunction loop_erfinv_float32, loop_erfinv_float64;
 extern LoopFunction loop_sinc_float32, loop_sinc_float64;
 extern LoopFunction loop_xlogy_float32, loop_xlogy_float64;
 extern LoopFunction loop_xlog1py_float32, loop_xlog1py_float64;
 extern LoopFunction loop_entr_float32, loop_entr_float64;
 extern LoopFunction loop_expit_float32, loop_expit_float64;
-extern LoopFunction loop_lgamma_float32;
+extern LoopFunction loop_exp2_float32;
+extern LoopFunction loop_lgamma_float32, loop_lgamma_float64;
+extern LoopFunction loop_digamma_float32;
 extern LoopFunction loop_sin_float32, loop_sin_float64;
 extern LoopFunction loop_cos_float32, loop_cos_float64;
+extern LoopFunction loop_tan_float32;
+extern LoopFunction loop_asin_float32;
+extern LoopFunction loop_cosh_float32;
 extern LoopFunction loop_tanh_float32, loop_tanh_float64;
+extern LoopFunction loop_atan2_float32;
 extern LoopFunction loop_hypot_float32, loop_hypot_float64;
 extern LoopFunction loop_deg2rad_float32, loop_deg2rad_float64;
 extern LoopFunction loop_rad2deg_float32, loop_rad2deg_float64;
@@ -177,8 +185,11 @@ extern LoopFunction loop_log10_grad_of_input_float32, loop_log10_grad_of_input_f
 extern LoopFunction loop_log1p_grad_of_input_float32, loop_log1p_grad_of_input_float64;
 extern LoopFunction loop_logaddexp_grad_of_input_float32, loop_logaddexp_grad_of_input_float64;
 extern LoopFunction loop_logaddexp_grad_of_other_float32, loop_logaddexp_grad_of_other_float64;
+extern LoopFunction loop_logaddexp2_grad_of_input_float32;
+extern LoopFunction loop_logaddexp2_grad_of_other_float32;
 extern LoopFunction loop_copysign_grad_of_input_float32, loop_copysign_grad_of_input_float64;
 extern LoopFunction loop_nextafter_grad_of_input_float32, loop_nextafter_grad_of_input_float64;
+extern LoopFunction loop_ldexp_grad_of_input_float32;
 extern LoopFunction loop_ldexp_grad_of_other_float32, loop_ldexp_grad_of_other_float64;
 extern LoopFunction loop_erf_grad_of_input_float32, loop_erf_grad_of_input_float64;
 extern LoopFunction loop_erfc_grad_of_input_float32, loop_erfc_grad_of_input_float64;
@@ -191,14 +202,16 @@ extern LoopFunction loop_xlogy_grad_of_input_float32, loop_xlogy_grad_of_input_f
 extern LoopFunction loop_xlogy_grad_of_other_float32, loop_xlogy_grad_of_other_float64;
 extern LoopFunction loop_xlog1py_grad_of_input_float32, loop_xlog1py_grad_of_input_float64;
 extern LoopFunction loop_xlog1py_grad_of_other_float32, loop_xlog1py_grad_of_other_float64;
-extern LoopFunction loop_igamma_grad_of_other_float32;
-extern LoopFunction loop_igammac_grad_of_other_float32;
+extern LoopFunction loop_lgamma_grad_of_input_float32;
+extern LoopFunction loop_igamma_grad_of_other_float32, loop_igamma_grad_of_other_float64;
+extern LoopFunction loop_igammac_grad_of_other_float32, loop_igammac_grad_of_other_float64;
 extern LoopFunction loop_sin_grad_of_input_float32, loop_sin_grad_of_input_float64;
 extern LoopFunction loop_cos_grad_of_input_float32, loop_cos_grad_of_input_float64;
 extern LoopFunction loop_tan_grad_of_input_float32, loop_tan_grad_of_input_float64;
 extern LoopFunction loop_asin_grad_of_input_float32, loop_asin_grad_of_input_float64;
 extern LoopFunction loop_acos_grad_of_input_float32, loop_acos_grad_of_input_float64;
 extern LoopFunction loop_atan_grad_of_input_float32, loop_atan_grad_of_input_float64;
+extern LoopFunction loop_sinh_grad_of_input_float32;
 extern LoopFunction loop_tanh_grad_of_input_float32, loop_tanh_grad_of_input_float64;
 extern LoopFunction loop_asinh_grad_of_input_float32, loop_asinh_grad_of_input_float64;
 extern LoopFunction loop_acosh_grad_of_input_float32, loop_acosh_grad_of_input_float64;
@@ -1001,6 +1014,24 @@ static const Variant variants_of_log[] = {
 };
 DESCRIBE(log, NULL, 0, 0)
 
+/* kernels.exponential.log2 */
+static const Parameter parameters_of_log2[] = {
+    {"input", ARRAY},
+};
+static const Variant variants_of_log2[] = {
+    {loop_log2_float32, NULL, 16384, 0},
+};
+DESCRIBE(log2, NULL, 0)
+
+/* kernels.exponential.log10 */
+static const Parameter parameters_of_log10[] = {
+    {"input", ARRAY},
+};
+static const Variant variants_of_log10[] = {
+    {loop_log10_float32, NULL, 16384, 0},
+};
+DESCRIBE(log10, NULL, 0)
+
 /* kernels.exponential.log1p */
 static const Parameter parameters_of_log1p[] = {
     {"input", ARRAY},
@@ -1126,7 +1157,7 @@ static const Parameter parameters_of_erfc[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_erfc[] = {
-    {loop_erfc_float32, NULL, 16384, 0},
+    {loop_erfc_float32, loop_erfc_float64, 16384, 0},
 };
 DESCRIBE(erfc, NULL, 0, 0)
 
@@ -1135,7 +1166,7 @@ static const Parameter parameters_of_erfinv[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_erfinv[] = {
-    {loop_erfinv_float32, NULL, 16384, 0},
+    {loop_erfinv_float32, loop_erfinv_float64, 16384, 0},
 };
 DESCRIBE(erfinv, NULL, 0, 0)
 
@@ -1186,14 +1217,32 @@ static const Variant variants_of_expit[] = {
 };
 DESCRIBE(expit, NULL, 0, 0)
 
+/* kernels.special.exp2 */
+static const Parameter parameters_of_exp2[] = {
+    {"input", ARRAY},
+};
+static const Variant variants_of_exp2[] = {
+    {loop_exp2_float32, NULL, 16384, 0},
+};
+DESCRIBE(exp2, NULL, 0)
+
 /* kernels.special_gamma.lgamma */
 static const Parameter parameters_of_lgamma[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_lgamma[] = {
-    {loop_lgamma_float32, NULL, 16384, 0},
+    {loop_lgamma_float32, loop_lgamma_float64, 16384, 0},
 };
 DESCRIBE(lgamma, NULL, 0, 0)
+
+/* kernels.special_gamma.digamma */
+static const Parameter parameters_of_digamma[] = {
+    {"input", ARRAY},
+};
+static const Variant variants_of_digamma[] = {
+    {loop_digamma_float32, NULL, 16384, 0},
+};
+DESCRIBE(digamma, NULL, 0)
 
 /* kernels.trigonometric.sin */
 static const Parameter parameters_of_sin[] = {
@@ -1213,6 +1262,33 @@ static const Variant variants_of_cos[] = {
 };
 DESCRIBE(cos, NULL, 0, 0)
 
+/* kernels.trigonometric.tan */
+static const Parameter parameters_of_tan[] = {
+    {"input", ARRAY},
+};
+static const Variant variants_of_tan[] = {
+    {loop_tan_float32, NULL, 16384, 1},
+};
+DESCRIBE(tan, NULL, 0)
+
+/* kernels.trigonometric.asin */
+static const Parameter parameters_of_asin[] = {
+    {"input", ARRAY},
+};
+static const Variant variants_of_asin[] = {
+    {loop_asin_float32, NULL, 16384, 0},
+};
+DESCRIBE(asin, NULL, 0)
+
+/* kernels.trigonometric.cosh */
+static const Parameter parameters_of_cosh[] = {
+    {"input", ARRAY},
+};
+static const Variant variants_of_cosh[] = {
+    {loop_cosh_float32, NULL, 16384, 0},
+};
+DESCRIBE(cosh, NULL, 0)
+
 /* kernels.trigonometric.tanh */
 static const Parameter parameters_of_tanh[] = {
     {"input", ARRAY},
@@ -1221,6 +1297,16 @@ static const Variant variants_of_tanh[] = {
     {loop_tanh_float32, loop_tanh_float64, 16384, 0},
 };
 DESCRIBE(tanh, NULL, 0, 0)
+
+/* kernels.trigonometric.atan2 */
+static const Parameter parameters_of_atan2[] = {
+    {"input", ARRAY},
+    {"other", ARRAY},
+};
+static const Variant variants_of_atan2[] = {
+    {loop_atan2_float32, NULL, 16384, 0},
+};
+DESCRIBE(atan2, NULL, 0)
 
 /* kernels.trigonometric.hypot */
 static const Parameter parameters_of_hypot[] = {
@@ -1261,7 +1347,7 @@ static const Variant variants_of_sigmoid_grad_of_input[] = {
 };
 DESCRIBE(sigmoid_grad_of_input, NULL, 0, 0)
 
-/* derivatives.activation.logsigmoid: input=grad * F.sigmoid(-input) */
+/* derivatives.activation.logsigmoid: input=grad * F.small_sigmoid(-input) */
 static const Parameter parameters_of_logsigmoid_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -1316,7 +1402,7 @@ static int choose_gelu_grad_of_input(const Arguments *given)
 }
 DESCRIBE(gelu_grad_of_input, choose_gelu_grad_of_input, 0, 0)
 
-/* derivatives.activation.softplus: input=F.where(input * beta > threshold, grad, grad * F.sigmoid(input * bet... */
+/* derivatives.activation.softplus: input=F.where(input * beta > threshold, grad, grad * F.small_sigmoid(input... */
 static const Parameter parameters_of_softplus_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -1377,7 +1463,7 @@ static const Variant variants_of_hardsigmoid_grad_of_input[] = {
 };
 DESCRIBE(hardsigmoid_grad_of_input, NULL, 0, 0)
 
-/* derivatives.activation.hardswish: input=F.drop_where(input <= -3, F.where(input >= 3, grad, grad * (input /... */
+/* derivatives.activation.hardswish: input=F.drop_where(input <= -3, F.where(input < 3, grad * (input / 3 + 0.... */
 static const Parameter parameters_of_hardswish_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -2265,6 +2351,30 @@ static const Variant variants_of_logaddexp_grad_of_other[] = {
 };
 DESCRIBE(logaddexp_grad_of_other, NULL, 0, 0)
 
+/* derivatives.exponential.logaddexp2: input=grad / F.conj(1 + F.exp2(other - input)) */
+static const Parameter parameters_of_logaddexp2_grad_of_input[] = {
+    {"grad", ARRAY},
+    {"input", ARRAY},
+    {"other", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_logaddexp2_grad_of_input[] = {
+    {loop_logaddexp2_grad_of_input_float32, NULL, 16384, 0},
+};
+DESCRIBE(logaddexp2_grad_of_input, NULL, 0)
+
+/* derivatives.exponential.logaddexp2: other=grad / F.conj(1 + F.exp2(input - other)) */
+static const Parameter parameters_of_logaddexp2_grad_of_other[] = {
+    {"grad", ARRAY},
+    {"input", ARRAY},
+    {"other", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_logaddexp2_grad_of_other[] = {
+    {loop_logaddexp2_grad_of_other_float32, NULL, 16384, 0},
+};
+DESCRIBE(logaddexp2_grad_of_other, NULL, 0)
+
 /* derivatives.rounding.copysign: input=F.copysign_grad(grad, input, result) */
 static const Parameter parameters_of_copysign_grad_of_input[] = {
     {"grad", ARRAY},
@@ -2300,6 +2410,17 @@ static const Variant variants_of_nextafter_grad_of_input[] = {
     {loop_nextafter_grad_of_input_float32, loop_nextafter_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(nextafter_grad_of_input, NULL, 0, 0)
+
+/* derivatives.rounding.ldexp: input=grad * F.conj(F.exp2(other)) */
+static const Parameter parameters_of_ldexp_grad_of_input[] = {
+    {"grad", ARRAY},
+    {"other", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_ldexp_grad_of_input[] = {
+    {loop_ldexp_grad_of_input_float32, NULL, 16384, 0},
+};
+DESCRIBE(ldexp_grad_of_input, NULL, 0)
 
 /* derivatives.rounding.ldexp: other=grad * F.conj(result * 0.6931471805599453) */
 static const Parameter parameters_of_ldexp_grad_of_other[] = {
@@ -2438,6 +2559,17 @@ static const Variant variants_of_xlog1py_grad_of_other[] = {
 };
 DESCRIBE(xlog1py_grad_of_other, NULL, 0, 0)
 
+/* derivatives.special.lgamma: input=grad * F.digamma(input) */
+static const Parameter parameters_of_lgamma_grad_of_input[] = {
+    {"grad", ARRAY},
+    {"input", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_lgamma_grad_of_input[] = {
+    {loop_lgamma_grad_of_input_float32, NULL, 16384, 0},
+};
+DESCRIBE(lgamma_grad_of_input, NULL, 0)
+
 /* derivatives.special.igamma: other=grad * F.gamma_density(input, other) */
 static const Parameter parameters_of_igamma_grad_of_other[] = {
     {"grad", ARRAY},
@@ -2446,7 +2578,7 @@ static const Parameter parameters_of_igamma_grad_of_other[] = {
     {"owned", OWNED, 1},
 };
 static const Variant variants_of_igamma_grad_of_other[] = {
-    {loop_igamma_grad_of_other_float32, NULL, 16384, 0},
+    {loop_igamma_grad_of_other_float32, loop_igamma_grad_of_other_float64, 16384, 0},
 };
 DESCRIBE(igamma_grad_of_other, NULL, 0, 0)
 
@@ -2458,7 +2590,7 @@ static const Parameter parameters_of_igammac_grad_of_other[] = {
     {"owned", OWNED, 1},
 };
 static const Variant variants_of_igammac_grad_of_other[] = {
-    {loop_igammac_grad_of_other_float32, NULL, 16384, 0},
+    {loop_igammac_grad_of_other_float32, loop_igammac_grad_of_other_float64, 16384, 0},
 };
 DESCRIBE(igammac_grad_of_other, NULL, 0, 0)
 
@@ -2527,6 +2659,17 @@ static const Variant variants_of_atan_grad_of_input[] = {
     {loop_atan_grad_of_input_float32, loop_atan_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(atan_grad_of_input, NULL, 0, 0)
+
+/* derivatives.trigonometric.sinh: input=grad * F.conj(F.cosh(input)) */
+static const Parameter parameters_of_sinh_grad_of_input[] = {
+    {"grad", ARRAY},
+    {"input", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_sinh_grad_of_input[] = {
+    {loop_sinh_grad_of_input_float32, NULL, 16384, 0},
+};
+DESCRIBE(sinh_grad_of_input, NULL, 0)
 
 /* derivatives.trigonometric.tanh: input=grad * F.conj(1 - result * result) */
 static const Parameter parameters_of_tanh_grad_of_input[] = {
@@ -2668,6 +2811,8 @@ const KernelEntry elementwise_kernels[] = {
     {"exp", call_exp, overwrite_exp},
     {"expm1", call_expm1, overwrite_expm1},
     {"log", call_log, overwrite_log},
+    {"log2", call_log2, overwrite_log2},
+    {"log10", call_log10, overwrite_log10},
     {"log1p", call_log1p, overwrite_log1p},
     {"logaddexp", call_logaddexp, overwrite_logaddexp},
     {"masked_fill", call_masked_fill, overwrite_masked_fill},
@@ -2687,10 +2832,16 @@ const KernelEntry elementwise_kernels[] = {
     {"xlog1py", call_xlog1py, overwrite_xlog1py},
     {"entr", call_entr, overwrite_entr},
     {"expit", call_expit, overwrite_expit},
+    {"exp2", call_exp2, overwrite_exp2},
     {"lgamma", call_lgamma, overwrite_lgamma},
+    {"digamma", call_digamma, overwrite_digamma},
     {"sin", call_sin, overwrite_sin},
     {"cos", call_cos, overwrite_cos},
+    {"tan", call_tan, overwrite_tan},
+    {"asin", call_asin, overwrite_asin},
+    {"cosh", call_cosh, overwrite_cosh},
     {"tanh", call_tanh, overwrite_tanh},
+    {"atan2", call_atan2, overwrite_atan2},
     {"hypot", call_hypot, overwrite_hypot},
     {"deg2rad", call_deg2rad, overwrite_deg2rad},
     {"rad2deg", call_rad2deg, overwrite_rad2deg},
@@ -2768,9 +2919,12 @@ const KernelEntry elementwise_kernels[] = {
     {"log1p_grad_of_input", call_log1p_grad_of_input, overwrite_log1p_grad_of_input},
     {"logaddexp_grad_of_input", call_logaddexp_grad_of_input, overwrite_logaddexp_grad_of_input},
     {"logaddexp_grad_of_other", call_logaddexp_grad_of_other, overwrite_logaddexp_grad_of_other},
+    {"logaddexp2_grad_of_input", call_logaddexp2_grad_of_input, overwrite_logaddexp2_grad_of_input},
+    {"logaddexp2_grad_of_other", call_logaddexp2_grad_of_other, overwrite_logaddexp2_grad_of_other},
     {"copysign_grad_of_input", call_copysign_grad_of_input, overwrite_copysign_grad_of_input},
     {"copysign_scalar_grad_of_input", call_copysign_scalar_grad_of_input, overwrite_copysign_scalar_grad_of_input},
     {"nextafter_grad_of_input", call_nextafter_grad_of_input, overwrite_nextafter_grad_of_input},
+    {"ldexp_grad_of_input", call_ldexp_grad_of_input, overwrite_ldexp_grad_of_input},
     {"ldexp_grad_of_other", call_ldexp_grad_of_other, overwrite_ldexp_grad_of_other},
     {"erf_grad_of_input", call_erf_grad_of_input, overwrite_erf_grad_of_input},
     {"erfc_grad_of_input", call_erfc_grad_of_input, overwrite_erfc_grad_of_input},
@@ -2783,6 +2937,7 @@ const KernelEntry elementwise_kernels[] = {
     {"xlogy_grad_of_other", call_xlogy_grad_of_other, overwrite_xlogy_grad_of_other},
     {"xlog1py_grad_of_input", call_xlog1py_grad_of_input, overwrite_xlog1py_grad_of_input},
     {"xlog1py_grad_of_other", call_xlog1py_grad_of_other, overwrite_xlog1py_grad_of_other},
+    {"lgamma_grad_of_input", call_lgamma_grad_of_input, overwrite_lgamma_grad_of_input},
     {"igamma_grad_of_other", call_igamma_grad_of_other, overwrite_igamma_grad_of_other},
     {"igammac_grad_of_other", call_igammac_grad_of_other, overwrite_igammac_grad_of_other},
     {"sin_grad_of_input", call_sin_grad_of_input, overwrite_sin_grad_of_input},
@@ -2791,6 +2946,7 @@ const KernelEntry elementwise_kernels[] = {
     {"asin_grad_of_input", call_asin_grad_of_input, overwrite_asin_grad_of_input},
     {"acos_grad_of_input", call_acos_grad_of_input, overwrite_acos_grad_of_input},
     {"atan_grad_of_input", call_atan_grad_of_input, overwrite_atan_grad_of_input},
+    {"sinh_grad_of_input", call_sinh_grad_of_input, overwrite_sinh_grad_of_input},
     {"tanh_grad_of_input", call_tanh_grad_of_input, overwrite_tanh_grad_of_input},
     {"asinh_grad_of_input", call_asinh_grad_of_input, overwrite_asinh_grad_of_input},
     {"acosh_grad_of_input", call_acosh_grad_of_input, overwrite_acosh_grad_of_input},

@@ -1082,6 +1082,34 @@ MULTIVERSIONED void NAME(loop_log)(void *out, void *const *operands, const doubl
     }
 }
 
+#ifdef FOR_FLOAT32
+MULTIVERSIONED void NAME(loop_log2)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        out_at[i] = log2_of(input);
+    }
+}
+#endif
+
+#ifdef FOR_FLOAT32
+MULTIVERSIONED void NAME(loop_log10)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        out_at[i] = log10_of(input);
+    }
+}
+#endif
+
 MULTIVERSIONED void NAME(loop_log1p)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -1210,7 +1238,6 @@ MULTIVERSIONED void NAME(loop_erf)(void *out, void *const *operands, const doubl
     }
 }
 
-#ifdef FOR_FLOAT32
 MULTIVERSIONED void NAME(loop_erfc)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -1222,9 +1249,7 @@ MULTIVERSIONED void NAME(loop_erfc)(void *out, void *const *operands, const doub
         out_at[i] = erfc_of(input);
     }
 }
-#endif
 
-#ifdef FOR_FLOAT32
 MULTIVERSIONED void NAME(loop_erfinv)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -1236,7 +1261,6 @@ MULTIVERSIONED void NAME(loop_erfinv)(void *out, void *const *operands, const do
         out_at[i] = erfinv_of(input);
     }
 }
-#endif
 
 MULTIVERSIONED void NAME(loop_sinc)(void *out, void *const *operands, const double *numbers, size_t count)
 {
@@ -1298,15 +1322,25 @@ MULTIVERSIONED void NAME(loop_expit)(void *out, void *const *operands, const dou
     INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
-        const REAL result = exp_of(minimum_of(input, (REAL)0.0));
         const REAL decay = exp_of((-abs_of(input)));
-        const REAL decay_2 = (decay + (REAL)1.0);
-        const REAL result_2 = (result / decay_2);
-        out_at[i] = result_2;
+        out_at[i] = (((input < (REAL)0.0) ? decay : (REAL)1.0) / ((REAL)1.0 + decay));
     }
 }
 
 #ifdef FOR_FLOAT32
+MULTIVERSIONED void NAME(loop_exp2)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        out_at[i] = exp2_of(input);
+    }
+}
+#endif
+
 MULTIVERSIONED void NAME(loop_lgamma)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -1316,6 +1350,19 @@ MULTIVERSIONED void NAME(loop_lgamma)(void *out, void *const *operands, const do
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         out_at[i] = lgamma_of(input);
+    }
+}
+
+#ifdef FOR_FLOAT32
+MULTIVERSIONED void NAME(loop_digamma)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        out_at[i] = digamma_of(input);
     }
 }
 #endif
@@ -1360,6 +1407,56 @@ MULTIVERSIONED void NAME(loop_cos)(void *out, void *const *operands, const doubl
         }
 }
 
+#ifdef FOR_FLOAT32
+MULTIVERSIONED void NAME(loop_tan)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    int beyond = 0;
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        beyond |= abs_of(input) > (REAL)LARGEST_ANGLE;
+        out_at[i] = tan_of(input);
+    }
+    if (beyond)
+        INDEPENDENT
+        for (size_t i = 0; i < count; i++) {
+            const REAL input = input_at[i];
+            out_at[i] = libm_tan_of(input);
+        }
+}
+#endif
+
+#ifdef FOR_FLOAT32
+MULTIVERSIONED void NAME(loop_asin)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        out_at[i] = asin_of(input);
+    }
+}
+#endif
+
+#ifdef FOR_FLOAT32
+MULTIVERSIONED void NAME(loop_cosh)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        out_at[i] = cosh_of(input);
+    }
+}
+#endif
+
 MULTIVERSIONED void NAME(loop_tanh)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -1371,6 +1468,22 @@ MULTIVERSIONED void NAME(loop_tanh)(void *out, void *const *operands, const doub
         out_at[i] = tanh_of(input);
     }
 }
+
+#ifdef FOR_FLOAT32
+MULTIVERSIONED void NAME(loop_atan2)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    const REAL *restrict other_at = operands[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const REAL other = other_at[i];
+        out_at[i] = atan2_of(input, other);
+    }
+}
+#endif
 
 MULTIVERSIONED void NAME(loop_hypot)(void *out, void *const *operands, const double *numbers, size_t count)
 {
@@ -1435,7 +1548,10 @@ MULTIVERSIONED void NAME(loop_logsigmoid_grad_of_input)(void *out, void *const *
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL input_2 = (-input);
-        out_at[i] = (grad * ((REAL)1 / ((REAL)1 + exp_of((-input_2)))));
+        const REAL high = (REAL)40;
+        const REAL input_3 = minimum_of(maximum_of(input_2, (REAL)(-INFINITY)), high);
+        const REAL growth = exp_of(input_3);
+        out_at[i] = (grad * (growth / (growth + (REAL)1)));
     }
 }
 
@@ -1519,7 +1635,10 @@ MULTIVERSIONED void NAME(loop_softplus_grad_of_input)(void *out, void *const *op
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL input_2 = (input * (REAL)beta);
-        out_at[i] = (((input * (REAL)beta) > (REAL)threshold) ? grad : (grad * ((REAL)1 / ((REAL)1 + exp_of((-input_2))))));
+        const REAL high = (REAL)40;
+        const REAL input_3 = minimum_of(maximum_of(input_2, (REAL)(-INFINITY)), high);
+        const REAL growth = exp_of(input_3);
+        out_at[i] = (((input * (REAL)beta) > (REAL)threshold) ? grad : (grad * (growth / (growth + (REAL)1))));
     }
 }
 
@@ -1581,7 +1700,7 @@ MULTIVERSIONED void NAME(loop_hardswish_grad_of_input)(void *out, void *const *o
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        out_at[i] = ((input <= (REAL)(-3)) ? (REAL)0 : ((input >= (REAL)3) ? grad : (grad * ((input / (REAL)3) + (REAL)0.5))));
+        out_at[i] = ((input <= (REAL)(-3)) ? (REAL)0 : ((input < (REAL)3) ? (grad * ((input / (REAL)3) + (REAL)0.5)) : grad));
     }
 }
 
@@ -1708,7 +1827,7 @@ MULTIVERSIONED void NAME(loop_logit_grad_of_input)(void *out, void *const *opera
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        const REAL slope = (grad / (input * ((REAL)1 - input)));
+        const REAL slope = (grad / ((input * ((REAL)1 - input)) + (REAL)0));
         out_at[i] = (((input < (REAL)0) | (input > (REAL)1)) ? (REAL)NAN : slope);
     }
 }
@@ -1724,7 +1843,7 @@ MULTIVERSIONED void NAME(loop_logit_grad_of_input_1)(void *out, void *const *ope
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        const REAL slope = (grad / (input * ((REAL)1 - input)));
+        const REAL slope = (grad / ((input * ((REAL)1 - input)) + (REAL)0));
         out_at[i] = (((input >= (REAL)eps) & (input <= (REAL)(1.0 - eps))) ? slope : (REAL)0);
     }
 }
@@ -2544,6 +2663,44 @@ MULTIVERSIONED void NAME(loop_logaddexp_grad_of_other)(void *out, void *const *o
     }
 }
 
+#ifdef FOR_FLOAT32
+MULTIVERSIONED void NAME(loop_logaddexp2_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    const REAL *restrict other_at = operands[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL input = input_at[i];
+        const REAL other = other_at[i];
+        const REAL input_2 = (other - input);
+        out_at[i] = (grad / ((REAL)1 + exp2_of(input_2)));
+    }
+}
+#endif
+
+#ifdef FOR_FLOAT32
+MULTIVERSIONED void NAME(loop_logaddexp2_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    const REAL *restrict other_at = operands[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL input = input_at[i];
+        const REAL other = other_at[i];
+        const REAL input_2 = (input - other);
+        out_at[i] = (grad / ((REAL)1 + exp2_of(input_2)));
+    }
+}
+#endif
+
 MULTIVERSIONED void NAME(loop_copysign_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -2575,6 +2732,22 @@ MULTIVERSIONED void NAME(loop_nextafter_grad_of_input)(void *out, void *const *o
         out_at[i] = ((input == other) ? (REAL)0 : grad);
     }
 }
+
+#ifdef FOR_FLOAT32
+MULTIVERSIONED void NAME(loop_ldexp_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict other_at = operands[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL other = other_at[i];
+        out_at[i] = (grad * exp2_of(other));
+    }
+}
+#endif
 
 MULTIVERSIONED void NAME(loop_ldexp_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
 {
@@ -2760,6 +2933,21 @@ MULTIVERSIONED void NAME(loop_xlog1py_grad_of_other)(void *out, void *const *ope
 }
 
 #ifdef FOR_FLOAT32
+MULTIVERSIONED void NAME(loop_lgamma_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL input = input_at[i];
+        out_at[i] = (grad * digamma_of(input));
+    }
+}
+#endif
+
 MULTIVERSIONED void NAME(loop_igamma_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -2776,9 +2964,7 @@ MULTIVERSIONED void NAME(loop_igamma_grad_of_other)(void *out, void *const *oper
         out_at[i] = (grad * exp_of(input_2));
     }
 }
-#endif
 
-#ifdef FOR_FLOAT32
 MULTIVERSIONED void NAME(loop_igammac_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -2795,7 +2981,6 @@ MULTIVERSIONED void NAME(loop_igammac_grad_of_other)(void *out, void *const *ope
         out_at[i] = ((-grad) * exp_of(input_2));
     }
 }
-#endif
 
 MULTIVERSIONED void NAME(loop_sin_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
@@ -2900,6 +3085,22 @@ MULTIVERSIONED void NAME(loop_atan_grad_of_input)(void *out, void *const *operan
         out_at[i] = (grad / ((input * input) + (REAL)1));
     }
 }
+
+#ifdef FOR_FLOAT32
+MULTIVERSIONED void NAME(loop_sinh_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL input = input_at[i];
+        out_at[i] = (grad * cosh_of(input));
+    }
+}
+#endif
 
 MULTIVERSIONED void NAME(loop_tanh_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {

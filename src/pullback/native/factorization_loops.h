@@ -169,13 +169,13 @@ static void TYPED(find_determinants)(const Factorization *f, ptrdiff_t count, vo
     ptrdiff_t n = f->rows;
     for (ptrdiff_t i = 0; i < count; i++) {
         const REAL *a = (const REAL *)f->matrices + i * n * n;
-        REAL product = 1;
+        double product = 1; /* pivots of very different sizes need not overflow */
         int is_odd = 0;
         for (ptrdiff_t c = 0; c < n; c++) {
             product *= a[c * (n + 1)];
             is_odd ^= f->pivots[i * n + c] != c + 1;
         }
-        ((REAL *)result)[i] = is_odd ? -product : product;
+        ((REAL *)result)[i] = (REAL)(is_odd ? -product : product);
     }
 }
 

@@ -125,21 +125,22 @@ INLINE double fast_exp_of_negative(double x)
     return p * double_of_bits(bits_of_double(shifted) << 52) * 5.42101086242752217e-20;
 }
 
-/* exp(x) - 1 = 2^n (exp(r) - 1) + (2^n - 1) while 2^n is a normal number */
+/* exp(x) - 1 = 2^n (exp(r) - 1) + (2^n - 1) while 2^n is a normal number. What rounding r loses, and all of exp(r) - 1 - r,
+ * is added last: 2^n r + (2^n - 1) is exact where it cancels. */
 INLINE float expm1_of_moderatef(float x)
 {
     float shifted = x * 1.44269504f + SHIFTF, n = shifted - SHIFTF;
-    float r = (x - n * LOG2_HIGHF) - n * LOG2_LOWF;
+    float high = x - n * LOG2_HIGHF, r = high - n * LOG2_LOWF, low = (high - r) - n * LOG2_LOWF;
     float power = float_of_bits((bits_of_float(shifted) << 23) + (127u << 23));
-    return (exp_remainderf(r) * (r * r) + r) * power + (power - 1.0f);
+    return (exp_remainderf(r) * (r * r) + low) * power + (r * power + (power - 1.0f));
 }
 
 INLINE double expm1_of_moderate(double x)
 {
     double shifted = x * 1.44269504088896341 + SHIFT, n = shifted - SHIFT;
-    double r = (x - n * LOG2_HIGH) - n * LOG2_LOW;
+    double high = x - n * LOG2_HIGH, r = high - n * LOG2_LOW, low = (high - r) - n * LOG2_LOW;
     double power = double_of_bits((bits_of_double(shifted) << 52) + ((uint64_t)1023 << 52));
-    return (exp_remainder(r) * (r * r) + r) * power + (power - 1.0);
+    return (exp_remainder(r) * (r * r) + low) * power + (r * power + (power - 1.0));
 }
 
 /* Beyond 80 (700) the 1 does not matter, but the power overflows too early: exp(x) is the square of exp(x / 2). */
@@ -157,21 +158,46 @@ INLINE double fast_expm1(double x)
     return x > 700.0 ? root * root : copysign(expm1_of_moderate(limited), x);
 }
 
-/* tanh(y) = e / (e + 2) with e = exp(2y) - 1 */
+/* tanh(y) = 1 - 2 e / (1 + e) with e = exp(-2 y); near zero, where that cancels, an odd polynomial. */
 INLINE float fast_tanhf(float x)
 {
-    float y = fabsf(x), e = expm1_of_moderatef(2.0f * (y > 10.0f ? 10.0f : y));
-    return copysignf(e / (e + 2.0f), x);
+    float y = fabsf(x), z = y * y, e = fast_exp_of_negativef(-2.0f * y);
+    float near = 2.292744816e-03f;
+    near = near * z - 8.343945516e-03f;
+    near = near * z + 2.176891865e-02f;
+    near = near * z - 5.395925958e-02f;
+    near = near * z + 1.333330356e-01f;
+    near = near * z - 3.333333317e-01f;
+    return copysignf(y < 0.625f ? near * z * y + y : 1.0f - 2.0f * e / (1.0f + e), x);
 }
 
 INLINE double fast_tanh(double x)
 {
-    double y = fabs(x), e = expm1_of_moderate(2.0 * (y > 20.0 ? 20.0 : y));
-    return copysign(e / (e + 2.0), x);
+    double y = fabs(x), z = y * y, e = fast_exp_of_negative(-2.0 * y);
+    double near = 6.48516348279311301e-06;
+    near = near * z - 3.12011014257974025e-05;
+    near = near * z + 9.25711612955676871e-05;
+    near = near * z - 2.37590649605556203e-04;
+    near = near * z + 5.89660657775704336e-04;
+    near = near * z - 1.45577541204780546e-03;
+    near = near * z + 3.59212175115496222e-03;
+    near = near * z - 8.86323510324087821e-03;
+    near = near * z + 2.18694885190083045e-02;
+    near = near * z - 5.39682539678969925e-02;
+    near = near * z + 1.33333333333330417e-01;
+    near = near * z - 3.33333333333333315e-01;
+    return copysign(y < 0.625 ? near * z * y + y : 1.0 - 2.0 * e / (1.0 + e), x);
 }
 
 INLINE float fast_sigmoidf(float x) { return 1.0f / (1.0f + fast_expf(-x)); }
 INLINE double fast_sigmoid(double x) { return 1.0 / (1.0 + fast_exp(-x)); }
+
+/* The exponent k of x = 2^k m with sqrt(1/2) <= m < sqrt(2), for positive normal x. */
+INLINE uint32_t exponentf(float x) { return ((bits_of_float(x) + 0x3f800000u - 0x3f3504f3u) >> 23) - 127; }
+INLINE uint64_t exponent(double x)
+{
+    return ((bits_of_double(x) + 0x3ff0000000000000u - 0x3fe6a09e667f3bcdu) >> 52) - 1023;
+}
 
 /* log(1 + f) + k log(2) for sqrt(1/2) <= 1 + f < sqrt(2): with s = f / (2 + f) it is
  * f - (f^2 / 2 - s (f^2 / 2 + 2 s^2 / 3 + 2 s^4 / 5 + ...)) + k log(2) */
@@ -183,6 +209,22 @@ INLINE float log_of_partsf(float f, float k)
     p = p * z + 4.000012279e-01f;
     p = p * z + 6.666666865e-01f;
     return k * LOG2_HIGHF - ((half_square - (s * (half_square + p * z) + k * LOG2_LOWF)) - f);
+}
+
+/* The same to half as many digits again, for functions that go on from it. */
+INLINE double extended_log(float x)
+{
+    int tiny = x < 1.17549435e-38f;
+    float scaled = tiny ? x * 33554432.0f : x;
+    uint32_t k = exponentf(scaled);
+    float f = float_of_bits(bits_of_float(scaled) - (k << 23)) - 1.0f, s = f / (2.0f + f), z = s * s, half_square = 0.5f * f * f;
+    float p = 2.333161384e-01f;
+    p = p * z + 2.855077982e-01f;
+    p = p * z + 4.000012279e-01f;
+    p = p * z + 6.666666865e-01f;
+    double value = ((double)f - (half_square - s * (half_square + p * z)));
+    value += ((double)(int32_t)k - (tiny ? 25.0 : 0.0)) * 0.693147180559945309;
+    return x > 0.0f ? (x < INFINITY ? value : x) : x == 0.0f ? -INFINITY : NAN;
 }
 
 INLINE double log_of_parts(double f, double k)
@@ -197,13 +239,6 @@ INLINE double log_of_parts(double f, double k)
     p = p * z + 4.00000000000008848e-01;
     p = p * z + 6.66666666666666630e-01;
     return k * LOG2_HIGH - ((half_square - (s * (half_square + p * z) + k * LOG2_LOW)) - f);
-}
-
-/* The exponent k of x = 2^k m with sqrt(1/2) <= m < sqrt(2), for positive normal x. */
-INLINE uint32_t exponentf(float x) { return ((bits_of_float(x) + 0x3f800000u - 0x3f3504f3u) >> 23) - 127; }
-INLINE uint64_t exponent(double x)
-{
-    return ((bits_of_double(x) + 0x3ff0000000000000u - 0x3fe6a09e667f3bcdu) >> 52) - 1023;
 }
 
 /* A small whole number, given in two's complement, as floating. */
@@ -266,13 +301,13 @@ INLINE float fast_erff(float x)
     p = p * y - 1.027778238e-01f;
     p = p * y - 6.366193891e-01f;
     p = p * y - 1.283791661e-01f;
-    return copysignf(expm1_of_moderatef(p * y - y), x);
+    float exponent = p * y - y, low = p * y - (exponent + y), value = expm1_of_moderatef(exponent);
+    return copysignf(value + (value + 1.0f) * low, x);
 }
 
-/* float64: an odd polynomial near zero; 1 - erfc(y), erfc(y) = exp(-y^2) Q(t), t = (y - 3) / (y + 3), elsewhere. */
-INLINE double fast_erf(double x)
+/* float64: an odd polynomial near zero, here erf(y) / y - 1 of z = y^2; 1 - erfc(y), erfc(y) = exp(-y^2) Q(t), t = (y - 3) / (y + 3), elsewhere. */
+INLINE double erf_slope_near(double z)
 {
-    double y = fabs(x), z = x * x;
     double near = -7.79589882700214246e-10;
     near = near * z + 1.37200645467776862e-08;
     near = near * z - 1.62084838018717052e-07;
@@ -284,9 +319,12 @@ INLINE double fast_erf(double x)
     near = near * z - 2.68661706432377703e-02;
     near = near * z + 1.12837916709450065e-01;
     near = near * z - 3.76126389031835429e-01;
-    near = near * z + 1.28379167095512560e-01;
-    double limited = y > 6.0 ? 6.0 : y, t = (limited - 3.0) / (limited + 3.0);
-    double far = 1.25898954478459636e-06;
+    return near * z + 1.28379167095512560e-01;
+}
+
+INLINE double erfc_factor(double y)
+{
+    double t = (y - 3.0) / (y + 3.0), far = 1.25898954478459636e-06;
     far = far * t + 2.00266639998581431e-06;
     far = far * t - 8.00454598037577315e-06;
     far = far * t - 1.28407304207335292e-05;
@@ -300,8 +338,13 @@ INLINE double fast_erf(double x)
     far = far * t - 1.50115936500718167e-01;
     far = far * t + 2.45603801712334979e-01;
     far = far * t - 3.26233560043037552e-01;
-    far = far * t + 1.79001151181389956e-01;
-    return y < 0.95 ? near * x + x : copysign(1.0 - fast_exp(-limited * limited) * far, x);
+    return far * t + 1.79001151181389956e-01;
+}
+
+INLINE double fast_erf(double x)
+{
+    double y = fabs(x), limited = y > 6.0 ? 6.0 : y;
+    return y < 0.95 ? erf_slope_near(x * x) * x + x : copysign(1.0 - fast_exp(-limited * limited) * erfc_factor(limited), x);
 }
 
 /* Sine and cosine are right up to this magnitude; loops hand what is beyond it, infinities too, to libm. */
@@ -334,7 +377,8 @@ INLINE float sine_of_turnsf(float x, int32_t turns)
     return quarter & 2 ? -value : value;
 }
 
-INLINE double sine_of_quarter(double r, double z)
+/* Of the angle r + low, where low is what r lost in rounding. */
+INLINE double sine_of_quarter(double r, double low, double z)
 {
     double p = 1.59178485248082617e-10;
     p = p * z - 2.50511279440141876e-08;
@@ -342,10 +386,10 @@ INLINE double sine_of_quarter(double r, double z)
     p = p * z - 1.98412698367224182e-04;
     p = p * z + 8.33333333333092542e-03;
     p = p * z - 1.66666666666666657e-01;
-    return p * z * r + r;
+    return (p * z * r + low) + r;
 }
 
-INLINE double cosine_of_quarter(double z)
+INLINE double cosine_of_quarter(double r, double low, double z)
 {
     double p = -1.13824567780613059e-11;
     p = p * z + 2.08761438279931326e-09;
@@ -353,17 +397,19 @@ INLINE double cosine_of_quarter(double z)
     p = p * z + 2.48015872987430700e-05;
     p = p * z - 1.38888888888873824e-03;
     p = p * z + 4.16666666666666644e-02;
-    return p * z * z - 0.5 * z + 1.0;
+    double half = 0.5 * z, near = 1.0 - half;
+    return near + (((1.0 - near) - half) + (p * z * z - r * low));
 }
 
 INLINE double sine_of_turns(double x, uint64_t turns)
 {
     double shifted = x * 0.63661977236758134 + SHIFT, n = shifted - SHIFT;
-    double r = (x - n * 1.57079632766544819) + n * 8.70551569200073150e-10; /* pi/2 in four parts of 30 bits */
-    r = (r + n * 3.50343439695481804e-19) + n * 1.13511186075222016e-28;
-    double z = r * r;
+    double high = x - n * 1.57079632766544819, rest = n * 8.70551569200073150e-10; /* pi/2 in four parts of 30 bits */
+    double sum = high + rest, low = ((high - sum) + rest) + (n * 3.50343439695481804e-19 + n * 1.13511186075222016e-28);
+    double r = sum + low, z = r * r;
+    low = (sum - r) + low;
     uint64_t quarter = bits_of_double(shifted) + turns;
-    double value = quarter & 1 ? cosine_of_quarter(z) : sine_of_quarter(r, z);
+    double value = quarter & 1 ? cosine_of_quarter(r, low, z) : sine_of_quarter(r, low, z);
     return quarter & 2 ? -value : value;
 }
 

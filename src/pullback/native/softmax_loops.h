@@ -169,7 +169,9 @@ INLINE void TYPED(log_softmax_grad_row)(const REAL *restrict grad, const REAL *r
     }
 }
 
-/* Columns: the lanes are neighbouring columns, and the loop goes down them; `width` is LANES but for the last ones. */
+/* Columns: the lanes are neighbouring columns, and the loop goes down them; `width` is LANES but for the last ones. What
+ * is added up in a block meets the total once, so that errors grow slowly with the count. */
+#define BLOCK_OF_COLUMN 256
 
 INLINE void TYPED(column_tops)(const REAL *input, ptrdiff_t count, ptrdiff_t stride, int width, REAL *top)
 {
@@ -184,13 +186,19 @@ INLINE void TYPED(softmax_columns)(const REAL *restrict input, REAL *restrict ou
 {
     REAL top[LANES], total[LANES] = {0};
     TYPED(column_tops)(input, count, stride, width, top);
-    for (ptrdiff_t k = 0; k < count; k++)
-        for (int j = 0; j < width; j++) {
-            REAL value = EXPONENTIAL(input[k * stride + j] - top[j]);
-            if (!logarithm)
-                output[k * stride + j] = value;
-            total[j] += value;
-        }
+    for (ptrdiff_t start = 0; start < count; start += BLOCK_OF_COLUMN) {
+        ptrdiff_t end = start + BLOCK_OF_COLUMN < count ? start + BLOCK_OF_COLUMN : count;
+        REAL partial[LANES] = {0};
+        for (ptrdiff_t k = start; k < end; k++)
+            for (int j = 0; j < width; j++) {
+                REAL value = EXPONENTIAL(input[k * stride + j] - top[j]);
+                if (!logarithm)
+                    output[k * stride + j] = value;
+                partial[j] += value;
+            }
+        for (int j = 0; j < width; j++)
+            total[j] += partial[j];
+    }
     for (int j = 0; j < width; j++)
         total[j] = logarithm ? log_of(total[j]) : 1 / total[j];
     for (ptrdiff_t k = 0; k < count; k++)
@@ -204,11 +212,17 @@ INLINE void TYPED(softmax_grad_columns)(const REAL *restrict grad, const REAL *r
                                         ptrdiff_t count, ptrdiff_t stride, int width, int logarithm)
 {
     REAL total[LANES] = {0};
-    for (ptrdiff_t k = 0; k < count; k++)
-        for (int j = 0; j < width; j++) {
-            ptrdiff_t at = k * stride + j;
-            total[j] += logarithm ? grad[at] : grad[at] * result[at];
-        }
+    for (ptrdiff_t start = 0; start < count; start += BLOCK_OF_COLUMN) {
+        ptrdiff_t end = start + BLOCK_OF_COLUMN < count ? start + BLOCK_OF_COLUMN : count;
+        REAL partial[LANES] = {0};
+        for (ptrdiff_t k = start; k < end; k++)
+            for (int j = 0; j < width; j++) {
+                ptrdiff_t at = k * stride + j;
+                partial[j] += logarithm ? grad[at] : grad[at] * result[at];
+            }
+        for (int j = 0; j < width; j++)
+            total[j] += partial[j];
+    }
     for (ptrdiff_t k = 0; k < count; k++)
         for (int j = 0; j < width; j++) {
             ptrdiff_t at = k * stride + j;

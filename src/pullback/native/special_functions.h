@@ -1,8 +1,9 @@
 /* Functions of one or two numbers that are rarer than those of functions.h, for the same loops and with the same care:
- * remainders, the complementary error function and its inverse, hypot, log(exp + exp), sine of multiples of pi, lgamma.
+ * remainders, the complementary error function and its inverse, hypot, log(exp + exp), sine of multiples of pi, lgamma and digamma,
+ * tangents, inverse sines, logarithms and powers of other bases.
  *
- * float32 goes through float64 where that is what makes a result exact enough. float64 is left to the Python kernel where more
- * digits would take branches (erfc, erfinv, lgamma). The polynomials are close to the best of their degree (Chebyshev).
+ * float32 goes through float64 where that is what makes a result exact enough. In float64, erfc and lgamma call libm, and
+ * some others are left to the Python kernel, where more digits would take branches. The polynomials are close to the best of their degree (Chebyshev).
  */
 #ifndef PULLBACK_SPECIAL_FUNCTIONS_H
 #define PULLBACK_SPECIAL_FUNCTIONS_H
@@ -103,34 +104,58 @@ INLINE float fast_erfcf(float x)
     return (float)(x < 0.0f ? 2.0 - value : value);
 }
 
-/* erfinv(y) = y P(w) with w = -log(1 - y^2); for large w, P is a polynomial in its root. */
+/* erfinv(y) = y P(w) with w = -log(1 - y^2); for large w, P is a polynomial in its root. The last two steps of a polynomial
+ * are those whose rounding would show. */
+INLINE double erfinv_near(float w)
+{
+    float u = w - 3.125f, p = 1.364249864e-12f;
+    p = p * u - 1.239671498e-11f;
+    p = p * u - 3.780363279e-11f;
+    p = p * u + 1.031321687e-09f;
+    p = p * u - 4.219002102e-09f;
+    p = p * u - 2.890376124e-08f;
+    p = p * u + 4.238373157e-07f;
+    p = p * u - 1.366098270e-06f;
+    p = p * u - 1.388310211e-05f;
+    p = p * u + 1.867352844e-04f;
+    p = p * u - 7.407021824e-04f;
+    p = p * u - 6.033671544e-03f;
+    return ((double)p * u + 2.40158182390567188e-01) * u + 1.65365456275043643e+00;
+}
+
 INLINE float fast_erfinvf(float x)
 {
-    float w = -fast_logf((1.0f - x) * (1.0f + x)), u = w - 3.125f, v = sqrtf(w) - 3.25f;
-    float near = 2.357528333e-12f;
-    near = near * u + 6.676776081e-10f;
-    near = near * u - 4.662827472e-09f;
-    near = near * u - 2.490256010e-08f;
-    near = near * u + 4.261012552e-07f;
-    near = near * u - 1.386396879e-06f;
-    near = near * u - 1.388833295e-05f;
-    near = near * u + 1.867818532e-04f;
-    near = near * u - 7.406977486e-04f;
-    near = near * u - 6.033710642e-03f;
-    near = near * u + 2.401581818e-01f;
-    near = near * u + 1.653654568e+00f;
-    float far = 5.178542120e-05f;
-    far = far * v - 3.712777082e-05f;
-    far = far * v - 3.225805863e-04f;
-    far = far * v + 9.827618271e-04f;
-    far = far * v - 1.703711000e-03f;
-    far = far * v + 2.485409153e-03f;
-    far = far * v - 3.748638193e-03f;
-    far = far * v + 5.371366775e-03f;
-    far = far * v + 1.005258855e+00f;
-    far = far * v + 3.083885605e+00f;
-    float value = x * (w < 6.25f ? near : far);
-    return fabsf(x) == 1.0f ? x * INFINITY : value;
+    float w = -fast_logf(__builtin_fmaf(-x, x, 1.0f)), v = sqrtf(w) - 3.25f, far = 7.152777263e-05f;
+    far = far * v - 3.968124691e-05f;
+    far = far * v - 3.492884421e-04f;
+    far = far * v + 9.850135455e-04f;
+    far = far * v - 1.691670644e-03f;
+    far = far * v + 2.484866143e-03f;
+    far = far * v - 3.750640732e-03f;
+    far = far * v + 5.371397241e-03f;
+    double factor = w < 6.25f ? erfinv_near(w) : ((double)far * v + 1.00525894411883621) * v + 3.08388560477078988;
+    return fabsf(x) == 1.0f ? x * INFINITY : (float)(x * factor);
+}
+
+/* To seven digits, and one step of Halley's on erf(v) = y, or on erfc(v) = 1 - y where that has more digits. */
+INLINE double fast_erfinv(double x)
+{
+    double y = fabs(x), w = -fast_log((1.0 - y) * (1.0 + y)), u = sqrt(w) - 4.25, far = 1.79003046824484572e-07;
+    far = far * u + 5.17660772197646813e-07;
+    far = far * u - 5.80223326188709884e-06;
+    far = far * u + 1.11892676900778517e-05;
+    far = far * u - 6.34428715796837918e-06;
+    far = far * u + 1.19367701848948616e-05;
+    far = far * u - 6.66554860843833339e-05;
+    far = far * u + 2.19956260194172759e-04;
+    far = far * u - 6.07648380369213252e-04;
+    far = far * u + 7.10630638538832884e-04;
+    far = far * u + 1.00997833805065884e+00;
+    far = far * u + 4.09222351474185420e+00;
+    double v = y * (w < 6.25 ? erfinv_near((float)w) : far), density = fast_exp(-v * v);
+    double error = v < 0.95 ? erf_slope_near(v * v) * v + (v - y) : (1.0 - y) - density * erfc_factor(v);
+    double step = error * 0.88622692545275801 / density, value = v - step / (1.0 + v * step);
+    return copysign(y == 1.0 ? (double)INFINITY : value, x);
 }
 
 /* sin(pi x): the nearest half is taken off exactly. Large numbers are even. */
@@ -147,13 +172,15 @@ INLINE double fast_sin_pi(double x)
 {
     double y = fabs(x) > 18014398509481984.0 && fabs(x) < (double)INFINITY ? 0.0 : x;
     double n = rint(2.0 * y), quarter = n - 4.0 * floor(0.25 * n);
-    double r = (y - 0.5 * n) * 3.14159265358979324, z = r * r;
-    double value = quarter == 1.0 || quarter == 3.0 ? cosine_of_quarter(z) : sine_of_quarter(r, z);
+    double turn = y - 0.5 * n, r = turn * 3.14159265358979324, z = r * r;
+    double low = __builtin_fma(turn, 3.14159265358979324, -r) + turn * 1.22464679914735321e-16;
+    double value = quarter == 1.0 || quarter == 3.0 ? cosine_of_quarter(r, low, z) : sine_of_quarter(r, low, z);
     return quarter >= 2.0 ? -value : value;
 }
 
-INLINE float fast_sincf(float x) { return x == 0.0f ? 1.0f : (float)(fast_sin_pif(x) / (3.14159265358979324 * x)); }
-INLINE double fast_sinc(double x) { return x == 0.0 ? 1.0 : fast_sin_pi(x) / (3.14159265358979324 * x); }
+/* Below 1e-30 the sine may have lost digits to being subnormal. */
+INLINE float fast_sincf(float x) { return fabsf(x) < 1e-30f ? 1.0f : (float)(fast_sin_pif(x) / (3.14159265358979324 * x)); }
+INLINE double fast_sinc(double x) { return fabs(x) < 1e-280 ? 1.0 : fast_sin_pi(x) / (3.14159265358979324 * x); }
 
 /* log |gamma(x)|: Stirling's series from 8 on, where smaller numbers are brought by a product; negative ones by
  * gamma(x) gamma(-x) = -pi / (x sin(pi x)). What cancels near the zeros is below the digits of float32. */
@@ -174,7 +201,114 @@ INLINE float fast_lgammaf(float x)
     double reflected = 3.14159265358979324 * product / fabs(y * fast_sin_pi(y));
     double logarithm = fast_log(x < 0.0f ? reflected : product);
     float result = (float)(x < 0.0f ? logarithm - value : value - logarithm);
-    return fabsf(x) == INFINITY ? INFINITY : result;
+    return fabsf(x) == INFINITY ? INFINITY : x == 1.0f || x == 2.0f ? 0.0f : result;
+}
+
+/* The derivative of lgamma, in the same way: that of a product over the product, and pi / tan(pi x) for negative numbers. */
+INLINE float fast_digammaf(float x)
+{
+    double y = x < 0.0f ? 1.0 - x : x, product = 1.0, slope = 0.0;
+    for (int k = 0; k < 8; k++) {
+        slope = slope * (y + k) + product;
+        product *= y + k;
+    }
+    double z = y < 8.0 ? y + 8.0 : y, i = 1.0 / z, s = i * i, series = -2.10927960927960928e-02;
+    series = series * s + 7.57575757575757576e-03;
+    series = series * s - 4.16666666666666667e-03;
+    series = series * s + 3.96825396825396825e-03;
+    series = series * s - 8.33333333333333333e-03;
+    series = series * s + 8.33333333333333333e-02;
+    double value = fast_log(z) - 0.5 * i - series * s - (y < 8.0 ? slope / product : 0.0), sine = fast_sin_pi(x);
+    double reflected = sine == 0.0 ? (double)NAN : value - 3.14159265358979324 * fast_sin_pi(x + 0.5) / sine;
+    return x == 0.0f ? -copysignf(INFINITY, x) : (float)(x < 0.0f ? reflected : value);
+}
+
+/* Without the sign, which libm's lgamma leaves in one place for all threads. */
+INLINE double libm_lgamma(double x)
+{
+#ifdef _WIN32
+    return lgamma(x);
+#else
+    int sign;
+    return lgamma_r(x, &sign);
+#endif
+}
+
+/* What NumPy has in float32 with errors of two units or three. */
+INLINE float fast_tanf(float x)
+{
+    double limited = fabsf(x) > (float)LARGEST_ANGLE ? LARGEST_ANGLE : x;
+    double n = (limited * 0.63661977236758134 + SHIFT) - SHIFT;
+    double r = (limited - n * 1.57079632766544819) + n * 8.70551569550416491e-10, z = r * r;
+    double s = 2.72498952306116760e-06, c = -2.73009336872129429e-07;
+    s = s * z - 1.98400864995935987e-04;
+    s = s * z + 8.33333187427371357e-03;
+    s = s * z - 1.66666666638541683e-01;
+    s = s * z * r + r;
+    c = c * z + 2.48006001803638087e-05;
+    c = c * z - 1.38888876716525039e-03;
+    c = c * z + 4.16666666643202635e-02;
+    c = c * z * z - 0.5 * z + 1.0;
+    int odd = (int32_t)(n == n ? n : 0.0) & 1;
+    float value = (float)((odd ? -c : s) / (odd ? s : c));
+    return x == 0.0f ? x : value;
+}
+
+/* asin(y) = y + y z P(z) with z = y^2 up to 1/2; above, pi/2 - 2 asin(root) of z = (1 - y) / 2. */
+INLINE float fast_asinf(float x)
+{
+    double y = fabsf(x), z = y > 0.5 ? 0.5 - 0.5 * y : y * y, s = y > 0.5 ? sqrt(z) : y;
+    double p = 2.93052397053357901e-02;
+    p = p * z + 5.44318510274810746e-03;
+    p = p * z + 1.93062608693680450e-02;
+    p = p * z + 2.21324436234267945e-02;
+    p = p * z + 3.03976341305807023e-02;
+    p = p * z + 4.46423584848831961e-02;
+    p = p * z + 7.50000059882904857e-02;
+    p = p * z + 1.66666666654950862e-01;
+    double angle = p * z * s + s;
+    return copysignf((float)(y > 0.5 ? 1.57079632679489662 - 2.0 * angle : angle), x);
+}
+
+/* Of the smaller magnitude by the larger; two infinities are alike. */
+INLINE float fast_atan2f(float a, float b)
+{
+    double y = fabsf(a), x = fabsf(b), larger = y > x ? y : x, smaller = y > x ? x : y;
+    double q = larger == 0.0 ? 0.0 : smaller == (double)INFINITY ? 1.0 : smaller / larger, z = q * q;
+    double p = 5.93043755636528196e-04;
+    p = p * z - 4.22165799092964755e-03;
+    p = p * z + 1.40729233446972388e-02;
+    p = p * z - 2.99131119455169590e-02;
+    p = p * z + 4.72947986218133359e-02;
+    p = p * z - 6.24631519412831709e-02;
+    p = p * z + 7.58665283364667042e-02;
+    p = p * z - 9.07355311897640876e-02;
+    p = p * z + 1.11093923083222232e-01;
+    p = p * z - 1.42856248914835254e-01;
+    p = p * z + 1.99999981540862154e-01;
+    p = p * z - 3.33333333269441423e-01;
+    double angle = p * z * q + q;
+    angle = y > x ? 1.57079632679489662 - angle : angle;
+    angle = signbit(b) ? 3.14159265358979324 - angle : angle;
+    return a != a || b != b ? NAN : copysignf((float)angle, a);
+}
+
+INLINE float fast_coshf(float x)
+{
+    double e = fast_exp(fabsf(x));
+    return (float)(0.5 * e + 0.5 / e);
+}
+
+INLINE float fast_log2f(float x) { return (float)(extended_log(x) * 1.44269504088896341); }
+INLINE float fast_log10f(float x) { return (float)(extended_log(x) * 0.434294481903251828); }
+
+INLINE float fast_exp2f(float x)
+{
+    float limited = x > 129.0f ? 129.0f : x < -151.0f ? -151.0f : x; /* NaN stays */
+    float shifted = limited + SHIFTF, r = (limited - (shifted - SHIFTF)) * 0.693147181f;
+    float p = (exp_remainderf(r) * (r * r) + r) + 1.0f;
+    uint32_t whole = bits_of_float(shifted), half = (uint32_t)((int32_t)whole >> 1) << 23, rest = (whole << 23) - half;
+    return p * float_of_bits(half + (127u << 23)) * float_of_bits(rest + (127u << 23));
 }
 
 #define libm_fmod_of(a, b) _Generic((a), float: fmodf, default: fmod)(a, b)
@@ -184,9 +318,18 @@ INLINE float fast_lgammaf(float x)
 #define logaddexp_of(a, b) _Generic((a), float: fast_logaddexpf, default: fast_logaddexp)(a, b)
 #define hypot_of(a, b) _Generic((a), float: fast_hypotf, default: fast_hypot)(a, b)
 #define sinc_of(x) _Generic((x), float: fast_sincf, default: fast_sinc)(x)
-#define erfc_of(x) fast_erfcf(x)
-#define erfinv_of(x) fast_erfinvf(x)
-#define lgamma_of(x) fast_lgammaf(x)
+#define erfc_of(x) _Generic((x), float: fast_erfcf, default: erfc)(x)
+#define erfinv_of(x) _Generic((x), float: fast_erfinvf, default: fast_erfinv)(x)
+#define tan_of(x) fast_tanf(x)
+#define libm_tan_of(x) tanf(x)
+#define asin_of(x) fast_asinf(x)
+#define cosh_of(x) fast_coshf(x)
+#define log2_of(x) fast_log2f(x)
+#define log10_of(x) fast_log10f(x)
+#define exp2_of(x) fast_exp2f(x)
+#define lgamma_of(x) _Generic((x), float: fast_lgammaf, default: libm_lgamma)(x)
+#define digamma_of(x) fast_digammaf(x)
+#define atan2_of(a, b) fast_atan2f(a, b)
 /* The largest number of the type of x. */
 #define largest_like(x) _Generic((x), float: FLT_MAX, default: DBL_MAX)
 
