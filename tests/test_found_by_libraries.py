@@ -284,3 +284,11 @@ def test_an_optimizer_that_does_not_call_the_constructor_gets_its_hooks() -> Non
 
     assert Wrapper().step() == 3
     assert Wrapper.step.hooked  # type: ignore[attr-defined]
+
+
+def test_the_old_place_of_downloads_has_a_progress_bar() -> None:
+    from pullback.utils.model_zoo import _NoProgress, tqdm
+
+    with tqdm(total=2, disable=True) as bar:
+        bar.update(1)
+    assert list(tqdm([1, 2], disable=True)) == list(_NoProgress([1, 2])) == [1, 2]
