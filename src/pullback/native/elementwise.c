@@ -1021,7 +1021,7 @@ static const Parameter parameters_of_log2[] = {
 static const Variant variants_of_log2[] = {
     {loop_log2_float32, NULL, 16384, 0},
 };
-DESCRIBE(log2, NULL, 0)
+DESCRIBE(log2, NULL, 0, 0)
 
 /* kernels.exponential.log10 */
 static const Parameter parameters_of_log10[] = {
@@ -1030,7 +1030,7 @@ static const Parameter parameters_of_log10[] = {
 static const Variant variants_of_log10[] = {
     {loop_log10_float32, NULL, 16384, 0},
 };
-DESCRIBE(log10, NULL, 0)
+DESCRIBE(log10, NULL, 0, 0)
 
 /* kernels.exponential.log1p */
 static const Parameter parameters_of_log1p[] = {
@@ -1224,7 +1224,7 @@ static const Parameter parameters_of_exp2[] = {
 static const Variant variants_of_exp2[] = {
     {loop_exp2_float32, NULL, 16384, 0},
 };
-DESCRIBE(exp2, NULL, 0)
+DESCRIBE(exp2, NULL, 0, 0)
 
 /* kernels.special_gamma.lgamma */
 static const Parameter parameters_of_lgamma[] = {
@@ -1242,7 +1242,7 @@ static const Parameter parameters_of_digamma[] = {
 static const Variant variants_of_digamma[] = {
     {loop_digamma_float32, NULL, 16384, 0},
 };
-DESCRIBE(digamma, NULL, 0)
+DESCRIBE(digamma, NULL, 0, 0)
 
 /* kernels.trigonometric.sin */
 static const Parameter parameters_of_sin[] = {
@@ -1269,7 +1269,7 @@ static const Parameter parameters_of_tan[] = {
 static const Variant variants_of_tan[] = {
     {loop_tan_float32, NULL, 16384, 1},
 };
-DESCRIBE(tan, NULL, 0)
+DESCRIBE(tan, NULL, 0, 0)
 
 /* kernels.trigonometric.asin */
 static const Parameter parameters_of_asin[] = {
@@ -1278,7 +1278,7 @@ static const Parameter parameters_of_asin[] = {
 static const Variant variants_of_asin[] = {
     {loop_asin_float32, NULL, 16384, 0},
 };
-DESCRIBE(asin, NULL, 0)
+DESCRIBE(asin, NULL, 0, 0)
 
 /* kernels.trigonometric.cosh */
 static const Parameter parameters_of_cosh[] = {
@@ -1287,7 +1287,7 @@ static const Parameter parameters_of_cosh[] = {
 static const Variant variants_of_cosh[] = {
     {loop_cosh_float32, NULL, 16384, 0},
 };
-DESCRIBE(cosh, NULL, 0)
+DESCRIBE(cosh, NULL, 0, 0)
 
 /* kernels.trigonometric.tanh */
 static const Parameter parameters_of_tanh[] = {
@@ -1306,7 +1306,7 @@ static const Parameter parameters_of_atan2[] = {
 static const Variant variants_of_atan2[] = {
     {loop_atan2_float32, NULL, 16384, 0},
 };
-DESCRIBE(atan2, NULL, 0)
+DESCRIBE(atan2, NULL, 0, 0)
 
 /* kernels.trigonometric.hypot */
 static const Parameter parameters_of_hypot[] = {
@@ -2361,7 +2361,7 @@ static const Parameter parameters_of_logaddexp2_grad_of_input[] = {
 static const Variant variants_of_logaddexp2_grad_of_input[] = {
     {loop_logaddexp2_grad_of_input_float32, NULL, 16384, 0},
 };
-DESCRIBE(logaddexp2_grad_of_input, NULL, 0)
+DESCRIBE(logaddexp2_grad_of_input, NULL, 0, 0)
 
 /* derivatives.exponential.logaddexp2: other=grad / F.conj(1 + F.exp2(input - other)) */
 static const Parameter parameters_of_logaddexp2_grad_of_other[] = {
@@ -2373,7 +2373,7 @@ static const Parameter parameters_of_logaddexp2_grad_of_other[] = {
 static const Variant variants_of_logaddexp2_grad_of_other[] = {
     {loop_logaddexp2_grad_of_other_float32, NULL, 16384, 0},
 };
-DESCRIBE(logaddexp2_grad_of_other, NULL, 0)
+DESCRIBE(logaddexp2_grad_of_other, NULL, 0, 0)
 
 /* derivatives.rounding.copysign: input=F.copysign_grad(grad, input, result) */
 static const Parameter parameters_of_copysign_grad_of_input[] = {
@@ -2420,7 +2420,7 @@ static const Parameter parameters_of_ldexp_grad_of_input[] = {
 static const Variant variants_of_ldexp_grad_of_input[] = {
     {loop_ldexp_grad_of_input_float32, NULL, 16384, 0},
 };
-DESCRIBE(ldexp_grad_of_input, NULL, 0)
+DESCRIBE(ldexp_grad_of_input, NULL, 0, 0)
 
 /* derivatives.rounding.ldexp: other=grad * F.conj(result * 0.6931471805599453) */
 static const Parameter parameters_of_ldexp_grad_of_other[] = {
@@ -2568,7 +2568,7 @@ static const Parameter parameters_of_lgamma_grad_of_input[] = {
 static const Variant variants_of_lgamma_grad_of_input[] = {
     {loop_lgamma_grad_of_input_float32, NULL, 16384, 0},
 };
-DESCRIBE(lgamma_grad_of_input, NULL, 0)
+DESCRIBE(lgamma_grad_of_input, NULL, 0, 0)
 
 /* derivatives.special.igamma: other=grad * F.gamma_density(input, other) */
 static const Parameter parameters_of_igamma_grad_of_other[] = {
@@ -2669,7 +2669,7 @@ static const Parameter parameters_of_sinh_grad_of_input[] = {
 static const Variant variants_of_sinh_grad_of_input[] = {
     {loop_sinh_grad_of_input_float32, NULL, 16384, 0},
 };
-DESCRIBE(sinh_grad_of_input, NULL, 0)
+DESCRIBE(sinh_grad_of_input, NULL, 0, 0)
 
 /* derivatives.trigonometric.tanh: input=grad * F.conj(1 - result * result) */
 static const Parameter parameters_of_tanh_grad_of_input[] = {
