@@ -1,0 +1,68 @@
+"""A process group of one process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import pullback
+from pullback import distributed, nn
+
+
+@pytest.fixture
+def alone() -> Iterator[None]:
+    distributed.init_process_group("gloo", rank=0, world_size=1)
+    yield
+    distributed.destroy_process_group()
+
+
+@pytest.mark.usefixtures("alone")
+def test_one_process_is_the_whole_world() -> None:
+    assert distributed.is_initialized()
+    assert (distributed.get_rank(), distributed.get_world_size(), distributed.get_backend()) == (0, 1, "gloo")
+    assert distributed.get_process_group_ranks(distributed.new_group([0])) == [0]
+
+
+@pytest.mark.usefixtures("alone")
+def test_collectives_give_back_what_one_process_has() -> None:
+    values = pullback.tensor([1.0, 2.0])
+    work = distributed.all_reduce(values, async_op=True)
+    assert work is not None
+    assert work.wait()
+    gathered = [pullback.zeros(2)]
+    distributed.all_gather(gathered, values)
+    objects = [None]
+    distributed.all_gather_object(objects, "epoch 3")
+    assert values.tolist() == gathered[0].tolist() == [1.0, 2.0]
+    assert objects == ["epoch 3"]
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_second_group_of_all_is_refused() -> None:
+    with pytest.raises(ValueError, match="trying to initialize the default process group twice"):
+        distributed.init_process_group("gloo", rank=0, world_size=1)
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_wrapped_module_trains() -> None:
+    module = nn.parallel.DistributedDataParallel(nn.Linear(1, 1, bias=False))
+    with module.no_sync():
+        module(pullback.tensor([[3.0]])).sum().backward()
+    assert module.module.weight.grad.tolist() == [[3.0]]
+
+
+def test_collectives_need_a_group() -> None:
+    with pytest.raises(ValueError, match="Default process group has not been initialized"):
+        distributed.all_reduce(pullback.ones(1))
+
+
+def test_more_processes_are_refused() -> None:
+    with pytest.raises(RuntimeError, match="pullback computes in one process, but the world has 2"):
+        distributed.init_process_group("gloo", rank=0, world_size=2)
+
+
+def test_an_unknown_world_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RANK", raising=False)
+    with pytest.raises(ValueError, match="environment variable RANK expected"):
+        distributed.init_process_group("gloo")
