@@ -223,3 +223,24 @@ def test_foreach_functions_take_lists_numbers_and_options() -> None:
     assert [n.item() for n in pullback._foreach_norm(tensors)] == [0, 0, 0]
     with pytest.raises(RuntimeError, match="same number of tensors, got 3 and 2"):
         pullback._foreach_add_(tensors, others[:2])
+
+
+def test_the_short_road_is_open_in_inference_mode() -> None:
+    normal = pullback.ones(2)
+    with pullback.inference_mode():
+        made = pullback.ones(2)
+        assert overwrite(overwriting(arithmetic.add), made, 1.0)
+        assert overwrite(overwriting(arithmetic.add), normal, 1.0)
+        made[0] = 5.0
+    assert made.tolist() == [5.0, 2.0]
+    assert made.is_inference()
+    assert (normal.tolist(), normal._version) == ([2.0, 2.0], 1)
+
+
+def test_the_short_road_is_closed_to_inference_tensors_outside() -> None:
+    with pullback.inference_mode():
+        made = pullback.ones(2)
+    with pullback.no_grad(), pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
+        made.add_(1.0)
+    with pullback.no_grad(), pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
+        made[0] = 1.0

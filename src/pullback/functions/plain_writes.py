@@ -13,14 +13,14 @@ from pullback.tensor.tensor import Tensor
 def writes_plainly(target: Tensor, source: Any = None) -> bool:
     """Whether an in-place operation on `target`, reading `source`, leaves no trace but new values and a version."""
     extra = target._extra
-    if extra is not None and (extra.inference or extra.tangents):
+    if extra is not None and (extra.tangents or (extra.inference and not switches.inference_mode)):
         return False
     requires_grad = target._requires_grad or (source is not None and source._requires_grad)
     if not process.changed:
         return not requires_grad
-    if switches.interceptors or overrides.types or switches.inference_mode or switches.dual_level >= 0:
+    if overrides.types or not switches.plain:
         return False
-    return not (requires_grad and switches.grad_mode)
+    return not (requires_grad and switches.records)
 
 
 def fills_plainly(target: Tensor) -> bool:

@@ -29,7 +29,7 @@ def overwrite(kernel: Any, input: Any, *operands: Any) -> bool:
     if not isinstance(input, TensorBase) or (records and input._requires_grad) or (asked and type(input) in asked):
         return False
     extra = input._extra
-    if extra is not None and (extra.inference or extra.tangents):
+    if extra is not None and (extra.tangents or (extra.inference and not switches.inference_mode)):
         return False
     array = input._array
     given = [array]

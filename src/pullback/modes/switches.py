@@ -36,7 +36,7 @@ class Switches(threading.local):
         self.records: bool = True
         """Whether operations are recorded: grad mode is on, and inference mode is not."""
         self.plain: bool = True
-        """Whether nothing but recording may be switched off: no interceptors, inference mode or dual level."""
+        """Whether nothing but recording may be switched off: no interceptors and no dual level."""
         self.forward_grad: bool = True
         self.anomaly_mode: bool = False
         self.source_lines: bool = False
@@ -87,8 +87,8 @@ def set_switch(name: str, value: Any) -> Any:
     state[name] = value
     if name == "grad_mode" or name == "inference_mode":
         state["records"] = state["grad_mode"] and not state["inference_mode"]
-    if name != "grad_mode":
-        state["plain"] = not state["inference_mode"] and state["dual_level"] < 0 and not state["interceptors"]
+    if name == "dual_level" or name == "interceptors":
+        state["plain"] = state["dual_level"] < 0 and not state["interceptors"]
     default = SWITCH_DEFAULTS[name]
     difference = (value != default) - (former != default)
     if difference:
