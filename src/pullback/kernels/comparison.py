@@ -2,46 +2,62 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from pullback.backend.array_module import parts
 from pullback.backend.dtype import scalar_type_name
+from pullback.backend.halves import FLOAT32, cast_half
 from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.typing import Array, Scalar
+
+_EXACT = 2048
+"""Up to here float16 has every whole number."""
+
+
+def _compared(function: Any, input: Array, other: Array | Scalar) -> Array:
+    """A comparison of NumPy; of float16 in float32, since NumPy has no vectors of it."""
+    if input.dtype.char == "e":
+        if getattr(other, "dtype", None) == input.dtype:
+            return function(cast_half(input, FLOAT32), cast_half(other, FLOAT32))
+        if type(other) is float or (type(other) is int and -_EXACT <= other <= _EXACT):
+            return function(cast_half(input, FLOAT32), np.float32(input.dtype.type(other)))
+    return function(input, other)
 
 
 def eq(input: Array, other: Array | Scalar) -> Array:
     """Whether elements are equal."""
-    return np.equal(input, other)
+    return _compared(np.equal, input, other)
 
 
 def ne(input: Array, other: Array | Scalar) -> Array:
     """Whether elements differ."""
-    return np.not_equal(input, other)
+    return _compared(np.not_equal, input, other)
 
 
 def lt(input: Array, other: Array | Scalar) -> Array:
     """Whether elements of `input` are smaller."""
     _refuse_kinds(input, "c", "lt_cpu")
-    return np.less(input, other)
+    return _compared(np.less, input, other)
 
 
 def le(input: Array, other: Array | Scalar) -> Array:
     """Whether elements of `input` are smaller or equal."""
     _refuse_kinds(input, "c", "le_cpu")
-    return np.less_equal(input, other)
+    return _compared(np.less_equal, input, other)
 
 
 def gt(input: Array, other: Array | Scalar) -> Array:
     """Whether elements of `input` are greater."""
     _refuse_kinds(input, "c", "gt_cpu")
-    return np.greater(input, other)
+    return _compared(np.greater, input, other)
 
 
 def ge(input: Array, other: Array | Scalar) -> Array:
     """Whether elements of `input` are greater or equal."""
     _refuse_kinds(input, "c", "ge_cpu")
-    return np.greater_equal(input, other)
+    return _compared(np.greater_equal, input, other)
 
 
 def isnan(input: Array) -> Array:

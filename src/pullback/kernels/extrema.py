@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.dtype import is_float_or_complex
+from pullback.backend.halves import rounded
 from pullback.kernels.accumulation import (
     add_up,
     contiguous,
@@ -14,6 +15,7 @@ from pullback.kernels.accumulation import (
     reduced_axes,
     refuse_complex,
     require_elements,
+    widened,
 )
 from pullback.native import native
 from pullback.typing import Array, Dim, Dims
@@ -56,6 +58,9 @@ def _select(function: Any, name: str, input: Array, dim: int, keepdim: bool) -> 
         raise NotImplementedError(f"{name}(): does not support complex input")
     if input.ndim == 0:
         return np.array(input), np.zeros((), np.int64)
+    if input.dtype.char == "e":  # NumPy compares float16 one by one
+        values, indices = _select(function, name, widened(input), dim, keepdim)
+        return rounded(values, input.dtype), indices
     indices = _first(function, input, dim)
     if dim == input.ndim - 1 and input.flags.c_contiguous:
         starts = np.arange(0, input.size, input.shape[-1])
@@ -68,8 +73,8 @@ def _select(function: Any, name: str, input: Array, dim: int, keepdim: bool) -> 
 
 def _first(function: Any, input: Array, axis: int | None) -> Any:
     """The first index of the extremum; a NaN is one, also in dtypes that NumPy does not know to have it."""
-    if input.dtype.kind == "V":
-        input = input.astype(np.float32)
+    if input.dtype.itemsize == 2 and is_float_or_complex(input.dtype):
+        input = widened(input)
     return np.asarray(function(input, axis=axis), np.int64)
 
 
@@ -79,6 +84,8 @@ def amax(input: Array, dim: Dims = (), keepdim: bool = False) -> Array:
     require_elements("amax", input, dim)
     refuse_complex("max_values_cpu", input)
     axes = reduced_axes(input, dim)
+    if input.dtype.itemsize == 2 and is_float_or_complex(input.dtype):
+        return rounded(amax(widened(input), axes, keepdim), input.dtype)
     if len(axes) == 1 and input.dtype.kind == "f":
         result = largest_along(input, axes[0])
         return contiguous(result if keepdim else np.squeeze(result, axes[0]))
@@ -90,6 +97,8 @@ def amin(input: Array, dim: Dims = (), keepdim: bool = False) -> Array:
     """The smallest element over `dim`, or over everything."""
     require_elements("amin", input, dim)
     refuse_complex("min_values_cpu", input)
+    if input.dtype.itemsize == 2 and is_float_or_complex(input.dtype):
+        return rounded(amin(widened(input), reduced_axes(input, dim), keepdim), input.dtype)
     return contiguous(np.min(input, axis=reduced_axes(input, dim), keepdims=keepdim))
 
 

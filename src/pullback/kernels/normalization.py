@@ -26,6 +26,10 @@ def native_layer_norm(
 ) -> tuple[Array, Array, Array]:
     """Normalize over the last dimensions; the result, the means and the reciprocal standard deviations."""
     require_real_floating("LayerNormKernelImpl", input)
+    if input.dtype.itemsize == 2:
+        factor, shift = (None if p is None else widened(p) for p in (weight, bias))
+        result, mean, rstd = native_layer_norm(widened(input), normalized_shape, factor, shift, eps)
+        return rounded(result, input.dtype), mean, rstd
     lead = input.shape[: input.ndim - len(normalized_shape)]
     rows = widened(input).reshape(math.prod(lead), math.prod(normalized_shape))
     factor, shift = (None if p is None else widened(p).reshape(-1) for p in (weight, bias))
@@ -75,6 +79,11 @@ def layer_norm_back(
     grad: Array, input: Array, mean: Array, rstd: Array, weight: Array | None, normalized_shape: Shape, eps: float
 ) -> tuple[Array, Array | None, Array]:
     """The gradients of a layer norm with respect to its input, its weight and its bias."""
+    if input.dtype.itemsize == 2:
+        factor = None if weight is None else widened(weight)
+        wide = layer_norm_back(widened(grad), widened(input), mean, rstd, factor, normalized_shape, eps)
+        to_weight = None if weight is None else rounded(wide[1], weight.dtype)
+        return rounded(wide[0], input.dtype), to_weight, rounded(wide[2], grad.dtype)
     count = math.prod(normalized_shape)
     rows, g = widened(input).reshape(mean.size, count), widened(grad).reshape(mean.size, count)
     factor = None if weight is None else widened(weight).reshape(-1)

@@ -27,13 +27,6 @@ static int is_square_of_itself(const Matrix *a, const Matrix *b)
 
 static int is_empty(const BrainProduct *p) { return !p->a.rows || !p->a.columns || !p->b.columns; }
 
-static PyObject *new_like_brain(PyObject *array, int ndim, const npy_intp *shape)
-{
-    PyArray_Descr *descr = PyArray_DESCR((PyArrayObject *)array);
-    Py_INCREF(descr);
-    return PyArray_NewFromDescr(&PyArray_Type, descr, ndim, shape, NULL, NULL, 0, NULL);
-}
-
 /* Do one product; 0 where memory runs out. */
 static int run_one(const BrainProduct *p)
 {
@@ -107,7 +100,7 @@ static PyObject *multiply_many(PyObject *a, PyObject *b, BrainProduct p)
         return DECLINE;
     shape[ndim - 2] = p.a.rows;
     shape[ndim - 1] = p.b.columns;
-    PyObject *result = new_like_brain(a, ndim, shape);
+    PyObject *result = new_of_type(a, ndim, shape);
     if (!result)
         return NULL;
     p.result = (uint16_t *)(void *)DATA(result);
@@ -130,7 +123,7 @@ static PyObject *multiply_halves(PyObject *const *arguments, Py_ssize_t position
         return multiply_many(a, b, p);
     p.is_symmetric = is_square_of_itself(&p.a, &p.b);
     npy_intp shape[] = {p.a.rows, p.b.columns};
-    PyObject *result = new_like_brain(a, 2, shape);
+    PyObject *result = new_of_type(a, 2, shape);
     if (!result)
         return NULL;
     p.result = (uint16_t *)(void *)DATA(result);
@@ -154,7 +147,7 @@ static PyObject *add_product_of_halves(PyObject *const *arguments, Py_ssize_t po
         (ndim == 2 && DIM(input, 0) != p.a.rows))
         return DECLINE;
     npy_intp shape[] = {p.a.rows, p.b.columns};
-    PyObject *result = new_like_brain(a, 2, shape);
+    PyObject *result = new_of_type(a, 2, shape);
     if (!result)
         return NULL;
     p.start = (const uint16_t *)(const void *)DATA(input);
@@ -206,7 +199,7 @@ static PyObject *newton_schulz(PyObject *const *arguments, Py_ssize_t positional
     if (steps < 1 || !shape[0] || !shape[1])
         return DECLINE;
     size_t size = (size_t)(shape[0] * shape[1]), square = (size_t)(shape[0] * shape[0]);
-    PyObject *result = new_like_brain(arguments[0], 2, shape);
+    PyObject *result = new_of_type(arguments[0], 2, shape);
     uint16_t *scratch = result ? PyMem_RawMalloc((size + 2 * square) * sizeof *scratch) : NULL;
     if (!scratch)
         return result ? finished(result, 0) : NULL;

@@ -8,6 +8,8 @@
 
 #include <math.h>
 
+#include "casts.h"
+
 #define TILE 256          /* columns that are reduced together: their partial results stay in the first cache */
 #define NARROW_TILE 64    /* fewer columns than a quarter of this are filled up with neighbouring rows */
 #define BLOCK_OF_ROWS 129 /* rows added up in the array's own precision: one, and 32 times four */
@@ -197,5 +199,72 @@ PyObject *run_plan(const Plan *plan, Task task)
             return PyErr_Occurred() ? NULL : PyErr_NoMemory();
         }
     }
+    return result;
+}
+
+#define HALVES_AT_ONCE 4096
+
+typedef struct {
+    Reduction reduction; /* of a piece; its totals are joined */
+    FloatKind kind;
+    ptrdiff_t count;
+    const char *input;
+    char *output;
+} HalfRows;
+
+static double reduce_half_row(const HalfRows *rows, const char *row, float *buffer)
+{
+    Reduction piece = rows->reduction;
+    double total = 0;
+    piece.finish = AS_IT_IS;
+    for (ptrdiff_t at = 0; at < rows->count; at += HALVES_AT_ONCE) {
+        ptrdiff_t left = rows->count - at, size = left < HALVES_AT_ONCE ? left : HALVES_AT_ONCE;
+        float part;
+        widen_floats(rows->kind, row + 2 * at, buffer, size);
+        piece.layout = (Layout){1, size, 1};
+        piece.part_size = size;
+        piece.input = buffer;
+        piece.output = &part;
+        reduction_loops_float[piece.operation](&piece, 0, 1);
+        total = at ? joined(piece.operation, total, part) : part;
+    }
+    return finished(&rows->reduction, total);
+}
+
+static void reduce_half_rows(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const HalfRows *rows = context;
+    float buffer[HALVES_AT_ONCE];
+    for (ptrdiff_t row = begin; row < end; row++) {
+        float value = (float)reduce_half_row(rows, rows->input + 2 * row * rows->count, buffer);
+        narrow_floats(rows->kind, &value, rows->output + 2 * row, 1);
+    }
+}
+
+PyObject *reduce_halves(PyObject *input, uint64_t reduced, int keepdim, Operation operation, Finish finish)
+{
+    PyArrayObject *array = (PyArrayObject *)input;
+    int ndim = PyArray_NDIM(array), kept = ndim, result_ndim = 0;
+    FloatKind kind = half_kind(input);
+    npy_intp shape[NPY_MAXDIMS];
+    while (kept && reduced >> (kept - 1) & 1)
+        kept--;
+    if (!kind || !PyArray_SIZE(array) || (kept && reduced & (~(uint64_t)0 >> (64 - kept))))
+        return DECLINE;
+    for (int i = 0; i < ndim; i++)
+        if (i < kept || keepdim)
+            shape[result_ndim++] = i < kept ? PyArray_DIM(array, i) : 1;
+    PyObject *result = new_of_type(input, result_ndim, shape);
+    if (!result)
+        return NULL;
+    ptrdiff_t outer = PyArray_SIZE((PyArrayObject *)result), count = PyArray_SIZE(array) / outer;
+    HalfRows rows = {
+        .reduction = {.operation = operation, .finish = finish, .divisor = (double)count, .tiles = 1, .parts = 1},
+        .kind = kind,
+        .count = count,
+        .input = PyArray_BYTES(array),
+        .output = PyArray_BYTES((PyArrayObject *)result),
+    };
+    run_items(outer, count, reduce_half_rows, &rows);
     return result;
 }

@@ -52,6 +52,9 @@ void drop_plan(Plan *plan);
 /* Run the plan into new memory of the result's shape; NULL with an exception where memory runs out. */
 PyObject *run_plan(const Plan *plan, Task task);
 
+/* Reduce the last dimensions of a row-major array of 16-bit floats, in float32 and rounded once; or decline. */
+PyObject *reduce_halves(PyObject *input, uint64_t reduced, int keepdim, Operation operation, Finish finish);
+
 /* The layout of a row-major array in which the dimensions in `reduced` are one; 0 where there are others between. */
 int find_layout(PyObject *array, uint64_t reduced, Layout *layout);
 

@@ -2,6 +2,7 @@
  * no indices. */
 #include <math.h>
 
+#include "casts.h"
 #include "reduction.h"
 
 static PyObject *reduce_dims(PyObject *input, uint64_t reduced, int keepdim, Operation operation, Finish finish)
@@ -19,6 +20,9 @@ static PyObject *reduce_any(PyObject *input, PyObject *dim, PyObject *keepdim, O
 {
     uint64_t reduced;
     int keeps;
+    if (half_kind(input) && operation != DEVIATIONS && read_flag(keepdim, 0, &keeps) &&
+        read_dims(dim, PyArray_NDIM((PyArrayObject *)input), &reduced))
+        return reduce_halves(input, reduced, keeps, operation, finish);
     if (!is_real_array(input) || !size_of(input) || !read_flag(keepdim, 0, &keeps) ||
         !read_dims(dim, PyArray_NDIM((PyArrayObject *)input), &reduced))
         return DECLINE;
@@ -28,14 +32,14 @@ static PyObject *reduce_any(PyObject *input, PyObject *dim, PyObject *keepdim, O
 /* Whether a dtype is not given or the array's own. */
 static int is_own_dtype(PyObject *dtype, PyObject *input)
 {
-    return is_none(dtype) || (PyArray_DescrCheck(dtype) && is_real_array(input) &&
+    return is_none(dtype) || (PyArray_DescrCheck(dtype) && (is_real_array(input) || half_kind(input)) &&
                               ((PyArray_Descr *)dtype)->type_num == type_of(input));
 }
 
 static PyObject *sum_all(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
 {
     PLACE(slots, "input", "dtype");
-    if (positional == 1 && is_none(slots[1]) && !is_real_array(slots[0]))
+    if (positional == 1 && is_none(slots[1]) && !is_real_array(slots[0]) && !half_kind(slots[0]))
         return reduce_counts(slots[0], NULL, NULL, TOTAL);
     if (positional > 1 || !is_own_dtype(slots[1], slots[0]))
         return DECLINE;
@@ -45,7 +49,7 @@ static PyObject *sum_all(PyObject *const *arguments, Py_ssize_t positional, PyOb
 static PyObject *sum(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
 {
     PLACE(slots, "input", "dim", "keepdim", "dtype");
-    if (positional <= 3 && is_none(slots[3]) && !is_real_array(slots[0]))
+    if (positional <= 3 && is_none(slots[3]) && !is_real_array(slots[0]) && !half_kind(slots[0]))
         return reduce_counts(slots[0], slots[1], slots[2], TOTAL);
     if (positional > 3 || !is_own_dtype(slots[3], slots[0]))
         return DECLINE;

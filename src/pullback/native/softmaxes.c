@@ -1,4 +1,5 @@
 /* The compiled kernels of kernels/softmaxes.py. */
+#include "casts.h"
 #include "functions.h"
 #include "rows.h"
 
@@ -26,9 +27,64 @@ static void run_softmax(SoftmaxLoop *loop, int type)
     run_items(items, elements * EXPONENTIAL_WORK, FOR_TYPE(type, softmax_block), loop);
 }
 
+/* Rows of 16-bit floats: widened in blocks that stay in the cache, and rounded once. */
+typedef struct {
+    SoftmaxLoop loop; /* its pointers are of 16-bit floats */
+    FloatKind kind;
+    int failed;
+} HalfRows;
+
+#define HALVES_AT_ONCE 2048
+
+static void softmax_half_rows(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    HalfRows *rows = context;
+    ptrdiff_t count = rows->loop.layout.count, at_once = count < HALVES_AT_ONCE ? HALVES_AT_ONCE / count : 1;
+    ptrdiff_t results = rows->loop.operation == LOGSUMEXP ? 1 : count;
+    float *buffer = PyMem_RawMalloc((size_t)(3 * at_once * count) * sizeof *buffer);
+    if (!buffer) {
+        rows->failed = 1;
+        return;
+    }
+    float *first = buffer, *second = first + at_once * count, *output = second + at_once * count;
+    for (ptrdiff_t row = begin; row < end; row += at_once) {
+        ptrdiff_t some = end - row < at_once ? end - row : at_once;
+        SoftmaxLoop loop = {rows->loop.operation, {some, count, 1}, first, second, output};
+        widen_floats(rows->kind, (const char *)rows->loop.first + 2 * row * count, first, some * count);
+        if (rows->loop.second)
+            widen_floats(rows->kind, (const char *)rows->loop.second + 2 * row * count, second, some * count);
+        softmax_block_float(&loop, 0, some);
+        narrow_floats(rows->kind, output, (char *)rows->loop.output + 2 * row * results, some * results);
+    }
+    PyMem_RawFree(buffer);
+}
+
+/* Along the last dimension of row-major arrays, or decline. */
+static PyObject *map_halves(SoftmaxOperation operation, PyObject *first, PyObject *second, PyObject *dim)
+{
+    FloatKind kind = half_kind(first);
+    int ndim = kind ? PyArray_NDIM((PyArrayObject *)first) : 0;
+    long along;
+    if (!ndim || !size_of(first) || !read_integer(dim, ndim - 1, ndim - 1, &along) ||
+        (second && (half_kind(second) != kind || !same_shape(first, second))))
+        return DECLINE;
+    PyObject *result = new_of_type(first, operation == LOGSUMEXP ? ndim - 1 : ndim, PyArray_DIMS((PyArrayObject *)first));
+    if (!result)
+        return NULL;
+    Layout layout = layout_along(first, ndim - 1);
+    HalfRows rows = {{operation, layout, data_of(first), second ? data_of(second) : NULL, data_of(result)}, kind, 0};
+    run_items(layout.outer, layout.count * EXPONENTIAL_WORK, softmax_half_rows, &rows);
+    if (!rows.failed)
+        return result;
+    Py_DECREF(result);
+    return PyErr_NoMemory();
+}
+
 static PyObject *map_input(SoftmaxOperation operation, PyObject *input, PyObject *dim)
 {
     long along;
+    if (half_kind(input))
+        return map_halves(operation, input, NULL, dim);
     if (!is_real_array(input) || !size_of(input) ||
         !read_integer(dim, 0, PyArray_NDIM((PyArrayObject *)input) - 1, &along))
         return DECLINE;
@@ -57,6 +113,8 @@ static PyObject *log_softmax(PyObject *const *arguments, Py_ssize_t positional, 
 static PyObject *map_gradient(SoftmaxOperation operation, PyObject *grad, PyObject *values, PyObject *dim)
 {
     long along;
+    if (half_kind(values))
+        return map_halves(operation, grad, values, dim);
     if (!is_real_array(values) || !is_real_array_of(grad, type_of(values)) || !same_shape(grad, values) ||
         !size_of(values) || !read_integer(dim, 0, PyArray_NDIM((PyArrayObject *)values) - 1, &along))
         return DECLINE;
