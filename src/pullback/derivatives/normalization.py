@@ -27,7 +27,7 @@ def batch_norm_training(
     return wrt(input=parts[0], weight=parts[1], bias=parts[2])
 
 
-@general(node="NativeBatchNormBackward0", out=False)
+@general(node="NativeBatchNormBackward0", public="batch_norm", out=False)
 def batch_norm_evaluation(
     grad: Tensor, input: Tensor, weight: Tensor, running_mean: Tensor, running_var: Tensor, eps: float
 ) -> Pullback:

@@ -34,7 +34,7 @@ def scatter(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, src: Tensor) -
     )
 
 
-@self_adjoint(in_place=True, node="ScatterBackward1")
+@self_adjoint(in_place=True, node="ScatterBackward1", public="scatter")
 def scatter_value(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, value: Scalar) -> Pullback:
     return wrt(input=F.scatter_value(grad, dim, index, 0))
 
@@ -85,7 +85,7 @@ def index_fill(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, value: Scal
     return wrt(input=F.index_fill(grad, dim, index, 0))
 
 
-@linear(in_place=True, node="IndexFillBackward1")
+@linear(in_place=True, node="IndexFillBackward1", public="index_fill")
 def index_fill_tensor(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, value: Tensor) -> Pullback:
     return wrt(
         input=F.index_fill(grad, dim, index, 0),

@@ -92,12 +92,12 @@ def squeeze(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.reshape(grad, input.shape))
 
 
-@linear(view=True, node="SqueezeBackward1")
+@linear(view=True, node="SqueezeBackward1", public="squeeze")
 def squeeze_dim(grad: Tensor, input: Tensor, dim: Dim) -> Pullback:
     return wrt(input=F.reshape(grad, input.shape))
 
 
-@linear(view=True, node="SqueezeBackward2")
+@linear(view=True, node="SqueezeBackward2", public="squeeze")
 def squeeze_dims(grad: Tensor, input: Tensor, dim: Shape) -> Pullback:
     return wrt(input=F.reshape(grad, input.shape))
 

@@ -118,6 +118,9 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | No
         elif isinstance(value, builtins.bool):
             flags.append(value)
         elif isinstance(value, (str, device, builtins.int)):
+            if place is not None:
+                kinds = ", ".join([v.__class__.__name__ for v in args])
+                raise TypeError(f"to() received an invalid combination of arguments - got ({kinds})")
             place = value
         elif value is not None:
             raise TypeError(f"to() received an invalid combination of arguments - got ({value.__class__.__name__})")

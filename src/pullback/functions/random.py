@@ -10,6 +10,7 @@ from pullback.backend.dtype import default_float, is_float_or_complex, scalar_ty
 from pullback.backend.meta_array import is_meta
 from pullback.backend.random import Generator
 from pullback.creation import _sizes, empty_like, wrap
+from pullback.errors import wrong_type
 from pullback.functions.grids import broadcast_shapes
 from pullback.graph.history import bump_version, check_in_place, gradient_edge, rebase_history
 from pullback.graph.in_place import write_out
@@ -92,6 +93,8 @@ def randint(*args: Any, **options: Any) -> Tensor:
         high = rest[0]
     elif len(rest) == 1:
         low = rest[0]
+    if isinstance(size, int) or high is None:
+        raise wrong_type("randint", "size", 2, "tuple of ints", size)
     shape = _sizes(_one(size))
     dtype = as_numpy_dtype(options.get("dtype"))
     generator = options.get("generator")

@@ -28,7 +28,7 @@ def sum(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    if dtype is not None:
+    if dtype is not None and not isinstance(dtype, str):
         _require_differentiable(input, dtype)
     if dim is None and keepdim is False:
         return G.sum_all(input, dtype=dtype, out=out)

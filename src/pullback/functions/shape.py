@@ -311,7 +311,12 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
 
 def format_name(memory_format: Any) -> str:
     """The name of a memory format, empty without one."""
-    return getattr(memory_format, "name", "")
+    if memory_format is None:
+        return ""
+    try:
+        return str(memory_format.name)
+    except AttributeError:
+        raise wrong_type("clone", "memory_format", None, "torch.memory_format", memory_format) from None
 
 
 def check_channels_last(input: Tensor, order: str) -> None:

@@ -134,17 +134,17 @@ def cdist_forward(x1: Tensor, x2: Tensor, p: float) -> Tensor:
     if not isinstance(x1, TensorBase):
         if is_foreign(x1):
             return ask_foreign(cdist_forward, (x1, x2, p), {})
-        x1 = as_tensor_argument("cdist_forward", "x1", 1, x1)
+        x1 = as_tensor_argument("cdist", "x1", 1, x1)
     if not isinstance(x2, TensorBase):
         if is_foreign(x2):
             return ask_foreign(cdist_forward, (x1, x2, p), {})
-        x2 = as_tensor_argument("cdist_forward", "x2", 2, x2)
+        x2 = as_tensor_argument("cdist", "x2", 2, x2)
     try:
         x1_array = x1._array
         x2_array = x2._array
         computed: Any = cdist_forward_kernel(x1_array, x2_array, p)
     except Exception as error:  # see Note [Refusals]
-        raise refused(error, "cdist_forward", "x1: Array; x2: Array; p: float", (x1, x2, p)) from None
+        raise refused(error, "cdist", "x1: Array; x2: Array; p: float", (x1, x2, p)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -569,23 +569,23 @@ def batch_norm_evaluation(
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(batch_norm_evaluation, (input, weight, bias, running_mean, running_var, eps), {})
-        input = as_tensor_argument("batch_norm_evaluation", "input", 1, input)
+        input = as_tensor_argument("batch_norm", "input", 1, input)
     if weight is not None and not isinstance(weight, TensorBase):
         if is_foreign(weight):
             return ask_foreign(batch_norm_evaluation, (input, weight, bias, running_mean, running_var, eps), {})
-        weight = as_tensor_argument("batch_norm_evaluation", "weight", 2, weight)
+        weight = as_tensor_argument("batch_norm", "weight", 2, weight)
     if bias is not None and not isinstance(bias, TensorBase):
         if is_foreign(bias):
             return ask_foreign(batch_norm_evaluation, (input, weight, bias, running_mean, running_var, eps), {})
-        bias = as_tensor_argument("batch_norm_evaluation", "bias", 3, bias)
+        bias = as_tensor_argument("batch_norm", "bias", 3, bias)
     if not isinstance(running_mean, TensorBase):
         if is_foreign(running_mean):
             return ask_foreign(batch_norm_evaluation, (input, weight, bias, running_mean, running_var, eps), {})
-        running_mean = as_tensor_argument("batch_norm_evaluation", "running_mean", 4, running_mean)
+        running_mean = as_tensor_argument("batch_norm", "running_mean", 4, running_mean)
     if not isinstance(running_var, TensorBase):
         if is_foreign(running_var):
             return ask_foreign(batch_norm_evaluation, (input, weight, bias, running_mean, running_var, eps), {})
-        running_var = as_tensor_argument("batch_norm_evaluation", "running_var", 5, running_var)
+        running_var = as_tensor_argument("batch_norm", "running_var", 5, running_var)
     try:
         input_array = input._array
         weight_array = None if weight is None else weight._array
@@ -598,7 +598,7 @@ def batch_norm_evaluation(
     except Exception as error:  # see Note [Refusals]
         raise refused(
             error,
-            "batch_norm_evaluation",
+            "batch_norm",
             "input: Array; weight: Array | None; bias: Array | None; running_mean: Array; running_var: Array; eps: float",
             (input, weight, bias, running_mean, running_var, eps),
         ) from None

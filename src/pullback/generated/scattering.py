@@ -442,15 +442,15 @@ def scatter_value(
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("scatter_value", out, scatter_value(input, dim, index, value))
+        return write_out("scatter", out, scatter_value(input, dim, index, value))
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(scatter_value, (input, dim, index, value), {"out": out})
-        input = as_tensor_argument("scatter_value", "input", 1, input)
+        input = as_tensor_argument("scatter", "input", 1, input)
     if not isinstance(index, TensorBase):
         if is_foreign(index):
             return ask_foreign(scatter_value, (input, dim, index, value), {"out": out})
-        index = as_tensor_argument("scatter_value", "index", 3, index)
+        index = as_tensor_argument("scatter", "index", 3, index)
     try:
         dim = wrap_dim(dim, input._array.ndim)
         input_array = input._array
@@ -458,7 +458,7 @@ def scatter_value(
         computed: Any = scatter_value_kernel(input_array, dim, index_array, value)
     except Exception as error:  # see Note [Refusals]
         raise refused(
-            error, "scatter_value", "input: Array; dim: Dim; index: Array; value: Scalar", (input, dim, index, value)
+            error, "scatter", "input: Array; dim: Dim; index: Array; value: Scalar", (input, dim, index, value)
         ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
@@ -1509,19 +1509,19 @@ def index_fill_tensor(
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("index_fill_tensor", out, index_fill_tensor(input, dim, index, value))
+        return write_out("index_fill", out, index_fill_tensor(input, dim, index, value))
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(index_fill_tensor, (input, dim, index, value), {"out": out})
-        input = as_tensor_argument("index_fill_tensor", "input", 1, input)
+        input = as_tensor_argument("index_fill", "input", 1, input)
     if not isinstance(index, TensorBase):
         if is_foreign(index):
             return ask_foreign(index_fill_tensor, (input, dim, index, value), {"out": out})
-        index = as_tensor_argument("index_fill_tensor", "index", 3, index)
+        index = as_tensor_argument("index_fill", "index", 3, index)
     if not isinstance(value, TensorBase):
         if is_foreign(value):
             return ask_foreign(index_fill_tensor, (input, dim, index, value), {"out": out})
-        value = as_tensor_argument("index_fill_tensor", "value", 4, value)
+        value = as_tensor_argument("index_fill", "value", 4, value)
     try:
         dim = wrap_dim(dim, input._array.ndim)
         input_array = input._array
@@ -1530,7 +1530,7 @@ def index_fill_tensor(
         computed: Any = index_fill_tensor_kernel(input_array, dim, index_array, value_array)
     except Exception as error:  # see Note [Refusals]
         raise refused(
-            error, "index_fill_tensor", "input: Array; dim: Dim; index: Array; value: Array", (input, dim, index, value)
+            error, "index_fill", "input: Array; dim: Dim; index: Array; value: Array", (input, dim, index, value)
         ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)

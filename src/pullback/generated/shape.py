@@ -1382,13 +1382,13 @@ def squeeze_dim(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(squeeze_dim, (input, dim), {})
-        input = as_tensor_argument("squeeze_dim", "input", 1, input)
+        input = as_tensor_argument("squeeze", "input", 1, input)
     try:
         dim = wrap_dim(dim, input._array.ndim)
         input_array = input._array
         computed: Any = squeeze_dim_kernel(input_array, dim)
     except Exception as error:  # see Note [Refusals]
-        raise refused(error, "squeeze_dim", "input: Array; dim: Dim", (input, dim)) from None
+        raise refused(error, "squeeze", "input: Array; dim: Dim", (input, dim)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
@@ -1466,13 +1466,13 @@ def squeeze_dims(input: Tensor, dim: Any) -> Tensor:
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(squeeze_dims, (input, dim), {})
-        input = as_tensor_argument("squeeze_dims", "input", 1, input)
+        input = as_tensor_argument("squeeze", "input", 1, input)
     try:
         dim = as_shape(dim)
         input_array = input._array
         computed: Any = squeeze_dims_kernel(input_array, dim)
     except Exception as error:  # see Note [Refusals]
-        raise refused(error, "squeeze_dims", "input: Array; dim: Shape", (input, dim)) from None
+        raise refused(error, "squeeze", "input: Array; dim: Shape", (input, dim)) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)

@@ -205,7 +205,7 @@ def _is_to_blame(bound: inspect.BoundArguments, error: Exception) -> bool:
     if isinstance(error, StopIteration):
         return True
     text = str(error)
-    values = [*bound.args, *bound.kwargs.values()]
+    values = [*bound.args, *bound.kwargs.values()]  # those that go by any name are among the latter
     values += [element for value in values if isinstance(value, (list, tuple)) for element in value]
     if isinstance(error, AttributeError):
         return any(f"'{type(value).__name__}' object" in text for value in values)

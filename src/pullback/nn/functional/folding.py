@@ -30,6 +30,14 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     kernel, spread, pad, step = _numbers(
         "unfold", kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride
     )
+    if min(step) <= 0:
+        raise RuntimeError(
+            f"stride should be greater than zero, but got stride_height: {step[0]} stride_width: {step[-1]}"
+        )
+    if min(spread) <= 0:
+        raise RuntimeError(
+            f"dilation should be greater than zero, but got dilation_height: {spread[0]} dilation_width: {spread[-1]}"
+        )
     if input._array.ndim not in (3, 4):
         if input._array.ndim < 3:
             wrap_dim(2, input._array.ndim)

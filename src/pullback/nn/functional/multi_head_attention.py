@@ -30,6 +30,7 @@ def multi_head_attention_forward(
             key_padding_mask = functions.unsqueeze(key_padding_mask, 0)
     length, batch, width = query._array.shape
     _check_sizes(width, embed_dim_to_check, num_heads)
+    _check_shapes(key, value, key_padding_mask if static_k is None else None, separate=use_separate_proj_weight)
     padding, mask = (
         _as_additive(m, n, query) for m, n in ((key_padding_mask, "key_padding_mask"), (attn_mask, "attn_mask"))
     )
@@ -95,6 +96,23 @@ def _check_dims(
             f"{attn_mask._array.ndim}-D tensor instead"
         )
     return bool(dims == 3)
+
+
+def _check_shapes(key: Tensor, value: Tensor, padding: Tensor | None, *, separate: bool) -> None:
+    """What PyTorch asserts of keys, values and the mask of keys."""
+    if separate:
+        if key.shape[:2] != value.shape[:2]:
+            raise AssertionError(
+                f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}"
+            )
+    elif key.shape != value.shape:
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+    if padding is not None:
+        for place, wanted in ((0, key.shape[1]), (1, key.shape[0])):
+            if padding.shape[place] != wanted:
+                raise AssertionError(
+                    f"Expected key_padded_mask.shape[{place}] to be {wanted}, but got {padding.shape[place]}"
+                )
 
 
 def _check_sizes(width: int, expected: int, num_heads: int) -> None:

@@ -119,6 +119,9 @@ def _is_inexact(tensor: Any) -> bool:
 
 def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | None, Any]:
     wanted, place = as_dtype(kwargs.get("dtype")), kwargs.get("device")
+    if wanted is not None and not isinstance(wanted, dtype):
+        kind = type(wanted).__name__
+        raise TypeError(f"to() received an invalid combination of arguments - got (dtype={kind})")
     for value in (*args, kwargs.get("tensor")):
         if isinstance(value, (dtype, type)):
             wanted = as_dtype(value)
