@@ -17,6 +17,7 @@ from pullback.backend.dtype import (
     promote_dtypes,
     scalar_type_name,
 )
+from pullback.backend.random.libm import multiply_add
 from pullback.typing import Array, DType, Scalar, Shape
 
 
@@ -227,23 +228,30 @@ def _check_range(start: Any, end: Any, step: Any) -> None:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
 
 
-def linspace_array(start: Scalar, end: Scalar, steps: int, dtype: DType) -> Array:
-    """`steps` values from start to end, both included, computed from both ends as PyTorch does."""
+def linspace_array(start: Scalar, end: Scalar, steps: int, dtype: DType, fused: bool = True) -> Array:
+    """`steps` values from start to end, both included, computed from both ends as PyTorch does.
+
+    There products are fused with sums, but not in exponents.
+    """
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     if dtype.kind in "iu" and steps != 1:
         start, end = int(start), int(end)  # type: ignore[arg-type]  # not complex for an integer result
     if steps == 1:
         return np.full((1,), start, dtype)
-    wide = np.result_type(dtype, np.float32) if dtype.kind not in "fc" else dtype
+    wide = np.result_type(dtype, np.float32) if dtype.kind in "iub" else dtype
     first = np.asarray(start, wide)
     last = np.asarray(end, wide)
     step = (last - first) / np.asarray(max(steps - 1, 1), wide)
     index = np.arange(steps).astype(wide)
     half = steps // 2
     result = np.empty(steps, wide)
-    result[:half] = first + step * index[:half]
-    result[half:] = last - step * index[: steps - half][::-1]
+    if fused and dtype.kind == "f" and dtype.itemsize > 2:
+        result[:half] = multiply_add(index[:half], float(step), float(first))
+        result[half:] = multiply_add(index[: steps - half][::-1], -float(step), float(last))
+    else:
+        result[:half] = first + step * index[:half]
+        result[half:] = last - step * index[: steps - half][::-1]
     return result.astype(dtype)
 
 
@@ -252,7 +260,7 @@ def logspace_array(start: Scalar, end: Scalar, steps: int, base: float, dtype: D
     wide = dtype if dtype.kind in "fc" else np.dtype(np.float64)
     if dtype.kind in "iu":
         start, end = int(start), int(end)  # type: ignore[arg-type]  # not complex for an integer result
-    exponents = linspace_array(start, end, steps, wide)
+    exponents = linspace_array(start, end, steps, wide, fused=False)
     return np.power(np.asarray(base, wide), exponents).astype(dtype)
 
 
