@@ -157,69 +157,76 @@ def method_cuda(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return input
 
 
+def _cast(input: Tensor, wanted: dtype, memory_format: Any) -> Tensor:
+    """`to`, where mostly nothing is to be done: models cast to what they have in every layer."""
+    if memory_format is None and input.dtype is wanted:
+        return input
+    return to(input, wanted, memory_format=memory_format)
+
+
 def double(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as float64."""
-    return to(input, float64, memory_format=memory_format)
+    return _cast(input, float64, memory_format)
 
 
 def float(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as float32."""
-    return to(input, float32, memory_format=memory_format)
+    return _cast(input, float32, memory_format)
 
 
 def half(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as float16."""
-    return to(input, float16, memory_format=memory_format)
+    return _cast(input, float16, memory_format)
 
 
 def method_bfloat16(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as bfloat16."""
-    return to(input, bfloat16, memory_format=memory_format)
+    return _cast(input, bfloat16, memory_format)
 
 
 def long(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as int64."""
-    return to(input, int64, memory_format=memory_format)
+    return _cast(input, int64, memory_format)
 
 
 def int(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as int32."""
-    return to(input, int32, memory_format=memory_format)
+    return _cast(input, int32, memory_format)
 
 
 def short(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as int16."""
-    return to(input, int16, memory_format=memory_format)
+    return _cast(input, int16, memory_format)
 
 
 def char(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as int8."""
-    return to(input, int8, memory_format=memory_format)
+    return _cast(input, int8, memory_format)
 
 
 def byte(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as uint8."""
-    return to(input, uint8, memory_format=memory_format)
+    return _cast(input, uint8, memory_format)
 
 
 def bool(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as bool."""
-    return to(input, bool_, memory_format=memory_format)
+    return _cast(input, bool_, memory_format)
 
 
 def chalf(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as complex32."""
-    return to(input, complex32, memory_format=memory_format)
+    return _cast(input, complex32, memory_format)
 
 
 def cfloat(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as complex64."""
-    return to(input, complex64, memory_format=memory_format)
+    return _cast(input, complex64, memory_format)
 
 
 def cdouble(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as complex128."""
-    return to(input, complex128, memory_format=memory_format)
+    return _cast(input, complex128, memory_format)
 
 
 def get_device(input: Tensor) -> Any:
