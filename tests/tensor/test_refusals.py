@@ -65,7 +65,7 @@ def test_errors_that_explain_themselves_stay() -> None:
     ("call", "message"),
     [
         (lambda: x.sum(0, keepdim=text), "argument 'keepdim' must be bool, not str"),
-        (lambda: pullback.amax(x, 0, keepdim=1), "argument 'keepdim' must be bool, not int"),  # type: ignore[arg-type]
+        (lambda: pullback.amax(x, 0, keepdim=1), "argument 'keepdim' must be bool, not int"),
         (lambda: pullback.unique(x, sorted=1), "argument 'sorted' must be bool, not int"),
         (lambda: pullback.linalg.svd(x, 1), "argument 'full_matrices' must be bool, not int"),
         (lambda: pullback.zeros(2, requires_grad=1), "argument 'requires_grad' must be bool, not int"),

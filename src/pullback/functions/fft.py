@@ -260,19 +260,14 @@ def fft_fftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
     >>> pullback.fft.fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
-    _check_count(n)
+    _check_points(n)
     wanted = dtype_option("fft_fftfreq", options.pop("dtype", None))
     return finish("fft_fftfreq", fft_frequencies(n, d, wanted or default_float(), False), options)
 
 
-def _check_count(n: int) -> None:
-    if isinstance(n, int) and n < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
-
-
 def fft_rfftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
     """The frequencies of a one-sided transform."""
-    _check_count(n)
+    _check_points(n)
     wanted = dtype_option("fft_rfftfreq", options.pop("dtype", None))
     return finish("fft_rfftfreq", fft_frequencies(n, d, wanted or default_float(), True), options)
 
@@ -371,3 +366,8 @@ def _resized(input: Tensor, dims: tuple[int, ...], sizes: tuple[int, ...]) -> Te
         else:
             padding[2 * (ndim - 1 - dim) + 1] = size - have
     return G.constant_pad_nd(input, tuple(padding), 0) if any(padding) else input
+
+
+def _check_points(n: int) -> None:
+    if isinstance(n, int) and n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
