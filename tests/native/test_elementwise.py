@@ -215,7 +215,7 @@ def test_short_rows_are_gathered_from_anywhere(length: int, dtype: Any) -> None:
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2), (0, 2, 1), (1, 2, 0), (2, 0, 1)])
 @pytest.mark.parametrize("other", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
-def test_the_result_is_laid_out_as_by_numpy(order: tuple[int, ...], other: tuple[int, ...]) -> None:
+def test_the_result_is_laid_out_as_by_the_reference(order: tuple[int, ...], other: tuple[int, ...]) -> None:
     first = np.arange(60.0).reshape(3, 4, 5).transpose(order)
     second = np.ones(first.shape).transpose(other).transpose(np.argsort(other))
     for a, b in (
@@ -225,7 +225,7 @@ def test_the_result_is_laid_out_as_by_numpy(order: tuple[int, ...], other: tuple
         (first[:, ::2], second[:, ::2]),
         (first[:, :1], second),
     ):
-        assert_same("mul", strictly_compiled("mul")(a, b), a * b)
+        assert_same("mul", strictly_compiled("mul")(a, b), compiled("mul").__wrapped__(a, b))
 
 
 def test_shapes_that_do_not_fit_raise_as_the_reference_does() -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
 import numpy as np
 
 from pullback.backend.halves import cast_half
@@ -11,13 +15,44 @@ from pullback.native import native
 from pullback.typing import Array, Scalar
 
 
+def _in_order_of_first(kernel: Callable[..., Array]) -> Callable[..., Array]:
+    """Lay results out as PyTorch does: as the first operand lies, where NumPy, since operands differ, is row-major."""
+
+    @wraps(kernel)
+    def laid_out(input: Array, other: Any, **options: Scalar) -> Array:
+        result = kernel(input, other, **options)
+        if type(other) is not np.ndarray or (input.flags.c_contiguous and other.flags.c_contiguous):
+            return result
+        return _in_order_of_operands(result, (input, other)) if result.ndim > 1 else result
+
+    return laid_out
+
+
+def _in_order_of_operands(array: Array, operands: Sequence[Array]) -> Array:
+    """The values of `array`, its dimensions in memory as PyTorch orders them: by the first operand that can tell."""
+    strides = [np.broadcast_to(operand, array.shape).strides for operand in operands]
+    order: list[int] = []
+    for dim in range(array.ndim - 1, -1, -1):
+        place = 0
+        for at, inner in enumerate(order):
+            steps = next(((abs(s[dim]), abs(s[inner])) for s in strides if s[dim] and s[inner]), None)
+            if steps is not None and steps[1] <= steps[0]:
+                break
+            if steps is not None:
+                place = at + 1
+        order.insert(place, dim)
+    return np.ascontiguousarray(array.transpose(order)).transpose(np.argsort(order))
+
+
 @native
+@_in_order_of_first
 def add(input: Array, other: Array | Scalar, *, alpha: Scalar = 1) -> Array:
     """Add `other`, scaled by `alpha`, to `input`."""
     return input + other if alpha == 1 else _rounded(input + _scaled(other, alpha, input), input)
 
 
 @native
+@_in_order_of_first
 def sub(input: Array, other: Array | Scalar, *, alpha: Scalar = 1) -> Array:
     """Subtract `other`, scaled by `alpha`, from `input`."""
     try:
@@ -42,6 +77,7 @@ def rsub_tensor(input: Array, other: Array, *, alpha: Scalar = 1) -> Array:
 
 
 @native
+@_in_order_of_first
 def mul(input: Array, other: Array | Scalar) -> Array:
     """Multiply element by element."""
     return input * other if input.dtype.itemsize != 2 else _with_number(np.multiply, input, other)

@@ -2,7 +2,7 @@
  *
  * Note [Elementwise calls]
  * A loop sees contiguous memory only. Operands of one shape, row-major, are handed to it as they are. Otherwise the
- * result, laid out as NumPy would (the operands' order of dimensions), is cut into pieces of at most PIECE elements:
+ * result, laid out as PyTorch would (the first operand's order of dimensions), is cut into pieces of at most PIECE elements:
  * parts of one row where rows are long, several whole rows where they are short. For each piece, operands that are not
  * contiguous there are gathered into a buffer that stays in the first cache; what is the same in every piece (a number,
  * a 0-dim array, a row that is repeated) is gathered once. Pieces are what threads share.
@@ -509,22 +509,19 @@ static void find_sources(const Call *call, int ndim, const npy_intp *shape, Walk
     }
 }
 
-/* Whether all operands that can tell have the smaller steps along `first`, and one can: 1; none can: -1; else 0. */
+/* Whether the first operand that can tell has the smaller steps along `first`: 1 or 0; none can: -1. */
 static int lies_inside(const Walk *walk, int first, int second)
 {
-    int answer = -1;
     for (int k = 0; k < walk->count; k++) {
         npy_intp a = walk->sources[k].strides[first], b = walk->sources[k].strides[second];
-        if (!a || !b)
-            continue;
-        if ((b < 0 ? -b : b) <= (a < 0 ? -a : a))
-            return 0;
-        answer = 1;
+        if (a && b)
+            return (b < 0 ? -b : b) > (a < 0 ? -a : a);
     }
-    return answer;
+    return -1;
 }
 
-/* The dimensions from outside in, as NumPy orders them: by the operands' strides, and as they are where those tie.
+/* The dimensions from outside in, as PyTorch orders them: by the first operand's strides where they tell, then by the
+ * next one's, and as they are where all tie. (NumPy leaves them as they are where operands disagree.)
  * From the last one on, each is moved inwards past those in which it has the smaller steps. */
 static void order_dimensions(const Walk *walk, int ndim, int *order)
 {
