@@ -131,7 +131,7 @@ def values_of(kind: str, shape: tuple[int, ...], layout: str) -> Array:
     if kind == "offset":
         return normal + 30.0
     if kind == "near one":
-        return np.exp(normal * 2 / np.sqrt(max(shape)))
+        return np.exp(normal * 5 / np.sqrt(max(shape)))  # nearer to one, roundings lean to one side
     return np.exp(normal * 3) * np.where(generator.random(doubled) < 0.5, -1.0, 1.0) if kind == "wide" else normal
 
 
