@@ -55,13 +55,13 @@ def _check(logarithms: Any, targets: Any, inputs: Any, lengths: Any, blank: int)
         raise RuntimeError("input_lengths must be of size batch_size")
     if lengths.shape[0] != batch:
         raise RuntimeError("target_lengths must be of size batch_size")
-    if batch and max(inputs.tolist()) > steps:
+    if batch and inputs.max() > steps:
         raise RuntimeError(
-            f"Expected input_lengths to have value at most {steps}, but got value {max(inputs.tolist())} "
+            f"Expected input_lengths to have value at most {steps}, but got value {inputs.max()} "
             "(while checking arguments for ctc_loss_cpu)"
         )
-    if batch and targets.ndim == 2 and max(lengths.tolist()) > targets.shape[1]:
+    if batch and targets.ndim == 2 and lengths.max() > targets.shape[1]:
         raise RuntimeError(
-            f"Expected tensor to have size at least {max(lengths.tolist())} at dimension 1, but got size "
+            f"Expected tensor to have size at least {lengths.max()} at dimension 1, but got size "
             f"{targets.shape[1]} for argument #2 'targets' (while checking arguments for ctc_loss_cpu)"
         )
