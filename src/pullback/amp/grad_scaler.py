@@ -7,9 +7,10 @@ from collections import defaultdict
 from enum import Enum
 from typing import Any
 
-from pullback.autograd.grad_mode import no_grad
-from pullback.backend.array_module import all_finite
 from pullback.creation import tensor
+from pullback.graph.history import bump_version
+from pullback.kernels.many_arrays import scale_arrays
+from pullback.tensor.sparse_tensor import SparseTensor
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["GradScaler", "OptState"]
@@ -89,13 +90,11 @@ class GradScaler:
             raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
         if state is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
-        finite = True
-        with no_grad():
-            for group in optimizer.param_groups:
-                for parameter in group["params"]:
-                    if parameter.grad is not None:
-                        parameter.grad.mul_(1.0 / self._scale)
-                        finite = finite and all_finite(parameter.grad._array)
+        grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        arrays = [g._sparse.values if isinstance(g, SparseTensor) else g._array for g in grads]
+        finite = scale_arrays(arrays, 1.0 / self._scale)
+        for grad in grads:
+            bump_version(grad)
         self._states[id(optimizer)] = (OptState.UNSCALED, finite)
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:

@@ -203,11 +203,6 @@ def has_internal_overlap(array: Array) -> bool:
     return any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))
 
 
-def all_finite(array: Array) -> bool:
-    """Whether no element is infinite or NaN."""
-    return bool(np.isfinite(array).all())
-
-
 def contains_nan(array: Array) -> bool:
     """Whether an element is NaN."""
     return array.dtype.kind in "fcVW" and bool(np.isnan(array).any())

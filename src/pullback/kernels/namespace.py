@@ -37,6 +37,7 @@ FILES = {
     "ldl": "linalg_ldl_factor_ex linalg_ldl_solve",
     "losses": "reduce_loss loss_weight mse_loss mse_loss_grad smooth_l1_loss clamped_distance_grad huber_loss soft_margin_loss binary_cross_entropy binary_cross_entropy_with_logits soft_margin_loss_grad binary_cross_entropy_grad logits_grad",
     "lu": "linalg_lu_factor_ex linalg_lu lu_unpack lower_factor upper_factor permute_rows linalg_lu_solve scatter_lower scatter_upper",
+    "many_arrays": "scale_arrays",
     "margin_losses": "multi_margin_loss multi_margin_weights multilabel_margin_loss multilabel_margin_weights",
     "masking": "masked_fill masked_fill_tensor sum_where masked_scatter masked_scatter_back select_scatter slice_scatter diagonal_scatter as_strided_scatter fill fill_tensor refill refill_tensor zero",
     "matrix_functions": "linalg_det linalg_slogdet check_logdet any_singular has_zero_sign linalg_inv_ex check_inverse linalg_pinv linalg_matrix_rank linalg_matrix_exp",

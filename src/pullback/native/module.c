@@ -34,6 +34,7 @@ extern const KernelEntry indexing_kernels[];
 extern const KernelEntry grid_sampling_kernels[];
 extern const KernelEntry gru_kernels[];
 extern const KernelEntry joining_kernels[];
+extern const KernelEntry many_array_kernels[];
 extern const KernelEntry matrix_product_kernels[];
 extern const KernelEntry optimizer_step_kernels[];
 extern const KernelEntry part_kernels[];
@@ -74,6 +75,7 @@ static const KernelEntry *const tables[] = {
     grid_sampling_kernels,
     gru_kernels,
     joining_kernels,
+    many_array_kernels,
     matrix_product_kernels,
     optimizer_step_kernels,
     part_kernels,

@@ -8,9 +8,12 @@ from typing import Any
 import pullback.functions as F
 from pullback import creation
 from pullback.autograd.grad_mode import enable_grad, no_grad
+from pullback.graph.history import bump_version
+from pullback.kernels.joining import cat as join_arrays
+from pullback.modes.switches import switches
 from pullback.optim.line_search import Point, cubic_minimum, strong_wolfe
 from pullback.optim.optimizer import Optimizer
-from pullback.tensor.tensor import Tensor
+from pullback.tensor.tensor import Tensor, new_tensor
 
 __all__ = ["LBFGS"]
 
@@ -41,11 +44,23 @@ class LBFGS(Optimizer):
     def _gather_flat_grad(self) -> Any:
         """All gradients as one real vector."""
         grads = [creation.zeros_like(param) if param._grad is None else param._grad for param in self._params]
+        if not switches.interceptors and all(grad._array.dtype == grads[0]._array.dtype for grad in grads):
+            flat = [grad._array.reshape(-1) for grad in grads]
+            if flat[0].dtype.kind == "f":
+                return new_tensor(join_arrays(flat, 0))
         return F.cat([_real(grad).reshape(-1) for grad in grads])
 
     def _move(self, step_size: float, direction: Any) -> None:
         """Add a multiple of a flat direction to the parameters."""
         offset = 0
+        if not switches.interceptors and all(p._array.dtype == direction._array.dtype for p in self._params):
+            change = direction._array * step_size
+            for param in self._params:
+                array = param._array
+                array += change[offset : offset + array.size].reshape(array.shape)
+                offset += array.size
+                bump_version(param)
+            return
         for param in self._params:
             target = _real(param)
             count = target.numel()

@@ -49,7 +49,8 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, for
     with no_grad():
         coefficient = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
         for grad in grads:
-            grad._array *= coefficient._array.astype(grad._array.dtype)
+            if coefficient._array != 1:
+                grad._array *= coefficient._array.astype(grad._array.dtype)
             bump_version(grad)
 
 
