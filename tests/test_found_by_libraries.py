@@ -292,3 +292,10 @@ def test_the_old_place_of_downloads_has_a_progress_bar() -> None:
     with tqdm(total=2, disable=True) as bar:
         bar.update(1)
     assert list(tqdm([1, 2], disable=True)) == list(_NoProgress([1, 2])) == [1, 2]
+
+
+def test_switches_of_backends_may_be_set_everywhere() -> None:
+    with vars(pullback.backends)["__allow_nonbracketed_mutation"]():
+        pullback.backends.cudnn.benchmark = False
+    pullback.backends.disable_global_flags()
+    assert not pullback.backends.flags_frozen()

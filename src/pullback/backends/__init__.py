@@ -83,3 +83,17 @@ openmp = _Backend(False)
 opt_einsum = _Backend(False, enabled=False, strategy=None)
 mha = _Backend(True)
 cpu = _CpuBackend(True)
+
+
+def flags_frozen() -> bool:
+    """Whether switches may only be set for a block: never."""
+    return False
+
+
+def disable_global_flags() -> None:
+    """Accepted: switches change nothing here, wherever they are set."""
+
+
+def __allow_nonbracketed_mutation() -> _Flags:
+    """A block in which switches may be set, as they may everywhere."""
+    return _Flags(cpu, {})
