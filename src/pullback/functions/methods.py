@@ -17,8 +17,8 @@ from pullback.tensor.foreign_arguments import explaining
 from pullback.tensor.tensor import Tensor, attach_methods
 
 _BARE = frozenset(
-    "activation arithmetic clamping conversion indexing inspection joining many_tensors matrix_products memory older_forms "
-    "operators protocols reductions scattering shape softmaxes storages".split()
+    "activation arithmetic clamping conversion exponential extrema indexing inspection joining many_tensors matrix_products "
+    "memory norms older_forms operators protocols rearranging reductions scans scattering shape softmaxes storages".split()
 )
 """Families whose methods have no wrapper around them."""
 
