@@ -8,7 +8,12 @@ from itertools import repeat
 from typing import Any
 
 import pullback.functions as F
+from pullback.graph.overwriting import overwrite
+from pullback.kernels import clamping
+from pullback.kernels.overwriting import overwriting
 from pullback.tensor.tensor import Tensor
+
+_write_maximum, _write_minimum = overwriting(clamping.maximum), overwriting(clamping.minimum)
 
 _NAMES = frozenset(
     "abs acos add addcdiv addcmul asin atan ceil clamp_max clamp_min copy cos cosh div erf erfc exp expm1 floor frac lerp "
@@ -68,8 +73,17 @@ def _function(operation: str, args: Sequence[Any]) -> Callable[..., Any]:
         return _norm
     if base in ("maximum", "minimum"):
         other = args[1][0] if _is_list(args[1]) and args[1] else args[1]
-        is_tensor = isinstance(other, Tensor)
-        if not is_tensor or operation.endswith("_"):
+        if isinstance(other, Tensor) and operation.endswith("_"):
+            return _keep_larger if base == "maximum" else _keep_smaller
+        if not isinstance(other, Tensor):
             base = "clamp_min" if base == "maximum" else "clamp_max"
     function: Callable[..., Any] = getattr(F, f"{base}_" if operation.endswith("_") else base)
     return function
+
+
+def _keep_larger(input: Tensor, other: Tensor) -> Any:
+    return input if overwrite(_write_maximum, input, other) else F.clamp_min_(input, other)
+
+
+def _keep_smaller(input: Tensor, other: Tensor) -> Any:
+    return input if overwrite(_write_minimum, input, other) else F.clamp_max_(input, other)
