@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as F
+from pullback import kernels
 from pullback.typing import Shape
 
 
 def reshape(input: Any, shape: Shape) -> Any:
     """The same elements in another shape: a view where that is possible, else of a copy."""
-    from pullback.kernels.shape import can_view, infer_shape
-
-    size = infer_shape(input._array.size, shape)
-    if can_view(input._array, size):
+    size = kernels.shape.infer_shape(input._array.size, shape)
+    if kernels.shape.can_view(input._array, size):
         result = F.view(input, size)
         if result._requires_grad and not input._array.flags.c_contiguous:
             _call_reshape_alias(result)
