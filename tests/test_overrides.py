@@ -82,3 +82,24 @@ def test_operations_on_subclasses_mean_what_they_say() -> None:
     assert isinstance(x, Subclass)
     image = pullback.arange(8.0).reshape(2, 1, 4).as_subclass(Subclass)
     assert pullback.nn.functional.batch_norm(image, None, None, training=True).sum().item() == 0.0
+
+
+def test_functions_that_make_tensors_like_another_ask_its_type() -> None:
+    asked = []
+
+    class Own(pullback.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            asked.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    own = pullback.ones(2).as_subclass(Own)
+    made = [
+        pullback.zeros_like(own),
+        pullback.full_like(own, 2),
+        pullback.rand_like(own),
+        own.new_ones(1),
+        own.new_tensor([1]),
+    ]
+    assert asked == ["zeros_like", "full_like", "rand_like", "new_ones", "new_tensor"]
+    assert all(isinstance(tensor, Own) for tensor in made)

@@ -17,7 +17,7 @@ from pullback.kernels.creation import (
     permuted_array,
     strided_array,
 )
-from pullback.modes.interception import interceptable
+from pullback.modes.interception import overridable
 from pullback.tensor.tensor import Tensor
 
 Maker = Callable[[tuple[int, ...], Any], Any]
@@ -90,25 +90,25 @@ def _like(function: str, input: Tensor, make: Maker, options: dict[str, Any]) ->
     return finish(function, array, options)
 
 
-@interceptable
+@overridable
 def zeros_like(input: Tensor, **options: Any) -> Tensor:
     """Zeros in the shape and dtype of `input`."""
     return _like("zeros_like", input, array_module.zeros, options)
 
 
-@interceptable
+@overridable
 def ones_like(input: Tensor, **options: Any) -> Tensor:
     """Ones in the shape and dtype of `input`."""
     return _like("ones_like", input, array_module.ones, options)
 
 
-@interceptable
+@overridable
 def empty_like(input: Tensor, **options: Any) -> Tensor:
     """Uninitialised memory in the shape and dtype of `input`."""
     return _like("empty_like", input, array_module.empty, options)
 
 
-@interceptable
+@overridable
 def full_like(input: Tensor, fill_value: Any, **options: Any) -> Tensor:
     """One value in the shape and dtype of `input`."""
     value = number_of("full_like", "fill_value", 2, fill_value)

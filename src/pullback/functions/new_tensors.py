@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback import creation
+from pullback.modes.interception import overridable
 from pullback.tensor.tensor import Tensor
 
 
@@ -16,34 +17,43 @@ def _options(input: Tensor, options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
+@overridable
 def new_zeros(input: Tensor, *size: Any, **options: Any) -> Tensor:
     """Zeros of a given shape, in the dtype of this tensor."""
     return creation.zeros(*size, **_options(input, options))
 
 
+@overridable
 def new_ones(input: Tensor, *size: Any, **options: Any) -> Tensor:
     """Ones of a given shape, in the dtype of this tensor."""
     return creation.ones(*size, **_options(input, options))
 
 
+@overridable
 def new_empty(input: Tensor, *size: Any, **options: Any) -> Tensor:
     """Uninitialised memory of a given shape, in the dtype of this tensor."""
     return creation.empty(*size, **_options(input, options))
 
 
+@overridable
 def new_full(input: Tensor, size: Any, fill_value: Any, **options: Any) -> Tensor:
     """One value in a given shape, in the dtype of this tensor."""
     return creation.full(size, fill_value, **_options(input, options))
 
 
+@overridable
 def new_empty_strided(input: Tensor, size: Any, stride: Any, **options: Any) -> Tensor:
     """Uninitialised memory with the given strides, in the dtype of this tensor."""
     return creation.empty_strided(size, stride, **_options(input, options))
 
 
+@overridable
 def method_new_tensor(input: Tensor, data: Any, **options: Any) -> Tensor:
     """A tensor of `data`, in the dtype of this tensor."""
     return creation.tensor(data, **_options(input, options))
+
+
+method_new_tensor.__name__ = "new_tensor"  # what overriding types are told
 
 
 def new(input: Tensor, *args: Any, **options: Any) -> Tensor:

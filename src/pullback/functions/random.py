@@ -15,7 +15,7 @@ from pullback.functions.grids import broadcast_shapes
 from pullback.graph.history import bump_version, check_in_place, gradient_edge, rebase_history
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
-from pullback.modes.interception import interceptable
+from pullback.modes.interception import interceptable, overridable
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_int, as_numpy_dtype
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -115,7 +115,7 @@ def randperm(n: int, **options: Any) -> Tensor:
     return _made("randperm", array, options)
 
 
-@interceptable
+@overridable
 def rand_like(input: Tensor, **options: Any) -> Tensor:
     """Uniform numbers in the shape of `input`."""
     made = empty_like(input, dtype=options.get("dtype"), memory_format=options.get("memory_format"))
@@ -123,7 +123,7 @@ def rand_like(input: Tensor, **options: Any) -> Tensor:
     return _made("rand_like", made._array, options)
 
 
-@interceptable
+@overridable
 def randn_like(input: Tensor, **options: Any) -> Tensor:
     """Standard normal numbers in the shape of `input`."""
     made = empty_like(input, dtype=options.get("dtype"), memory_format=options.get("memory_format"))
@@ -131,7 +131,7 @@ def randn_like(input: Tensor, **options: Any) -> Tensor:
     return _made("randn_like", made._array, options)
 
 
-@interceptable
+@overridable
 def randint_like(input: Tensor, *bounds: Any, **options: Any) -> Tensor:
     """Integers from [low, high) in the shape and dtype of `input`."""
     low = options.pop("low", 0)

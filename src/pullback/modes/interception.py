@@ -102,6 +102,20 @@ def interceptable(function: Function) -> Function:
     return _offered(function, intercept)
 
 
+def overridable(function: Function) -> Function:
+    """As `interceptable`, for a public function of tensors: types that override operations are asked as well."""
+
+    @functools.wraps(function)
+    def asked(*args: Any, **kwargs: Any) -> Any:
+        if process.changed and (switches.interceptors or overrides.types):
+            taken = intercept(asked, args, kwargs)
+            if taken is not NotImplemented:
+                return taken
+        return function(*args, **kwargs)
+
+    return asked  # type: ignore[return-value]  # the same signature
+
+
 def taken_whole(function: Function) -> Function:
     """Decorate a function that is built of operations and that some interceptors treat as one."""
     return _offered(function, intercept_whole)
