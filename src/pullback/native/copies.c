@@ -35,6 +35,8 @@ typedef struct {
         }                                                                                                              \
     }
 
+COPY_BLOCK(copy_block_1, uint8_t)
+COPY_BLOCK(copy_block_2, uint16_t)
 COPY_BLOCK(copy_block_4, uint32_t)
 COPY_BLOCK(copy_block_8, uint64_t)
 
@@ -53,7 +55,12 @@ static void copy_blocks(void *context, ptrdiff_t begin, ptrdiff_t end)
             rest /= c->outer_shape[i];
         }
         npy_intp last = first + BLOCK < c->length ? first + BLOCK : c->length;
-        (c->item == 4 ? copy_block_4 : copy_block_8)(c, from, to, first, last);
+        switch (c->item) {
+        case 1: copy_block_1(c, from, to, first, last); break;
+        case 2: copy_block_2(c, from, to, first, last); break;
+        case 4: copy_block_4(c, from, to, first, last); break;
+        default: copy_block_8(c, from, to, first, last);
+        }
     }
 }
 
@@ -75,7 +82,7 @@ static int is_copyable(PyObject *object)
         return 0;
     PyArrayObject *array = (PyArrayObject *)object;
     npy_intp item = PyArray_ITEMSIZE(array);
-    return (item == 4 || item == 8) && PyArray_NDIM(array) >= 2 && !PyDataType_REFCHK(PyArray_DESCR(array));
+    return (item == 1 || item == 2 || item == 4 || item == 8) && PyArray_NDIM(array) >= 2 && !PyDataType_REFCHK(PyArray_DESCR(array));
 }
 
 /* contiguous_copy(input), in row-major order. */
