@@ -6,7 +6,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
-from pullback.errors import not_a_tensor
+from pullback.errors import not_a_tensor, wrong_type
 from pullback.functions.memory_formats import in_format_of
 from pullback.modes.interception import taken_whole
 from pullback.tensor.arguments import as_int, as_shape
@@ -113,6 +113,8 @@ def _convolve(
     stride = _each("stride", stride, dims, weight_dims)
     dilation = _each("dilation", dilation, dims, weight_dims)
     if isinstance(padding, str):
+        if transposed:
+            raise wrong_type(function, "padding", None, "tuple of ints", padding)
         input, padding = _named_padding(input, weight, padding, stride, dilation)
     padding = _each("padding", padding, dims, weight_dims)
     extra = _each("output_padding", output_padding, dims, weight_dims) if transposed else (0,) * dims
@@ -158,7 +160,9 @@ def _check(
     transposed: bool, extra: Shape, groups: int,
 ) -> None:  # fmt: skip
     _check_numbers(stride, padding, dilation, extra, groups)
-    _check_dtypes(input, weight, bias)
+    _check_dtypes(input, weight, None if transposed else bias)
+    if transposed and bias is not None:
+        _check_dtypes(input, input, bias)
     shape, size = weight._array.shape, list(weight._array.shape)
     if shape[0] % groups or shape[0] < groups:
         wrong = "divisible by" if shape[0] >= groups else "at least"

@@ -46,7 +46,7 @@ def _range_basis(A: Any, count: int, steps: int) -> Any:
     return basis
 
 
-def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
+def pca_lowrank(A: Tensor, q: int | None = None, center: Any = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """The principal components of the rows of A: `svd_lowrank` with the mean of each column taken away."""
     rows, columns = A._array.shape[-2:]
     if q is None:

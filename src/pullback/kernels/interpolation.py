@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.kernels.resampling import resample
 from pullback.typing import Array, Shape
 
@@ -15,6 +16,7 @@ def adaptive_avg_pool2d(input: Array, output_size: Shape) -> Array:
 
 def adaptive_avg_pool3d(input: Array, output_size: Shape) -> Array:
     """Average over the last three dimensions down (or up) to given sizes."""
+    _refuse_kinds(input, "biuc", "adaptive_avg_pool3d_cpu")
     return resample(input, output_size, "area", False, None)
 
 

@@ -31,7 +31,7 @@ ASKING = frozenset(
 )
 """Composite functions that ask for foreign arguments themselves."""
 
-_ANY_TRUTH = frozenset(["center", "get_infos", "inplace", "recompute_scale_factor", "return_indices"])
+_ANY_TRUTH = frozenset(["get_infos", "inplace", "recompute_scale_factor", "return_indices"])
 """Switches of which PyTorch only asks whether they are true."""
 
 
