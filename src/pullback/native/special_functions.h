@@ -178,9 +178,12 @@ INLINE double fast_sin_pi(double x)
     return quarter >= 2.0 ? -value : value;
 }
 
-/* Below 1e-30 the sine may have lost digits to being subnormal. */
+/* Near zero two terms are enough, and no quotient of two rounded, or subnormal, numbers. */
 INLINE float fast_sincf(float x) { return fabsf(x) < 1e-30f ? 1.0f : (float)(fast_sin_pif(x) / (3.14159265358979324 * x)); }
-INLINE double fast_sinc(double x) { return fabs(x) < 1e-280 ? 1.0 : fast_sin_pi(x) / (3.14159265358979324 * x); }
+INLINE double fast_sinc(double x)
+{
+    return fabs(x) < 1e-5 ? 1.0 - 1.64493406684822644 * x * x : fast_sin_pi(x) / (3.14159265358979324 * x);
+}
 
 /* log |gamma(x)|: Stirling's series from 8 on, where smaller numbers are brought by a product; negative ones by
  * gamma(x) gamma(-x) = -pi / (x sin(pi x)). What cancels near the zeros is below the digits of float32. */
