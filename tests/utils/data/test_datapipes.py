@@ -97,3 +97,25 @@ def test_a_registered_class_is_a_method() -> None:
 def test_a_loader_batches_a_chain() -> None:
     batches = [batch.tolist() for batch in DataLoader(IterableWrapper(range(5)).map(float), batch_size=2)]
     assert batches == [[0.0, 1.0], [2.0, 3.0], [4.0]]
+
+
+def test_a_loader_turns_shuffling_links_on_and_off() -> None:
+    chain = IterableWrapper(range(10)).shuffle()
+    pullback.manual_seed(0)
+    shuffled = [batch.tolist() for batch in DataLoader(chain, batch_size=3, shuffle=True)]
+    plain = [batch.tolist() for batch in DataLoader(chain, batch_size=3, shuffle=False)]
+    assert shuffled == [[9, 0, 5], [7, 4, 1], [3, 8, 6], [2]]  # PyTorch's order from this seed
+    assert plain == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9]]
+
+
+def test_a_loader_warns_where_nothing_shuffles() -> None:
+    with pytest.warns(UserWarning, match="does not contain a `Shuffler`"):
+        loader = DataLoader(IterableWrapper(range(3)), shuffle=True)
+    assert [batch.item() for batch in loader] == [0, 1, 2]
+
+
+def test_workers_share_the_order_and_divide_the_labour() -> None:
+    pullback.manual_seed(0)
+    chain = IterableWrapper(range(12)).shuffle().sharding_filter()
+    loader = DataLoader(chain, batch_size=3, num_workers=2, shuffle=True)
+    assert [batch.tolist() for batch in loader] == [[9, 0, 5], [11, 10, 7], [4, 3, 6], [1, 8, 2]]

@@ -20,6 +20,8 @@ from pullback.utils.data.dataloader_iter import (
     _MultiProcessingDataLoaderIter,
     _SingleProcessDataLoaderIter,
 )
+from pullback.utils.data.datapipes.datapipe import IterDataPipe
+from pullback.utils.data.datapipes.settings import apply_shuffle
 from pullback.utils.data.dataset import Dataset
 from pullback.utils.data.fetch import DatasetKind
 from pullback.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
@@ -115,6 +117,10 @@ class DataLoader(Generic[_T_co]):
         batch_sampler: Any,
         drop_last: bool,
     ) -> None:
+        if isinstance(self.dataset, IterDataPipe):
+            if shuffle is not None:
+                apply_shuffle(self.dataset, shuffle)
+            shuffle = None
         if self._dataset_kind == DatasetKind.Iterable:
             _check_nothing_orders_a_stream(shuffle, sampler, batch_sampler)
         if sampler is not None and shuffle:

@@ -10,6 +10,8 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from pullback.utils.data.datapipes.datapipe import IterDataPipe
+from pullback.utils.data.datapipes.settings import apply_seeds
 from pullback.utils.data.exception_wrapper import ExceptionWrapper
 from pullback.utils.data.fetch import DatasetKind
 from pullback.utils.data.sampler import draw_seed
@@ -41,6 +43,8 @@ class _BaseDataLoaderIter(Iterator[Any]):
         self._collate_fn = loader.collate_fn
         self._persistent_workers = loader.persistent_workers
         self._sampler_iter: Iterator[Any] = iter(self._index_sampler)
+        if isinstance(self._dataset, IterDataPipe):
+            apply_seeds(self._dataset, draw_seed(loader.generator))
         self._base_seed = draw_seed(loader.generator)
         self._num_yielded = 0
         self._IterableDataset_len_called = loader._IterableDataset_len_called

@@ -17,6 +17,8 @@ from typing import Any
 
 import pullback
 from pullback.backend import numpy_objects
+from pullback.utils.data.datapipes.datapipe import IterDataPipe
+from pullback.utils.data.datapipes.settings import apply_sharding
 from pullback.utils.data.exception_wrapper import ExceptionWrapper
 from pullback.utils.data.fetch import DatasetKind, Fetcher
 from pullback.utils.data.transfer import pack, send_parts
@@ -138,6 +140,8 @@ def _prepare_process(setup: WorkerSetup) -> None:
     pullback.manual_seed(setup.seed)
     numpy_objects.seed_worker_generator(setup.base_seed, setup.worker_id)
     _worker_info = WorkerInfo(setup.worker_id, setup.num_workers, setup.seed, setup.dataset)
+    if isinstance(setup.dataset, IterDataPipe):
+        apply_sharding(setup.dataset, setup.num_workers, setup.worker_id)
     if setup.init_fn is not None:
         setup.init_fn(setup.worker_id)
 
