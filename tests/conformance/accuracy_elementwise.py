@@ -64,7 +64,7 @@ def true_value(function: Function, arguments: list[Any], wrt: int | None) -> Any
     """The value of the reference, or its derivative by a central difference of enough digits; None where it has none."""
     convert = mp.mpc if isinstance(arguments[0], complex) else mp.mpf
     leading = [v for name, v in function.options.items() if name == "n"]
-    sizes = [abs(mp.frexp(mp.mpf(part))[1]) for a in arguments for part in parts_of(a) if part]
+    sizes = [abs(mp.frexp(mp.mpf(part))[1]) for a in arguments for part in parts_of(a) if part and np.isfinite(part)]
     trusted = function.slow or (function.analytic and function.arity == 1 and wrt is None)
     with mp.workprec((160 if wrt is None else 330) + (0 if trusted else 2 * max(sizes, default=0))):
         try:

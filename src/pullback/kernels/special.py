@@ -189,7 +189,9 @@ def _ndtri(p: Array) -> Array:
 
 
 def _ndtri_centre(offset: Array, p: Array) -> Array:
-    return offset * _rational(table.NDTRI_CENTRE_P, table.NDTRI_CENTRE_Q, offset * offset - 0.180625)
+    value = offset * _rational(table.NDTRI_CENTRE_P, table.NDTRI_CENTRE_Q, offset * offset - 0.180625)
+    value -= (0.5 * _erf(value * _SQRT_HALF) - offset) * (2 * _SQRT_HALF_PI) * np.exp(0.5 * value * value)
+    return value
 
 
 def _ndtri_tail(offset: Array, p: Array) -> Array:
@@ -203,7 +205,7 @@ def _normal_quantile_tail(p: Array) -> Array:
     # A step of Newton's: of five units in the last place one is left. A subnormal tail would not have the digits for it.
     ratio = _erfcx_positive(near * _SQRT_HALF)
     excess = 0.5 * _exp_square(near, -0.5) * ratio / p - 1.0
-    near += np.where(p > 1e-300, excess * ratio * _SQRT_HALF_PI, 0.0)
+    near += np.where(p > 1e-307, excess * ratio * _SQRT_HALF_PI, 0.0)
     return np.where(p == 0, np.inf, near)
 
 
