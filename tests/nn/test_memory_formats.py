@@ -19,6 +19,7 @@ LAYERS: dict[str, Callable[[Any], Any]] = {
     "adaptive_avg_pool2d": lambda x: F.adaptive_avg_pool2d(x, 3),
     "adaptive_max_pool2d": lambda x: F.adaptive_max_pool2d(x, 3),
     "batch_norm": lambda x: F.batch_norm(x, None, None, training=True),
+    "batch_norm_evaluation": lambda x: F.batch_norm(x, pullback.zeros(4), pullback.ones(4)),
     "group_norm": lambda x: F.group_norm(x, 2),
     "nearest": lambda x: F.interpolate(x, scale_factor=2),
     "bilinear": lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"),

@@ -132,7 +132,7 @@ def native_batch_norm(
             raise RuntimeError(f"{name} must be defined in evaluation mode")
         result = G.batch_norm_evaluation(input, weight, bias, running_mean, running_var, eps)
         empty = G.slice_view(running_mean, 0, 0, 0, 1).detach()
-        return result, empty, empty
+        return in_format_of(input, result), empty, empty
     dtype = input._array.dtype
     if running_mean is not None and running_mean._array.dtype is not dtype and is_float_or_complex(dtype):
         _check_parameter_dtypes(input, running_mean, running_var)

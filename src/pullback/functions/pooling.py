@@ -128,7 +128,7 @@ def avg_pool2d(
     """The mean of each window of (N, C, H, W) or (C, H, W)."""
     window = _checked(2, "avg_pool2d", input, kernel_size, stride, padding, 1, ceil_mode)
     _check_divisor(divisor_override)
-    result = G.avg_pool2d(input, *window[:3], ceil_mode, count_include_pad, divisor_override)
+    result = in_format_of(input, G.avg_pool2d(input, *window[:3], ceil_mode, count_include_pad, divisor_override))
     return result if out is None else write_out("avg_pool2d", out, result)
 
 
@@ -139,7 +139,7 @@ def avg_pool3d(
     """The mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
     window = _checked(3, "avg_pool3d", input, kernel_size, stride, padding, 1, ceil_mode)
     _check_divisor(divisor_override)
-    result = G.avg_pool3d(input, *window[:3], ceil_mode, count_include_pad, divisor_override)
+    result = in_format_of(input, G.avg_pool3d(input, *window[:3], ceil_mode, count_include_pad, divisor_override))
     return result if out is None else write_out("avg_pool3d", out, result)
 
 
