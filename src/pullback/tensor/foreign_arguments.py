@@ -34,6 +34,9 @@ ASKING = frozenset(
 _ANY_TRUTH = frozenset(["get_infos", "inplace", "recompute_scale_factor", "return_indices"])
 """Switches of which PyTorch only asks whether they are true."""
 
+_UNPARSED = frozenset(["multi_head_attention_forward", "local_response_norm"])
+"""Functions that PyTorch has in Python alone: no parser looks at their numbers and switches."""
+
 
 def all_plain(values: Iterable[Any]) -> bool:
     """Whether no argument can override operations: asked before every operation once some Tensor subclass does."""
@@ -148,6 +151,8 @@ def _written_out(
             positional.append(p.name)
         scope[f"default_of_{p.name}"] = p.default
         heads.append(p.name if p.default is p.empty else f"{p.name}=default_of_{p.name}")
+        if name in _UNPARSED:
+            continue
         if (kinds := _PLAIN_KINDS.get(p.annotation)) is not None:
             switches += (
                 f"    if {p.name} is not default_of_{p.name} and type({p.name}) not in {kinds}:\n"
