@@ -201,3 +201,13 @@ def test_parameter_dict_sorts_the_keys_of_a_plain_dict() -> None:
     parameters = {"weight": pullback.ones(1), "bias": pullback.zeros(1)}
     assert list(nn.ParameterDict(parameters)) == ["bias", "weight"]
     assert list(nn.ParameterDict(OrderedDict(parameters))) == ["weight", "bias"]
+
+
+def test_functions_win_over_the_modules_of_their_names() -> None:
+    from pullback.nn.utils.spectral_norm import SpectralNorm
+    from pullback.nn.utils.weight_norm import WeightNorm
+
+    assert isinstance(SpectralNorm, type)
+    assert isinstance(WeightNorm, type)
+    assert callable(nn.utils.weight_norm)
+    assert callable(nn.utils.spectral_norm)

@@ -14,6 +14,11 @@ from pullback.nn.utils.clip_grad import (
 )
 from pullback.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
 
+# Each is a function and the module that it is in. Once a module is imported, its package has it under its name: imported
+# here, it is replaced by the function for good.
+from pullback.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
+from pullback.nn.utils.weight_norm import remove_weight_norm, weight_norm
+
 # What builds on the modules, which build on `rnn` here: imported when first used.
 _LATER = {
     "convert_conv2d_weight_memory_format": "memory_format",
@@ -22,24 +27,20 @@ _LATER = {
     "fuse_conv_bn_weights": "fusion",
     "fuse_linear_bn_eval": "fusion",
     "fuse_linear_bn_weights": "fusion",
-    "remove_spectral_norm": "spectral_norm",
-    "remove_weight_norm": "weight_norm",
     "skip_init": "init",
-    "spectral_norm": "spectral_norm",
-    "weight_norm": "weight_norm",
 }
 _MODULES = ("fusion", "init", "memory_format", "parametrizations", "parametrize", "prune", "rnn", "stateless")
 
 __all__ = [
     "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm",
-    "parameters_to_vector", "vector_to_parameters",
+    "parameters_to_vector", "remove_spectral_norm", "remove_weight_norm", "spectral_norm", "vector_to_parameters",
+    "weight_norm",
 ]  # fmt: skip
 __all__ += [*_LATER, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
-        # `weight_norm` is a module and the function in it: the function wins, as in PyTorch.
         value = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
         globals()[name] = value
         return value

@@ -7,7 +7,6 @@ from typing import Any
 import pullback.functions as functions
 from pullback.autograd.grad_mode import no_grad
 from pullback.nn import functional as F
-from pullback.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from pullback.nn.parameter import Parameter, is_lazy
 
 __all__ = ["SpectralNorm", "remove_spectral_norm", "spectral_norm"]
@@ -103,6 +102,8 @@ def spectral_norm(
     module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Any:
     """Divide a weight by its largest singular value, estimated by power iterations."""
+    from pullback.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d  # they import this package
+
     if dim is None:
         dim = 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
     SpectralNorm.apply(module, name, n_power_iterations, dim, eps)
