@@ -41,3 +41,16 @@ class DistributedDataParallel(Module):
     def no_sync(self) -> Iterator[None]:
         """Do nothing: there is nothing to synchronise."""
         yield
+
+
+def data_parallel(
+    module: Any, inputs: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0, module_kwargs: Any = None
+) -> Any:
+    """Run the module on the only device.
+
+    >>> import pullback
+    >>> data_parallel(pullback.nn.ReLU(), pullback.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
+    arguments = inputs if isinstance(inputs, tuple) else (inputs,)
+    return module(*arguments, **(module_kwargs or {}))
