@@ -57,8 +57,6 @@ def multilabel_margin_loss(input: Array, target: Array, reduction: int = 1) -> A
     A row of `target` names classes up to its first -1.
     """
     _refuse_kinds(input, "biuc", "multilabel_margin_loss_forward_out_frame")
-    if target.dtype != np.int64:
-        raise RuntimeError(f"expected scalar type Long but found {scalar_type_name(target.dtype)}")
     _require_vector_or_matrix(input)
     rows, slack, times = _pairwise_slack(input, target)
     losses = add_up(slack * times, (1, 2)) / rows.shape[1]
@@ -86,6 +84,8 @@ def _pairwise_slack(input: Array, target: Array) -> tuple[Array, Array, Array]:
     """Scores as rows; max(0, 1 - x[j] + x[i]) at [:, j, i] for j in the target and i not in it; how often j is named."""
     if input.shape != target.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
+    if target.dtype != np.int64:
+        raise RuntimeError(f"expected scalar type Long but found {scalar_type_name(target.dtype)}")
     rows = widened(input).reshape(-1, input.shape[-1] if input.ndim else 1)
     named = np.reshape(target, rows.shape)
     listed = np.logical_and.accumulate(named >= 0, axis=1)
