@@ -16,7 +16,9 @@ kernels: Any = shape
 pytestmark = pytest.mark.skipif(native.extension is None, reason="the compiled kernels are not built")
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "complex64", "complex128", "bool", "float16", "int8"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float64", "int32", "int64", "complex64", "complex128", "bool", "float16", "int8"]
+)
 def test_copies_equal_numpy(dtype: str) -> None:
     for sizes in ((3, 5), (1, 7), (33, 65), (200, 300), (2, 3, 4), (5, 1, 6), (2, 33, 3, 34), (0, 4)):
         array = np.arange(np.prod(sizes)).astype(dtype).reshape(sizes)
