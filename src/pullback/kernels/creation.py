@@ -17,7 +17,7 @@ from pullback.backend.dtype import (
     promote_dtypes,
     scalar_type_name,
 )
-from pullback.backend.random.libm import multiply_add
+from pullback.backend.libm import multiply_add
 from pullback.typing import Array, DType, Scalar, Shape
 
 

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from pullback.backend.random import libm
+from pullback.backend import libm
 from pullback.typing import Array
 
 _SLICE = 1024  # blocks at a time: the temporaries of 8192 elements stay in the cache, which halves the time

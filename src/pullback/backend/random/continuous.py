@@ -11,8 +11,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pullback.backend import libm
 from pullback.backend.dtype import real_of
-from pullback.backend.random import box_muller, libm
+from pullback.backend.random import box_muller
 from pullback.backend.random.checks import (
     require_continuous,
     require_floating,

@@ -16,8 +16,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pullback.backend.libm import through_libm
 from pullback.backend.random.following import UNKNOWN, Attempts, Rows, Sampler, windows
-from pullback.backend.random.libm import through_libm
 from pullback.backend.random.read_ahead import ReadAhead
 from pullback.typing import Array
 

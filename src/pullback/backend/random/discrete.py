@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
+from pullback.backend.libm import narrow
 from pullback.backend.random.checks import (
     digits_of,
     greatest_of,
@@ -21,7 +22,6 @@ from pullback.backend.random.checks import (
 from pullback.backend.random.continuous import exponential_
 from pullback.backend.random.engine import fill_bernoulli, fill_integers, fill_permutation
 from pullback.backend.random.generator import Generator, chosen
-from pullback.backend.random.libm import narrow
 from pullback.backend.random.memory_order import fill, paired
 from pullback.typing import Array, DType, Shape
 

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from pullback.backend.random import libm
+from pullback.backend import libm
 from pullback.backend.random.following import Attempts, Rows, Sampler
 from pullback.backend.random.read_ahead import ReadAhead
 from pullback.typing import Array
