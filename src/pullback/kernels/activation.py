@@ -194,7 +194,8 @@ def glu(input: Array, dim: Dim = -1) -> Array:
     size = input.shape[dim]
     if size % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")
-    first, second = np.split(input, 2, axis=dim)
+    before = (slice(None),) * dim
+    first, second = input[(*before, slice(size // 2))], input[(*before, slice(size // 2, None))]
     return first / (1 + np.exp(-second))
 
 
