@@ -4,7 +4,8 @@ Elementwise functions and their first derivatives (accuracy_elementwise.py) are 
 arguments and at special ones, and their errors are measured in units in the last place of mpmath's value; reductions
 (accuracy_reductions.py) have a float64 reference, linear algebra (accuracy_linalg.py) residuals. A line per function
 and dtype has the worst error and the 99.9th percentile of both libraries. Flagged is where ours is worse by a factor of two
-and by one unit, or a special value differs; without compiled kernels NumPy's own float32 exp and log are, by 2 units. The last line has the counts; with something flagged the exit status is 1.
+and by one unit, or a special value differs; without compiled kernels NumPy's own float32 exp and log are, by 2 units. The
+last line has the counts; with something flagged the exit status is 1.
 """
 
 from __future__ import annotations
