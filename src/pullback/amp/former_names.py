@@ -4,7 +4,23 @@ from __future__ import annotations
 
 import warnings
 
+from pullback.amp.grad_scaler import GradScaler
+
 
 def warn_of_former_name(former: str, present: str) -> None:
     """Tell the program's author, who called one of these functions, what to write instead."""
     warnings.warn(f"`{former}` is deprecated. Please use `{present}` instead.", FutureWarning, stacklevel=3)
+
+
+class FormerGradScaler(GradScaler):
+    """`torch.amp.GradScaler` of a device that its class names."""
+
+    former_device: str
+
+    def __init__(
+        self, init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
+        growth_interval: int = 2000, enabled: bool = True,
+    ) -> None:  # fmt: skip
+        device = self.former_device
+        warn_of_former_name(f"torch.{device}.amp.GradScaler(args...)", f"torch.amp.GradScaler('{device}', args...)")
+        super().__init__(device, init_scale, growth_factor, backoff_factor, growth_interval, enabled)

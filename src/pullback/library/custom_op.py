@@ -17,7 +17,34 @@ _operators: dict[str, CustomOpDef] = {}
 """The custom operators by their names with namespaces."""
 
 
-class CustomOpDef:
+class Registering:
+    """What can be registered for an operator in the same words, however it was defined."""
+
+    _vmap: Callable[..., Any] | None = None
+
+    def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
+        """Give the operator a function that computes a batch at once."""
+        if func is None:
+            return self.register_vmap
+        self._vmap = func
+        return func
+
+    def register_kernel(self, device_types: Any, fn: Callable[..., Any] | None = None, /) -> Any:
+        """Give the operator an implementation for device types."""
+        types = (device_types,) if isinstance(device_types, str) or device_types is None else tuple(device_types)
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            for device_type in types:
+                self._set_kernel(device_type, function)
+            return function
+
+        return register if fn is None else register(fn)
+
+    def _set_kernel(self, device_type: str | None, function: Callable[..., Any]) -> None:
+        raise NotImplementedError
+
+
+class CustomOpDef(Registering):
     """A custom operator: calling it runs its implementation and records one node.
 
     >>> import pullback
@@ -42,7 +69,6 @@ class CustomOpDef:
         self._backward: Callable[..., Any] | None = None
         self._setup_context: Callable[..., Any] | None = None
         self._fake: Callable[..., Any] | None = None
-        self._vmap: Callable[..., Any] | None = None
         self._kernels: dict[str | None, Callable[..., Any]] = {}
         self._function = make_function(self)
         _operators[name] = self
@@ -94,23 +120,8 @@ class CustomOpDef:
         self._fake = fn
         return fn
 
-    def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
-        """Give the operator a function that computes a batch at once."""
-        if func is None:
-            return self.register_vmap
-        self._vmap = func
-        return func
-
-    def register_kernel(self, device_types: Any, fn: Callable[..., Any] | None = None, /) -> Any:
-        """Give the operator an implementation for a device type."""
-        types = (device_types,) if isinstance(device_types, str) or device_types is None else tuple(device_types)
-
-        def register(function: Callable[..., Any]) -> Callable[..., Any]:
-            for device_type in types:
-                self._kernels[device_type] = function
-            return function
-
-        return register if fn is None else register(fn)
+    def _set_kernel(self, device_type: str | None, function: Callable[..., Any]) -> None:
+        self._kernels[device_type] = function
 
     def register_autocast(self, device_type: str, cast_inputs: Any, /) -> None:
         """Run the operator on inputs of a given dtype inside of autocast."""

@@ -12,7 +12,7 @@ from inspect import Signature
 from typing import Any
 
 from pullback import functions
-from pullback.library.custom_op import find_custom_op, make_function, split_arguments
+from pullback.library.custom_op import Registering, find_custom_op, make_function, split_arguments
 from pullback.library.schema import signature_of
 from pullback.missing_names import is_provided_for
 from pullback.nn import functional
@@ -31,7 +31,7 @@ _KEY_OF_DEVICE = {
 """The dispatch keys that stand for types of devices."""
 
 
-class OpOverload:
+class OpOverload(Registering):
     """An operator of one name: called like a function; `op.default` and its other overloads are the same object."""
 
     def __init__(
@@ -43,7 +43,6 @@ class OpOverload:
         self._signature = signature
         self._backward: Callable[..., Any] | None = None
         self._setup_context: Callable[..., Any] | None = None
-        self._vmap: Callable[..., Any] | None = None
 
     @property
     def namespace(self) -> str:
@@ -117,23 +116,8 @@ class OpOverload:
         """Give the operator a function that only makes the outputs' shapes; nothing here needs it."""
         return fn
 
-    def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
-        """Give the operator a function that computes a batch at once."""
-        if func is None:
-            return self.register_vmap
-        self._vmap = func
-        return func
-
-    def register_kernel(self, device_types: Any, fn: Callable[..., Any] | None = None, /) -> Any:
-        """Give the operator an implementation for device types."""
-        types = (device_types,) if isinstance(device_types, str) or device_types is None else tuple(device_types)
-
-        def register(function: Callable[..., Any]) -> Callable[..., Any]:
-            for device_type in types:
-                self._implementations[_KEY_OF_DEVICE.get(device_type, device_type)] = function
-            return function
-
-        return register if fn is None else register(fn)
+    def _set_kernel(self, device_type: str | None, function: Callable[..., Any]) -> None:
+        self._implementations[_KEY_OF_DEVICE.get(device_type, str(device_type))] = function
 
     def register_autocast(self, device_type: str, cast_inputs: Any, /) -> None:
         """Accepted: operators of libraries get their inputs as they are."""

@@ -8,18 +8,6 @@ static int is_brain(PyObject *object, int ndim)
            PyArray_ISBEHAVED_RO((PyArrayObject *)object) && (ndim < 0 ? NDIM(object) >= 2 : NDIM(object) == ndim);
 }
 
-/* The last two dimensions of an array. A dimension of size one may have any stride: it gets a useful one. */
-static Matrix matrix_of(PyObject *array)
-{
-    int ndim = NDIM(array);
-    Matrix m = {DATA(array), DIM(array, ndim - 2), DIM(array, ndim - 1), STEP(array, ndim - 2), STEP(array, ndim - 1)};
-    if (m.columns == 1)
-        m.column_step = m.row_step == 1 ? m.rows : 1;
-    if (m.rows == 1)
-        m.row_step = m.column_step == 1 ? m.columns : 1;
-    return m;
-}
-
 static int is_square_of_itself(const Matrix *a, const Matrix *b)
 {
     return a->data == b->data && a->row_step == b->column_step && a->column_step == b->row_step && a->rows == b->columns;

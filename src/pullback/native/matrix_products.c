@@ -30,18 +30,6 @@ static int real_type(PyObject *object)
     return type == NPY_FLOAT || type == NPY_DOUBLE ? type : 0;
 }
 
-/* The last two dimensions of an array. A dimension of size one may have any stride: it gets a useful one. */
-static Matrix matrix_of(PyObject *array)
-{
-    int ndim = NDIM(array);
-    Matrix m = {DATA(array), DIM(array, ndim - 2), DIM(array, ndim - 1), STEP(array, ndim - 2), STEP(array, ndim - 1)};
-    if (m.columns == 1)
-        m.column_step = m.row_step == 1 ? m.rows : 1;
-    if (m.rows == 1)
-        m.row_step = m.column_step == 1 ? m.columns : 1;
-    return m;
-}
-
 /* All dimensions but the last as one; the array is row-major. */
 static Matrix folded(PyObject *array)
 {

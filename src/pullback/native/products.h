@@ -40,6 +40,18 @@ void add_rows(const Matrix *matrix, char *result, int wide);
 #define STEP(object, i) (PyArray_STRIDE((PyArrayObject *)(object), i) / PyArray_ITEMSIZE((PyArrayObject *)(object)))
 #define DATA(object) PyArray_BYTES((PyArrayObject *)(object))
 
+/* The last two dimensions of an array. A dimension of size one may have any stride: it gets a useful one. */
+INLINE Matrix matrix_of(PyObject *array)
+{
+    int ndim = NDIM(array);
+    Matrix m = {DATA(array), DIM(array, ndim - 2), DIM(array, ndim - 1), STEP(array, ndim - 2), STEP(array, ndim - 1)};
+    if (m.columns == 1)
+        m.column_step = m.row_step == 1 ? m.rows : 1;
+    if (m.rows == 1)
+        m.row_step = m.column_step == 1 ? m.columns : 1;
+    return m;
+}
+
 INLINE Matrix transposed(Matrix m) { return (Matrix){m.data, m.columns, m.rows, m.column_step, m.row_step}; }
 
 #endif

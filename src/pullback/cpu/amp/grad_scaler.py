@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from pullback import amp
-from pullback.amp.former_names import warn_of_former_name
+from pullback.amp.former_names import FormerGradScaler
 from pullback.amp.grad_scaler import OptState
 
 __all__ = ["GradScaler", "OptState"]
 
 
-class GradScaler(amp.GradScaler):
+class GradScaler(FormerGradScaler):
     """`torch.amp.GradScaler("cpu", ...)`."""
 
-    def __init__(
-        self, init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
-        growth_interval: int = 2000, enabled: bool = True,
-    ) -> None:  # fmt: skip
-        warn_of_former_name("torch.cpu.amp.GradScaler(args...)", "torch.amp.GradScaler('cpu', args...)")
-        super().__init__("cpu", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
+    former_device = "cpu"
