@@ -63,7 +63,7 @@ def checksum(data: bytes) -> int:
     """The masked CRC-32C of a record's part.
 
     >>> hex(checksum(b"123456789"))
-    '0xc7898cf5'
+    '0xc78ab0e5'
     """
     table, value = _table(), 0xFFFFFFFF
     for byte in data:
