@@ -69,6 +69,7 @@ def name_classes(module: ModuleType) -> None:
             _keep_annotations(value)
             with suppress(TypeError):
                 value.__module__, value.__qualname__ = place
+                value.__name__ = place[1].rpartition(".")[2]
 
 
 def _keep_annotations(value: type) -> None:
