@@ -51,16 +51,28 @@ def has_overrides() -> bool:
     return bool(overrides.types)
 
 
+def _ask(
+    interceptor: Interceptor,
+    others: tuple[Interceptor, ...],
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """Call one interceptor while only `others` are there."""
+    stack = switches.interceptors
+    set_switch("interceptors", others)
+    try:
+        return interceptor(function, args, kwargs)
+    finally:
+        set_switch("interceptors", stack)
+
+
 def intercept(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
     """Offer the call to the innermost interceptor, then to overriding argument types; NotImplemented if none takes it."""
     kwargs = kwargs or {}
     stack = switches.interceptors
     for depth in range(len(stack) - 1, -1, -1):
-        set_switch("interceptors", stack[:depth])
-        try:
-            result = stack[depth](function, args, kwargs)
-        finally:
-            set_switch("interceptors", stack)
+        result = _ask(stack[depth], stack[:depth], function, args, kwargs)
         if result is not NotImplemented:
             return result
     if overrides.types and overrides.ask is not None:
@@ -74,11 +86,7 @@ def intercept_whole(function: Callable[..., Any], args: tuple[Any, ...], kwargs:
     for depth in range(len(stack) - 1, -1, -1):
         if not getattr(stack[depth], "takes_whole", False):
             continue
-        set_switch("interceptors", (*stack[:depth], *stack[depth + 1 :]))
-        try:
-            result = stack[depth](function, args, kwargs)
-        finally:
-            set_switch("interceptors", stack)
+        result = _ask(stack[depth], (*stack[:depth], *stack[depth + 1 :]), function, args, kwargs)
         if result is not NotImplemented:
             return result
     return NotImplemented
@@ -104,16 +112,7 @@ def interceptable(function: Function) -> Function:
 
 def overridable(function: Function) -> Function:
     """As `interceptable`, for a public function of tensors: types that override operations are asked as well."""
-
-    @functools.wraps(function)
-    def asked(*args: Any, **kwargs: Any) -> Any:
-        if process.changed and (switches.interceptors or overrides.types):
-            taken = intercept(asked, args, kwargs)
-            if taken is not NotImplemented:
-                return taken
-        return function(*args, **kwargs)
-
-    return asked  # type: ignore[return-value]  # the same signature
+    return _offered(function, intercept, asks_types=True)
 
 
 def taken_whole(function: Function) -> Function:
@@ -121,10 +120,10 @@ def taken_whole(function: Function) -> Function:
     return _offered(function, intercept_whole)
 
 
-def _offered(function: Function, offer: Callable[..., Any]) -> Function:
+def _offered(function: Function, offer: Callable[..., Any], asks_types: bool = False) -> Function:
     @functools.wraps(function)
     def offered(*args: Any, **kwargs: Any) -> Any:
-        if process.changed and switches.interceptors:
+        if process.changed and (switches.interceptors or (asks_types and overrides.types)):
             taken = offer(offered, args, kwargs)
             if taken is not NotImplemented:
                 return taken
