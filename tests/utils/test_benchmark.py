@@ -89,3 +89,10 @@ def test_a_timer_sets_threads_and_puts_them_back() -> None:
 def test_statements_are_texts() -> None:
     with pytest.raises(ValueError, match="`str` stmt"):
         Timer(len)  # type: ignore[arg-type]  # the mistake
+
+
+def test_tables_mark_times_that_are_far_apart() -> None:
+    table = Compare([measured([1e-3, 1.5e-3, 3e-3, 1.2e-3])])
+    table.highlight_warnings()
+    assert "1.4 (! 54%)" in str(table)
+    assert "where XX is the IQR / median * 100." in str(table)

@@ -103,7 +103,10 @@ class Compare:
             for key in [k for k in keys if k[0] == threads]:
                 parts = [self._coloured(formatted[c][key], cells, key, c) for c in columns]
                 lines.append("  " + stubs[key].ljust(width) + "".join([f"  |  {part}" for part in parts]))
-        return "\n".join([*lines, "", f"Times are in {unit_to_english(unit)}s ({unit}).", ""])
+        lines += ["", f"Times are in {unit_to_english(unit)}s ({unit})."]
+        if self._warns and any(one.has_warnings for one in results):
+            lines.append("(! XX%) Measurement has high variance, where XX is the IQR / median * 100.")
+        return "\n".join([*lines, ""])
 
     def _text(self, measured: Measurement, scale: float) -> str:
         value = measured.median / scale
@@ -113,7 +116,8 @@ class Compare:
             digits = measured.significant_figures
             value = trim_sigfig(value, digits)
             shown = f"{value:.{max(0, min(1, digits - len(str(int(value)))))}f}"
-        return shown + ("(! XX%)" if self._warns and measured.has_warnings else "")
+        is_marked = self._warns and measured.has_warnings
+        return shown + (f" (! {measured.iqr / measured.median * 100:.0f}%)" if is_marked else "")
 
     def _coloured(self, text: str, cells: Cells, key: Row, column: str | None) -> str:
         one = cells.get((key, column))

@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import count
 from pathlib import Path
-from types import TracebackType
 
 _numbers = count()
 
@@ -140,7 +139,5 @@ class FileWriter:
     def __enter__(self) -> FileWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()

@@ -8,7 +8,6 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from importlib import import_module
-from types import TracebackType
 from typing import Any
 
 from pullback.backend.dtype import uint8
@@ -209,9 +208,7 @@ class SummaryWriter:
     def __enter__(self) -> SummaryWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
 
