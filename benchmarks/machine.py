@@ -16,15 +16,27 @@ from benchmarks.comparison import Interpreters
 
 def describe(interpreters: Interpreters) -> dict[str, Any]:
     """Processor, number of cores, the versions of what is compared, and how pullback was built."""
-    versions = {name: _version(name) for name in ("torch", "numpy", "pullback")}
+    return {**hardware(), "pullback": _configuration(interpreters)}
+
+
+def hardware() -> dict[str, Any]:
+    """Processor, number of cores and the versions of what is compared."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
         "system": platform.system(),
         "python": platform.python_version(),
-        "versions": versions,
-        "pullback": _configuration(interpreters),
+        "versions": {name: _version(name) for name in ("torch", "numpy", "pullback")},
     }
+
+
+def sentence(machine: dict[str, Any]) -> str:
+    """The hardware and the versions, as the pages of results say it."""
+    versions = machine["versions"]
+    return (
+        f"Measured on {machine['processor']}, {machine['cores']} cores, {machine['system']}, Python {machine['python']}, "
+        f"PyTorch {versions['torch']}, NumPy {versions['numpy']}."
+    )
 
 
 def _configuration(interpreters: Interpreters) -> list[str]:

@@ -27,7 +27,7 @@ def integers(count: int = 1) -> Callable[[Any, Any, str], list[Any]]:
     return lambda random, size, dtype: [random.integers(1, 100, size) for _ in range(count)]
 
 
-def _unary() -> list[Operation]:
+def unary() -> list[Operation]:
     anywhere = (
         "abs atan asinh ceil cos cosh erf erfc exp exp2 expm1 floor frac neg relu round sgn sigmoid sign sin sinc sinh "
         "square tan tanh trunc positive deg2rad rad2deg nan_to_num"
@@ -54,7 +54,7 @@ def _functional(name: str) -> Callable[..., Any]:
     return lambda torch, *inputs: getattr(torch.nn.functional, name)(*inputs)
 
 
-def _binary() -> list[Operation]:
+def binary() -> list[Operation]:
     names = "add sub mul div maximum minimum fmax fmin atan2 hypot remainder fmod copysign logaddexp"
     made = [Operation(name, _named(name), uniform(2)) for name in names.split()]
     made += [Operation(name, _named(name), uniform(2, 0.1, 3.0)) for name in ("pow", "xlogy")]
@@ -89,7 +89,7 @@ def _binary() -> list[Operation]:
     return made
 
 
-def _masks() -> list[Operation]:
+def masks() -> list[Operation]:
     made = [Operation(name, _named(name), uniform(2), False) for name in "eq ne lt le gt ge".split()]
     made += [
         Operation(f"logical_{name}", _named(f"logical_{name}"), _masks_of(2), False) for name in ("and", "or", "xor")
@@ -137,7 +137,7 @@ def _masks_of(count: int) -> Callable[[Any, Any, str], list[Any]]:
     return lambda random, size, dtype: [random.random(size) < 0.5 for _ in range(count)]
 
 
-def _reductions() -> list[Operation]:
+def reductions() -> list[Operation]:
     made = []
     whole = "sum mean amax amin prod var std logsumexp norm max min argmax argmin any all count_nonzero nansum median"
     for name in whole.split():
@@ -176,7 +176,7 @@ def _along(name: str, dim: int) -> Callable[..., Any]:
     return call
 
 
-def _losses() -> list[Operation]:
+def losses() -> list[Operation]:
     def loss(name: str, values: Any, **options: Any) -> Operation:
         shown = " ".join([name, *map(str, options.values())])
         return Operation(shown, lambda torch, *x: getattr(torch.nn.functional, name)(*x, **options), values)
@@ -240,7 +240,7 @@ def _cells_and_source(random: Any, size: Any, dtype: str) -> list[Any]:
     return [*_cells(random, size, dtype), random.normal(size=size).astype(dtype)]
 
 
-def _indexing() -> list[Operation]:
+def indexing() -> list[Operation]:
     return [
         Operation("index_select 0", lambda t, x, i: t.index_select(x, 0, i), _rows),
         Operation("index_select 1", lambda t, x, i: t.index_select(x, 1, i), _rows),
@@ -298,15 +298,3 @@ def _indexing() -> list[Operation]:
         Operation("searchsorted", lambda t, x, i: t.searchsorted(x[0].detach().sort()[0], x.detach()), _rows, False),
         Operation("unfold", lambda t, x, i: x.unfold(1, 3, 1).sum(), _rows),
     ]
-
-
-_VECTORS: list[Size] = [8, 4096, 2**17, 2**20]
-_MATRICES: list[Size] = [(2, 4), (128, 128), (1000, 1000)]
-FAMILIES: dict[str, tuple[list[Size], list[Operation]]] = {
-    "unary": (_VECTORS, _unary()),
-    "binary": (_VECTORS, _binary()),
-    "masks": (_VECTORS, _masks()),
-    "reductions": ([*_MATRICES, (8192, 16), (16, 8192)], _reductions()),
-    "losses": ([(2, 4), (128, 128), (1000, 1000)], _losses()),
-    "indexing": ([(8, 8), (128, 128), (1000, 1000)], _indexing()),
-}

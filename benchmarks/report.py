@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.machine import sentence
+
 Row = dict[str, Any]
 
 UNITS: dict[str, Callable[[float], str]] = {
@@ -128,11 +130,10 @@ def _startup_sentence(rows: list[Row]) -> list[str]:
 
 
 def _measured(results: dict[str, Any]) -> str:
-    machine, versions = results["machine"], results["machine"]["versions"]
+    machine = results["machine"]
     mark_distorted(results["rows"])
     lines = [
-        f"Measured on {machine['processor']}, {machine['cores']} cores, {machine['system']}, Python {machine['python']}, "
-        f"PyTorch {versions['torch']}, NumPy {versions['numpy']}. {load_sentence(results['load'])}",
+        f"{sentence(machine)} {load_sentence(results['load'])}",
         "",
         "```",
         *machine["pullback"],
