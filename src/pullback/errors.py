@@ -110,13 +110,23 @@ def not_a_tensor(function: str, argument: str, position: int, value: object) -> 
 
 def wrong_type(function: str, argument: str, position: int | None, expected: str, value: object) -> TypeError:
     """An argument is of another type than its function takes; `position` is None for one given by its name."""
+    if expected == "tuple of Tensors" and isinstance(value, (tuple, list)):
+        return _wrong_element(position, value)
     place = "" if position is None else f" (position {position})"
     found = f"not {type(value).__name__}"
     if expected == "tuple of ints" and isinstance(value, (tuple, list)):
         wrong = next((i for i, element in enumerate(value) if not hasattr(element, "__index__")), 0)
         found = f"but found element of type {type(value[wrong]).__name__} at pos {wrong}"
     prefix = f"{function}() received an invalid combination of arguments - " if function in OVERLOADED else ""
-    return TypeError(f"{prefix}{function}(): argument '{argument}'{place} must be {expected}, {found}")
+    kind = ArgumentTypeError if expected == "Tensor" else TypeError
+    return kind(f"{prefix}{function}(): argument '{argument}'{place} must be {expected}, {found}")
+
+
+def _wrong_element(position: int | None, values: Sequence[object]) -> TypeError:
+    """A list of tensors holds something else."""
+    wrong = next((i for i, element in enumerate(values) if not hasattr(element, "_array")), 0)
+    found = type(values[wrong]).__name__
+    return TypeError(f"expected Tensor as element {wrong} in argument {(position or 1) - 1}, but got {found}")
 
 
 def not_a_bool(function: str, argument: str, value: object) -> TypeError:

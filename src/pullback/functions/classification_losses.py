@@ -6,9 +6,17 @@ from typing import Any
 
 import pullback.functions as P
 import pullback.generated as G
-from pullback.backend.dtype import int64, promote_for_subtraction, scalar_type_name, uint8
+from pullback.backend.dtype import (
+    default_float,
+    int64,
+    is_float_or_complex,
+    promote_for_subtraction,
+    scalar_type_name,
+    uint8,
+)
 from pullback.functions.losses import _broadcast, _one_dtype, _reduce, _reduction, _refuse_cast
 from pullback.modes.interception import taken_whole
+from pullback.tensor.arguments import do_not_broadcast
 from pullback.tensor.tensor import Tensor
 
 
@@ -220,6 +228,20 @@ def binary_cross_entropy(
     return G.binary_cross_entropy(input, target, weight, number)
 
 
+def _check_factors(name: str, input: Tensor, factors: Tensor) -> None:
+    """Weights must leave shape and dtype of the losses as they are."""
+    if name == "pos_weight" and factors._array.dtype == bool:
+        promote_for_subtraction(factors._array, 1)
+    _refuse_cast(factors._array.dtype if factors.is_complex() else input._array.dtype, input._array.dtype)
+    shape, own = factors._array.shape, input._array.shape
+    if shape != own:
+        if differ := do_not_broadcast((own, shape)):
+            raise differ
+        common = tuple(P.broadcast_shapes(own, shape))
+        if common != own:
+            raise RuntimeError(f"output with shape {list(own)} doesn't match the broadcast shape {list(common)}")
+
+
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean", pos_weight: Tensor | None = None,
@@ -235,6 +257,9 @@ def binary_cross_entropy_with_logits(
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     if not input.is_floating_point():
         raise NotImplementedError(f"\"log_sigmoid_cpu\" not implemented for '{scalar_type_name(input._array.dtype)}'")
+    for name, factors in (("weight", weight), ("pos_weight", pos_weight)):
+        if factors is not None:
+            _check_factors(name, input, factors)
     if target.dtype is input.dtype:
         return G.binary_cross_entropy_with_logits(input, target, weight, pos_weight, number)
     promote_for_subtraction(target._array, 1)
@@ -256,6 +281,12 @@ def multi_margin_loss(
         raise ValueError("weight must be one-dimensional")
     if weight is not None and weight.shape[0] != input.shape[-1]:
         raise RuntimeError(f"inconsistent weight size, expected {input.shape[-1]} but got {list(weight.shape)}")
+    samples = input.shape[0] if input.ndim > 1 else 1
+    if target.ndim > 1 or target.numel() != samples:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
+            f"Expected target size [{samples}], but got {list(target.shape)}. Input has shape {list(input.shape)}."
+        )
     return G.multi_margin_loss(input, target, p, margin, weight, number)
 
 
@@ -285,5 +316,13 @@ def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Tensor:
     """log(1 + exp(-target * input)) for targets of 1 and -1."""
+    if input._array.dtype == bool:
+        G.neg(input)  # which refuses it
     given, wanted = _broadcast(input, target)
+    if given._array.shape != input._array.shape:
+        raise RuntimeError(
+            f"output with shape {list(input._array.shape)} doesn't match the broadcast shape {list(given._array.shape)}"
+        )
+    computed = given._array.dtype
+    _refuse_cast(computed if is_float_or_complex(computed) else default_float(), input._array.dtype)
     return G.soft_margin_loss(given, wanted, _reduction(reduction, size_average, reduce))

@@ -51,7 +51,8 @@ def conv_transpose1d(
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
 ) -> Tensor:  # fmt: skip
     """The adjoint of `conv1d` with respect to its input; `output_padding` chooses among the sizes that fit."""
-    return _convolve(1, input, weight, bias, stride, padding, dilation, groups, output_padding)
+    extra = _given("conv_transpose1d", output_padding)
+    return _convolve(1, input, weight, bias, stride, padding, dilation, groups, extra)
 
 
 def conv_transpose2d(
@@ -59,7 +60,8 @@ def conv_transpose2d(
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
 ) -> Tensor:  # fmt: skip
     """The adjoint of `conv2d` with respect to its input."""
-    return _convolve(2, input, weight, bias, stride, padding, dilation, groups, output_padding)
+    extra = _given("conv_transpose2d", output_padding)
+    return _convolve(2, input, weight, bias, stride, padding, dilation, groups, extra)
 
 
 def conv_transpose3d(
@@ -67,7 +69,8 @@ def conv_transpose3d(
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
 ) -> Tensor:  # fmt: skip
     """The adjoint of `conv3d` with respect to its input."""
-    return _convolve(3, input, weight, bias, stride, padding, dilation, groups, output_padding)
+    extra = _given("conv_transpose3d", output_padding)
+    return _convolve(3, input, weight, bias, stride, padding, dilation, groups, extra)
 
 
 def convolution(
@@ -85,6 +88,12 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
     sequence = G.permute(input, (1, 2, 0))
     result = _convolve(1, sequence, G.permute(weight, (2, 1, 0)), bias, 1, pad, 1, 1)
     return G.permute(result, (2, 0, 1))
+
+
+def _given(function: str, output_padding: Any) -> Any:
+    if output_padding is None:
+        raise wrong_type(function, "output_padding", None, "tuple of ints", None)
+    return output_padding
 
 
 def _convolve(

@@ -63,6 +63,11 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     if not a.dtype == b.dtype == w.dtype:
         given = ", ".join(scalar_type_name(array.dtype) for array in (a, b, w))
         raise RuntimeError(f"All tensors must have the same dtype, got input1, input2 and weight of {given}")
+    if bias is not None and bias._array.dtype != a.dtype:
+        raise RuntimeError(
+            f"All tensors must have the same dtype, got input1, input2 and weight of {scalar_type_name(a.dtype)} and "
+            f"bias of {scalar_type_name(bias._array.dtype)}"
+        )
     if a.ndim != b.ndim:
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {a.ndim} and {b.ndim}")
     for d, (n, m) in enumerate(zip(a.shape[:-1], b.shape[:-1], strict=True)):

@@ -6,7 +6,8 @@ from typing import Any
 
 import pullback.functions as P
 import pullback.generated as G
-from pullback.tensor.tensor import Tensor, wrap_dim
+from pullback.errors import not_a_tensor
+from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
 
 def diff(
@@ -25,6 +26,9 @@ def diff(
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
+    for position, (name, part) in enumerate((("prepend", prepend), ("append", append)), 4):
+        if part is not None and not isinstance(part, TensorBase):
+            raise not_a_tensor("diff", name, position, part)
     if n == 0:
         return G.clone(input, out=out)
     parts = [part for part in (prepend, input, append) if part is not None]

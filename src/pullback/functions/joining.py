@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pullback.generated as G
+from pullback.backend.dtype import scalar_type_name
 from pullback.errors import wrong_type
 from pullback.functions.shape import wrap_new_dim
 from pullback.tensor.arguments import as_int, as_tensor_list
@@ -166,6 +167,16 @@ def tensor_split(
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     at = wrap_dim(dim, input._array.ndim)
     if isinstance(given, Tensor):
+        if given._array.dtype.name != "int64":
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                f"{scalar_type_name(given._array.dtype)}"
+            )
+        if given._array.ndim > 1:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but "
+                f"got a tensor with {given._array.ndim} dims"
+            )
         given = given.tolist()
     extent = input._array.shape[at]
     if isinstance(given, (tuple, list)):

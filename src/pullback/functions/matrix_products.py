@@ -14,7 +14,7 @@ from pullback.kernels.matrix_checks import _require_floating
 from pullback.modes.interception import taken_whole
 from pullback.modes.switches import process
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.tensor import Tensor, wrap_dim
+from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
 
 def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
@@ -86,6 +86,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
         return G.linear_product_folded(input, weight) if folded else G.linear_product(input, weight)
     if weight._array.ndim != 2:
         raise RuntimeError(f"mat2 must be a matrix, got {weight._array.ndim}-D tensor")
+    if isinstance(bias, TensorBase) and bias._array.ndim > input._array.ndim:
+        raise RuntimeError(
+            f"expand: the number of sizes provided ({input._array.ndim}) must be greater or equal to the number of "
+            f"dimensions in the tensor ({bias._array.ndim})"
+        )
     return G.linear_bias_folded(input, weight, bias) if folded else G.linear_bias(input, weight, bias)
 
 

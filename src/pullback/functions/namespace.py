@@ -52,7 +52,7 @@ FILES = {
     "pooling_to_size": "adaptive_avg_pool1d adaptive_max_pool1d",
     "quantiles": "quantile nanquantile",
     "random": "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson binomial normal_ uniform_ random_ bernoulli_ exponential_ cauchy_ log_normal_ geometric_",
-    "rearranging": "flip fliplr flipud roll rot90 repeat tile repeat_interleave diag_embed diag diagflat fill_diagonal_ block_diag",
+    "rearranging": "flip method_flip fliplr flipud roll rot90 repeat tile repeat_interleave diag_embed diag diagflat fill_diagonal_ block_diag",
     "recurrent": "lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell lstm gru rnn_tanh rnn_relu",
     "reductions": "sum mean prod nansum nanmean",
     "rounding": "round round_ copysign copysign_ frexp heaviside heaviside_",

@@ -41,6 +41,8 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08, *, axis: Any = None) -> Tensor:
     """The cosines of the angles between two lists of vectors, each norm kept above `eps`."""
     dim = dim if axis is None else axis
+    if eps < 0:
+        raise RuntimeError(f"eps must be non-negative, got: {eps}")
     first, second = _broadcast(x1, x2)
     if first.is_complex():
         raise RuntimeError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.errors import wrong_type
 from pullback.functions.memory_formats import in_format_of
 from pullback.functions.windowed_arguments import each_dim
 from pullback.graph.in_place import write_out
@@ -127,7 +128,7 @@ def avg_pool2d(
 ) -> Tensor:  # fmt: skip
     """The mean of each window of (N, C, H, W) or (C, H, W)."""
     window = _checked(2, "avg_pool2d", input, kernel_size, stride, padding, 1, ceil_mode)
-    _check_divisor(divisor_override)
+    _check_divisor("avg_pool2d", divisor_override)
     result = in_format_of(input, G.avg_pool2d(input, *window[:3], ceil_mode, count_include_pad, divisor_override))
     return result if out is None else write_out("avg_pool2d", out, result)
 
@@ -138,14 +139,16 @@ def avg_pool3d(
 ) -> Tensor:  # fmt: skip
     """The mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
     window = _checked(3, "avg_pool3d", input, kernel_size, stride, padding, 1, ceil_mode)
-    _check_divisor(divisor_override)
+    _check_divisor("avg_pool3d", divisor_override)
     result = in_format_of(input, G.avg_pool3d(input, *window[:3], ceil_mode, count_include_pad, divisor_override))
     return result if out is None else write_out("avg_pool3d", out, result)
 
 
-def _check_divisor(divisor: int | None) -> None:
+def _check_divisor(function: str, divisor: int | None) -> None:
     if divisor == 0:
         raise RuntimeError("divisor must be not zero")
+    if divisor is not None and not hasattr(divisor, "__index__"):
+        raise wrong_type(function, "divisor_override", 7, "int", divisor)
 
 
 def _window(
@@ -170,6 +173,11 @@ def _checked(
     if len(sizes) not in (dims + 1, dims + 2) or 0 in sizes[-dims - 1 :]:
         raise RuntimeError(_shape_refusal(dims, function, sizes))
     _check_window(window)
+    if any(p > k // 2 for k, p in zip(window[0], window[2], strict=True)):
+        raise RuntimeError(
+            f"pad should be smaller than or equal to half of kernel size, but got padding {list(window[2])} of kernel "
+            f"size {list(window[0])}"
+        )
     _check_sizes(input, *window, ceil_mode)
     return window
 

@@ -15,13 +15,18 @@ from pullback.tensor.arguments import as_int
 from pullback.tensor.tensor import Tensor, new_tensor, wrap_dim
 
 
-def flip(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
+def flip(input: Tensor, dims: Any) -> Tensor:
     """A copy with the order along the dimensions reversed.
 
     >>> import pullback
     >>> pullback.flip(pullback.arange(3), (0,))
     tensor([2, 1, 0])
     """
+    return method_flip(input, dims=dims)
+
+
+def method_flip(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
+    """As `flip`, whose dimensions may be given one by one."""
     wrapped = tuple([wrap_dim(d, input._array.ndim) for d in sizes(axes if dims is None else (dims,), "flip", "dims")])
     for d in wrapped:
         if wrapped.count(d) > 1:
@@ -188,7 +193,7 @@ def block_diag(*tensors: Any) -> Tensor:
     given = tensors or (_empty_row(),)
     for position, tensor in enumerate(given):
         if not isinstance(tensor, Tensor):
-            raise TypeError(f"block_diag(): argument 'tensors' (position {position + 1}) must be Tensor")
+            raise TypeError(f"expected Tensor as element {position} in argument 0, but got {type(tensor).__name__}")
         if tensor._array.ndim > 2:
             raise RuntimeError(
                 f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {position} has "

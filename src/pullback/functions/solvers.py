@@ -63,6 +63,11 @@ def triangular_solve(
     out: Any = None,
 ) -> Any:
     """X of AX = b for a triangular A, or its adjoint."""
+    if input._array.dtype != A._array.dtype:
+        first, second = scalar_type_name(input._array.dtype), scalar_type_name(A._array.dtype)
+        raise RuntimeError(
+            f"Expected b and A to have the same dtype, but found b of type {first} and A of type {second} instead."
+        )
     return named_results("triangular_solve", G.triangular_solve, input, A, upper, transpose, unitriangular, out=out)
 
 

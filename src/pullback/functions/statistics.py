@@ -8,6 +8,7 @@ from typing import Any
 
 import pullback.functions as P
 import pullback.generated as G
+from pullback.backend.dtype import scalar_type_name
 from pullback.modes.interception import interceptable
 from pullback.tensor.tensor import Tensor, TensorBase
 
@@ -128,8 +129,9 @@ def _observation_weights(rows: Any, fweights: Any, aweights: Any) -> Any:
             raise RuntimeError(
                 f"cov(): expected {name} to have one or fewer dimensions but got {name} with {given.ndim} dimensions"
             )
-        if name == "fweights" and (given.is_floating_point() or given.is_complex()):
-            raise RuntimeError(f"cov(): expected {name} to have integral dtype but got {name} with {given.dtype} dtype")
+        if name == "fweights" and given._array.dtype.kind not in "iu":
+            found = scalar_type_name(given._array.dtype)
+            raise RuntimeError(f"cov(): expected {name} to have integral dtype but got {name} with {found} dtype")
         if name == "aweights" and not given.is_floating_point():
             raise RuntimeError(
                 f"cov(): expected {name} to have floating point dtype but got {name} with {given.dtype} dtype"

@@ -117,11 +117,13 @@ def _starts(sample: Array, size: int, count: int, kernel: int) -> Array:
 
 def max_unpool2d(input: Array, indices: Array, output_size: Shape) -> Array:
     """Planes of zeros with each element at its flat position."""
+    _refuse_kinds(input, "biuc", "max_unpool2d")
     return _unpool(input, indices, output_size)
 
 
 def max_unpool3d(input: Array, indices: Array, output_size: Shape) -> Array:
     """Volumes of zeros with each element at its flat position."""
+    _refuse_kinds(input, "biuc", "max_unpool3d")
     return _unpool(input, indices, output_size)
 
 

@@ -35,6 +35,15 @@ _INSIDE = (
 )
 
 
+_SIZES = {
+    **dict.fromkeys(
+        "kernel_size stride dilation output_padding output_size normalized_shape shifts size pad".split(), "Shape"
+    ),
+    "padding": "Shape | str",
+}
+"""Parameters that take a number or one number per dimension in every function that has them."""
+
+
 def refused(error: Exception, function: str, schema: str, values: tuple[Any, ...]) -> Exception:
     """What a generated function raises after `error`: it names the first argument of a wrong type, if there is one.
 
@@ -73,7 +82,8 @@ def refusal(
         return None
     if isinstance(error, TypeError) and "(): argument '" in str(error):
         return None
-    if isinstance(error, (ValueError, NotImplementedError)) and not _speaks_of_the_inside(error):
+    inside = _speaks_of_the_inside(error)
+    if isinstance(error, (ValueError, NotImplementedError)) and not inside:
         return None  # raised by what looks at values before PyTorch's parser looks at types
     for position, (parameter, value) in enumerate(bound.arguments.items(), 1):
         if bound.signature.parameters[parameter].kind in (
@@ -81,23 +91,49 @@ def refusal(
             inspect.Parameter.VAR_KEYWORD,
         ):
             continue
-        annotation = "DType | None" if parameter == "dtype" else bound.signature.parameters[parameter].annotation
-        expected = mismatch(annotation, value)
+        expected = mismatch(_annotation(bound.signature.parameters[parameter], inside), value)
         if expected is not None:
             explained = wrong_type(name, parameter, position if position <= len(args) else None, expected, value)
             return _also_attribute_error(error, str(explained))
-    if not _speaks_of_the_inside(error):
+    if not inside:
         return None
     if isinstance(error, ValueError) and "broadcast together" in str(error):
         return _shapes_that_differ(error)
     if isinstance(error, ValueError) and "negative dimensions" in str(error):
         return RuntimeError(f"Trying to create tensor with negative dimension in {name}()")
+    if (element := _wrong_element(bound)) is not None:
+        return element
     if _is_to_blame(bound, error):
         given = [type(value).__name__ for value in args]
         given += [f"{key}={type(value).__name__}" for key, value in kwargs.items()]
         text = f"{name}() received an invalid combination of arguments - got ({', '.join(given)})"
         return _also_attribute_error(error, text)
     return None
+
+
+def _wrong_element(bound: inspect.BoundArguments) -> TypeError | None:
+    """The refusal of what is no tensor among any number of tensors, given one by one or as a list."""
+    tensors = bound.arguments.get("tensors")
+    if not tensors or bound.signature.parameters["tensors"].kind is not inspect.Parameter.VAR_POSITIONAL:
+        return None
+    if len(tensors) == 1:
+        tensors = tensors[0]
+        if not isinstance(tensors, (list, tuple)):
+            if bound.signature.return_annotation == "Any":  # of functions that take a tensor, or many
+                return None
+            tensors = (tensors,)
+    wrong = mismatch("Arrays", tensors)
+    return None if wrong is None else wrong_type("", "tensors", 1, wrong, tensors)
+
+
+def _annotation(parameter: inspect.Parameter, by_name: bool) -> Any:
+    """What a parameter takes: by its annotation, or by its name where that has one meaning in all functions."""
+    if parameter.name == "dtype":
+        return "DType | None"
+    if parameter.annotation != "Any" or parameter.name not in _SIZES or not by_name:
+        return parameter.annotation
+    kinds = _SIZES[parameter.name]
+    return f"{kinds} | None" if parameter.default is None else kinds
 
 
 def _shapes_that_differ(error: ValueError) -> RuntimeError | None:

@@ -16,6 +16,8 @@ from pullback.typing import Shape
 
 def _sizes(function: str, dims: int, input: Tensor, output_size: Any) -> Shape:
     """Target sizes; None keeps that of the input."""
+    if output_size is None:
+        raise TypeError("object of type 'NoneType' has no len(): output_size must be an int or a tuple")
     if isinstance(output_size, (tuple, list)) and input._array.ndim <= len(output_size):
         raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     if input._array.ndim not in (dims + 1, dims + 2):
@@ -110,6 +112,8 @@ def _fractional(
     name = f"fractional_max_pool{dims}d"
     if output_size is None and output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+    if input._array.ndim not in (dims + 1, dims + 2):
+        raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got: {list(input._array.shape)}")
     old = input._array.shape[-dims:]
     kernel = each_dim(name, "kernel_size", kernel_size, dims)
     if output_size is None:
@@ -126,6 +130,10 @@ def _fractional(
     if samples is None:
         batch = 1 if input._array.ndim == dims + 1 else input._array.shape[0]
         samples = functions.rand(batch, input._array.shape[-dims - 1], dims, dtype=input.dtype)
+    if samples._array.dtype != input._array.dtype:
+        raise RuntimeError("Expect _random_samples to have the same dtype as input")
+    if samples._array.ndim != 3:
+        raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {samples._array.ndim}")
     return getattr(G, name)(input, kernel, counts, samples)
 
 
