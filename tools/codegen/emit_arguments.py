@@ -91,6 +91,8 @@ def read_plain_arguments(operation: Operation) -> list[str]:
             out.append(f"    {p.name} = as_shape({p.name})")
         elif p.annotation.startswith("DType"):
             out.append(f"    {p.name} = as_numpy_dtype({p.name})")
+        elif p.annotation.removesuffix(" | None") in ("int", "float", "Scalar"):
+            out += [f"    if type({p.name}) not in NUMBERS:", f"        {p.name} = plain_number({p.name})"]
     return out
 
 

@@ -45,6 +45,8 @@ def emit_function(operation: Operation) -> list[str]:
         out.append(f'    """{operation.kernel.doc.splitlines()[0]}"""')
     for p, alias in _aliases(operation):
         out += [f"    if {alias} is not None:", f"        {p.name} = {alias}"]
+    for p in _left_open(operation):
+        out += [f"    if {p.name} is None:", f"        raise missing_arguments({public_name(operation)!r}, {p.name!r})"]
     out += _interception(operation, bool(takes_out))
     if takes_out:
         arguments = ", ".join(_forwarded(p) for p in operation.kernel.parameters)
@@ -97,8 +99,8 @@ def _signature(operation: Operation, takes_out: bool) -> str:
             star = True
         kind = _TYPES.get(p.role, "Any" if p.role in (DIM, DIMS) else _plain_type(p.annotation))
         default = "" if p.default is None else f" = {p.default}"
-        if _has_axis(p) and p.default is None and _may_default(operation, p):
-            default = " = None"
+        if p.default is None and (p in _left_open(operation) or (_has_axis(p) and _may_default(operation, p))):
+            kind, default = "Any", " = None"
         parts.append(f"{p.name}: {kind}{default}")
     extras = ["out: Any = None"] if takes_out else []
     extras += [f"{alias}: Any = None" for p, alias in _aliases(operation)]
@@ -114,6 +116,15 @@ def _may_default(operation: Operation, p: Parameter) -> bool:
     """Whether `dim` can be left to `axis`: nothing that must be given follows it."""
     parameters = operation.kernel.parameters
     return all(q.default is not None or q.keyword_only for q in parameters[parameters.index(p) + 1 :])
+
+
+def _left_open(operation: Operation) -> list[Parameter]:
+    """A required `dim` and what must be given after it: with `axis=` for `dim`, those come by keyword."""
+    parameters = operation.kernel.parameters
+    dim = next((p for p in parameters if _has_axis(p) and p.default is None and not _may_default(operation, p)), None)
+    if dim is None:
+        return []
+    return [p for p in parameters[parameters.index(dim) :] if p.default is None and not p.keyword_only]
 
 
 def _has_axis(p: Parameter) -> bool:

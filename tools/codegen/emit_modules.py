@@ -42,8 +42,9 @@ _NAMES = {
     "pullback.modes.switches": ["process", "switches"],
     "pullback.native": ["native"],
     "pullback.tensor.arguments": [
-        "as_number_argument", "as_numpy_dtype", "as_shape", "as_tensor_argument", "as_tensor_list", "promote_list",
-        "promote_many", "promote_many_to_float", "shapes_differ", "wrap_dims",
+        "NUMBERS", "as_number_argument", "as_numpy_dtype", "as_shape", "as_tensor_argument", "as_tensor_list",
+        "missing_arguments", "plain_number", "promote_list", "promote_many", "promote_many_to_float", "shapes_differ",
+        "wrap_dims",
     ],
     "pullback.tensor.autograd_extra": ["MULTI_OUTPUT"],
     "pullback.tensor.foreign_arguments": ["ask_foreign", "is_foreign"],

@@ -69,7 +69,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Te
     value = number_of("full", "fill_value", 2, fill_value)
     wanted = dtype_option("full", dtype)
     if wanted is None:
-        wanted = fill_value._array.dtype if isinstance(fill_value, Tensor) else number_dtype(value)
+        wanted = number_dtype(value)
     return finish("full", checked_fill(sizes_of((size,), "full"), value, wanted), options)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from pullback.backend.dtype import default_float, from_numpy_dtype, is_float_or_complex
 from pullback.creation.options import dtype_option, finish
 from pullback.kernels.windows_signal import bartlett_window_values, general_cosine_window, kaiser_window_values
+from pullback.tensor.arguments import as_int, plain_number
 from pullback.tensor.tensor import Tensor
 
 
@@ -30,6 +31,7 @@ def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Te
     >>> pullback.hann_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
+    window_length = as_int(window_length)
     return _window(
         "hann_window", window_length, options, lambda d: general_cosine_window(window_length, (0.5, 0.5), periodic, d)
     )
@@ -39,14 +41,16 @@ def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, **options: Any
 ) -> Tensor:
     """A raised cosine: alpha - beta cos(x)."""
+    window_length = as_int(window_length)
     return _window(
         "hamming_window", window_length, options,
-        lambda d: general_cosine_window(window_length, (alpha, beta), periodic, d),
+        lambda d: general_cosine_window(window_length, (plain_number(alpha), plain_number(beta)), periodic, d),
     )  # fmt: skip
 
 
 def blackman_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
     """A sum of two cosines: 0.42 - 0.5 cos(x) + 0.08 cos(2x)."""
+    window_length = as_int(window_length)
     return _window(
         "blackman_window", window_length, options,
         lambda d: general_cosine_window(window_length, (0.42, 0.5, 0.08), periodic, d),
@@ -55,6 +59,7 @@ def blackman_window(window_length: int, periodic: bool = True, **options: Any) -
 
 def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
     """A triangle that reaches zero at both ends."""
+    window_length = as_int(window_length)
     return _window(
         "bartlett_window", window_length, options, lambda d: bartlett_window_values(window_length, periodic, d)
     )
@@ -62,6 +67,7 @@ def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -
 
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, **options: Any) -> Tensor:
     """A window from a Bessel function, narrower for larger `beta`."""
+    window_length = as_int(window_length)
     return _window(
         "kaiser_window", window_length, options, lambda d: kaiser_window_values(window_length, beta, periodic, d)
     )

@@ -57,7 +57,14 @@ from pullback.kernels.rounding import zeros_of as zeros_of_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.native import native
-from pullback.tensor.arguments import as_number_argument, as_tensor_argument, promote_many, shapes_differ
+from pullback.tensor.arguments import (
+    NUMBERS,
+    as_number_argument,
+    as_tensor_argument,
+    plain_number,
+    promote_many,
+    shapes_differ,
+)
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -134,6 +141,8 @@ def add(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
         input = as_tensor_argument("add", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     try:
+        if type(alpha) not in NUMBERS:
+            alpha = plain_number(alpha)
         input_array = input._array
         other_array: Any = other._array if other_is_tensor else other
         promoted = False
@@ -294,6 +303,8 @@ def sub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
         input = as_tensor_argument("sub", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     try:
+        if type(alpha) not in NUMBERS:
+            alpha = plain_number(alpha)
         input_array = input._array
         other_array: Any = other._array if other_is_tensor else other
         promoted = False
@@ -457,6 +468,8 @@ def rsub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Te
         input = as_tensor_argument("rsub", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     try:
+        if type(alpha) not in NUMBERS:
+            alpha = plain_number(alpha)
         input_array = input._array
         other_array: Any = other._array if other_is_tensor else other
         promoted = False
@@ -613,6 +626,8 @@ def rsub_tensor(input: Tensor, other: Tensor, *, alpha: Scalar = 1, out: Any = N
             return ask_foreign(rsub_tensor, (input, other), {"alpha": alpha, "out": out})
         other = as_tensor_argument("rsub", "other", 2, other)
     try:
+        if type(alpha) not in NUMBERS:
+            alpha = plain_number(alpha)
         input_array = input._array
         other_array = other._array
         promoted = False
@@ -2289,6 +2304,8 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
             return ask_foreign(addcmul, (input, tensor1, tensor2), {"value": value, "out": out})
         tensor2 = as_tensor_argument("addcmul", "tensor2", 3, tensor2)
     try:
+        if type(value) not in NUMBERS:
+            value = plain_number(value)
         input_array = input._array
         tensor1_array = tensor1._array
         tensor2_array = tensor2._array
@@ -2550,6 +2567,8 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
             return ask_foreign(addcdiv, (input, tensor1, tensor2), {"value": value, "out": out})
         tensor2 = as_tensor_argument("addcdiv", "tensor2", 3, tensor2)
     try:
+        if type(value) not in NUMBERS:
+            value = plain_number(value)
         input_array = input._array
         tensor1_array = tensor1._array
         tensor2_array = tensor2._array

@@ -20,7 +20,7 @@ from pullback.kernels.attention import attention_bias as attention_bias_kernel
 from pullback.kernels.attention import attention_fused as attention_fused_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_tensor_argument
+from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_number
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
@@ -169,6 +169,8 @@ def attention_fused(
     if is_causal is not False and is_causal is not True:
         raise not_a_bool("attention_fused", "is_causal", is_causal)
     try:
+        if type(scale) not in NUMBERS:
+            scale = plain_number(scale)
         query_array = query._array
         key_array = key._array
         value_array = value._array

@@ -48,7 +48,7 @@ from pullback.kernels.rounding import zeros_of as zeros_of_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.native import native
-from pullback.tensor.arguments import as_tensor_argument, promote_many, shapes_differ
+from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_number, promote_many, shapes_differ
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -1181,6 +1181,10 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
             return ask_foreign(clamp, (input, min, max), {"out": out})
         input = as_tensor_argument("clamp", "input", 1, input)
     try:
+        if type(min) not in NUMBERS:
+            min = plain_number(min)
+        if type(max) not in NUMBERS:
+            max = plain_number(max)
         input_array = input._array
         computed: Any = clamp_kernel(input_array, min, max)
     except Exception as error:  # see Note [Refusals]
@@ -1601,6 +1605,8 @@ def clamp_min(input: Tensor, min: Scalar, *, out: Any = None) -> Tensor:
             return ask_foreign(clamp_min, (input, min), {"out": out})
         input = as_tensor_argument("clamp_min", "input", 1, input)
     try:
+        if type(min) not in NUMBERS:
+            min = plain_number(min)
         input_array = input._array
         computed: Any = clamp_min_kernel(input_array, min)
     except Exception as error:  # see Note [Refusals]
@@ -1912,6 +1918,8 @@ def clamp_max(input: Tensor, max: Scalar, *, out: Any = None) -> Tensor:
             return ask_foreign(clamp_max, (input, max), {"out": out})
         input = as_tensor_argument("clamp_max", "input", 1, input)
     try:
+        if type(max) not in NUMBERS:
+            max = plain_number(max)
         input_array = input._array
         computed: Any = clamp_max_kernel(input_array, max)
     except Exception as error:  # see Note [Refusals]
@@ -2512,6 +2520,8 @@ def lerp_scalar(input: Tensor, end: Tensor, weight: Scalar, *, out: Any = None) 
             return ask_foreign(lerp_scalar, (input, end, weight), {"out": out})
         end = as_tensor_argument("lerp", "end", 2, end)
     try:
+        if type(weight) not in NUMBERS:
+            weight = plain_number(weight)
         input_array = input._array
         end_array = end._array
         promoted = False
@@ -2650,6 +2660,12 @@ def nan_to_num(input: Tensor, nan: Any = None, posinf: Any = None, neginf: Any =
             return ask_foreign(nan_to_num, (input, nan, posinf, neginf), {"out": out})
         input = as_tensor_argument("nan_to_num", "input", 1, input)
     try:
+        if type(nan) not in NUMBERS:
+            nan = plain_number(nan)
+        if type(posinf) not in NUMBERS:
+            posinf = plain_number(posinf)
+        if type(neginf) not in NUMBERS:
+            neginf = plain_number(neginf)
         input_array = input._array
         computed: Any = nan_to_num_kernel(input_array, nan, posinf, neginf)
     except Exception as error:  # see Note [Refusals]

@@ -24,7 +24,7 @@ from pullback.kernels.comparison import lt as lt_kernel
 from pullback.kernels.comparison import ne as ne_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_number_argument, as_tensor_argument, shapes_differ
+from pullback.tensor.arguments import NUMBERS, as_number_argument, as_tensor_argument, plain_number, shapes_differ
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -420,6 +420,10 @@ def isclose(
     if equal_nan is not False and equal_nan is not True:
         raise not_a_bool("isclose", "equal_nan", equal_nan)
     try:
+        if type(rtol) not in NUMBERS:
+            rtol = plain_number(rtol)
+        if type(atol) not in NUMBERS:
+            atol = plain_number(atol)
         input_array = input._array
         other_array = other._array
         computed: Any = isclose_kernel(input_array, other_array, rtol, atol, equal_nan)

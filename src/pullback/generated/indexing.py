@@ -35,7 +35,14 @@ from pullback.kernels.scattering import scatter_add as scatter_add_kernel
 from pullback.kernels.shape import zeros_in_shape as zeros_in_shape_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_shape, as_tensor_argument, as_tensor_list
+from pullback.tensor.arguments import (
+    NUMBERS,
+    as_shape,
+    as_tensor_argument,
+    as_tensor_list,
+    missing_arguments,
+    plain_number,
+)
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
@@ -76,10 +83,14 @@ class SelectBackward0(Node):
         return (grad_of_input,)
 
 
-def select(input: Tensor, dim: Any, index: int, *, axis: Any = None) -> Tensor:
+def select(input: Tensor, dim: Any = None, index: Any = None, *, axis: Any = None) -> Tensor:
     """A view at one position of a dimension."""
     if axis is not None:
         dim = axis
+    if dim is None:
+        raise missing_arguments("select", "dim")
+    if index is None:
+        raise missing_arguments("select", "index")
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
@@ -93,6 +104,8 @@ def select(input: Tensor, dim: Any, index: int, *, axis: Any = None) -> Tensor:
         input = as_tensor_argument("select", "input", 1, input)
     try:
         dim = wrap_dim(dim, input._array.ndim)
+        if type(index) not in NUMBERS:
+            index = plain_number(index)
         input_array = input._array
         computed: Any = select_kernel(input_array, dim, index)
     except Exception as error:  # see Note [Refusals]
@@ -179,10 +192,20 @@ class SliceViewNode(Node):
 SliceViewNode.__name__ = SliceViewNode.__qualname__ = "SliceBackward0"
 
 
-def slice_view(input: Tensor, dim: Any, start: int, end: int, step: int, *, axis: Any = None) -> Tensor:
+def slice_view(
+    input: Tensor, dim: Any = None, start: Any = None, end: Any = None, step: Any = None, *, axis: Any = None
+) -> Tensor:
     """A view of part of a dimension; bounds are clamped as Python clamps them."""
     if axis is not None:
         dim = axis
+    if dim is None:
+        raise missing_arguments("slice_view", "dim")
+    if start is None:
+        raise missing_arguments("slice_view", "start")
+    if end is None:
+        raise missing_arguments("slice_view", "end")
+    if step is None:
+        raise missing_arguments("slice_view", "step")
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
@@ -196,6 +219,12 @@ def slice_view(input: Tensor, dim: Any, start: int, end: int, step: int, *, axis
         input = as_tensor_argument("slice_view", "input", 1, input)
     try:
         dim = wrap_dim(dim, input._array.ndim)
+        if type(start) not in NUMBERS:
+            start = plain_number(start)
+        if type(end) not in NUMBERS:
+            end = plain_number(end)
+        if type(step) not in NUMBERS:
+            step = plain_number(step)
         input_array = input._array
         computed: Any = slice_view_kernel(input_array, dim, start, end, step)
     except Exception as error:  # see Note [Refusals]
@@ -296,6 +325,10 @@ def select_back(input: Tensor, shape: Any, dim: int, index: int) -> Tensor:
         input = as_tensor_argument("select_back", "input", 1, input)
     try:
         shape = as_shape(shape)
+        if type(dim) not in NUMBERS:
+            dim = plain_number(dim)
+        if type(index) not in NUMBERS:
+            index = plain_number(index)
         input_array = input._array
         computed: Any = select_back_kernel(input_array, shape, dim, index)
     except Exception as error:  # see Note [Refusals]
@@ -395,6 +428,14 @@ def slice_back(input: Tensor, shape: Any, dim: int, start: int, end: int, step: 
         input = as_tensor_argument("slice_back", "input", 1, input)
     try:
         shape = as_shape(shape)
+        if type(dim) not in NUMBERS:
+            dim = plain_number(dim)
+        if type(start) not in NUMBERS:
+            start = plain_number(start)
+        if type(end) not in NUMBERS:
+            end = plain_number(end)
+        if type(step) not in NUMBERS:
+            step = plain_number(step)
         input_array = input._array
         computed: Any = slice_back_kernel(input_array, shape, dim, start, end, step)
     except Exception as error:  # see Note [Refusals]
@@ -598,10 +639,14 @@ class IndexSelectBackward0(Node):
         self.saved_index = None
 
 
-def index_select(input: Tensor, dim: Any, index: Tensor, *, out: Any = None, axis: Any = None) -> Tensor:
+def index_select(input: Tensor, dim: Any = None, index: Any = None, *, out: Any = None, axis: Any = None) -> Tensor:
     """The slices of `input` at the positions `index` along `dim`."""
     if axis is not None:
         dim = axis
+    if dim is None:
+        raise missing_arguments("index_select", "dim")
+    if index is None:
+        raise missing_arguments("index_select", "index")
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
@@ -713,11 +758,15 @@ class GatherBackward0(Node):
 
 
 def gather(
-    input: Tensor, dim: Any, index: Tensor, sparse_grad: bool = False, *, out: Any = None, axis: Any = None
+    input: Tensor, dim: Any = None, index: Any = None, sparse_grad: bool = False, *, out: Any = None, axis: Any = None
 ) -> Tensor:
     """result[i][j] = input[index[i][j]][j], with the index at `dim`."""
     if axis is not None:
         dim = axis
+    if dim is None:
+        raise missing_arguments("gather", "dim")
+    if index is None:
+        raise missing_arguments("gather", "index")
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
@@ -1038,6 +1087,10 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any =
             return ask_foreign(nonzero_static, (input,), {"size": size, "fill_value": fill_value, "out": out})
         input = as_tensor_argument("nonzero_static", "input", 1, input)
     try:
+        if type(size) not in NUMBERS:
+            size = plain_number(size)
+        if type(fill_value) not in NUMBERS:
+            fill_value = plain_number(fill_value)
         input_array = input._array
         computed: Any = nonzero_static_kernel(input_array, size=size, fill_value=fill_value)
     except Exception as error:  # see Note [Refusals]

@@ -43,7 +43,7 @@ from pullback.kernels.shape import zeros_in_shape as zeros_in_shape_kernel
 from pullback.kernels.shape import zeros_in_shape_of as zeros_in_shape_of_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_shape, as_tensor_argument
+from pullback.tensor.arguments import NUMBERS, as_shape, as_tensor_argument, missing_arguments, plain_number
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
@@ -111,6 +111,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Scalar) -> Tensor:
             return ask_foreign(masked_fill, (input, mask, value), {})
         mask = as_tensor_argument("masked_fill", "mask", 2, mask)
     try:
+        if type(value) not in NUMBERS:
+            value = plain_number(value)
         input_array = input._array
         mask_array = mask._array
         computed: Any = masked_fill_kernel(input_array, mask_array, value)
@@ -605,10 +607,16 @@ class SelectScatterBackward0(Node):
         )
 
 
-def select_scatter(input: Tensor, src: Tensor, dim: Any, index: int, *, out: Any = None, axis: Any = None) -> Tensor:
+def select_scatter(
+    input: Tensor, src: Tensor, dim: Any = None, index: Any = None, *, out: Any = None, axis: Any = None
+) -> Tensor:
     """A copy of `input` with `src` at one position of a dimension."""
     if axis is not None:
         dim = axis
+    if dim is None:
+        raise missing_arguments("select_scatter", "dim")
+    if index is None:
+        raise missing_arguments("select_scatter", "index")
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
@@ -628,6 +636,8 @@ def select_scatter(input: Tensor, src: Tensor, dim: Any, index: int, *, out: Any
         src = as_tensor_argument("select_scatter", "src", 2, src)
     try:
         dim = wrap_dim(dim, input._array.ndim)
+        if type(index) not in NUMBERS:
+            index = plain_number(index)
         input_array = input._array
         src_array = src._array
         computed: Any = select_scatter_kernel(input_array, src_array, dim, index)
@@ -769,6 +779,12 @@ def slice_scatter(
         src = as_tensor_argument("slice_scatter", "src", 2, src)
     try:
         dim = wrap_dim(dim, input._array.ndim)
+        if type(start) not in NUMBERS:
+            start = plain_number(start)
+        if type(end) not in NUMBERS:
+            end = plain_number(end)
+        if type(step) not in NUMBERS:
+            step = plain_number(step)
         input_array = input._array
         src_array = src._array
         computed: Any = slice_scatter_kernel(input_array, src_array, dim, start, end, step)
@@ -903,6 +919,8 @@ def diagonal_scatter(
             return ask_foreign(diagonal_scatter, (input, src, offset, dim1, dim2), {"out": out})
         src = as_tensor_argument("diagonal_scatter", "src", 2, src)
     try:
+        if type(offset) not in NUMBERS:
+            offset = plain_number(offset)
         dim1 = wrap_dim(dim1, input._array.ndim)
         dim2 = wrap_dim(dim2, input._array.ndim)
         input_array = input._array
@@ -1041,6 +1059,8 @@ def as_strided_scatter(
     try:
         size = as_shape(size)
         stride = as_shape(stride)
+        if type(storage_offset) not in NUMBERS:
+            storage_offset = plain_number(storage_offset)
         input_array = input._array
         src_array = src._array
         computed: Any = as_strided_scatter_kernel(input_array, src_array, size, stride, storage_offset)
@@ -1145,6 +1165,8 @@ def fill(input: Tensor, value: Scalar) -> Tensor:
             return ask_foreign(fill, (input, value), {})
         input = as_tensor_argument("fill", "input", 1, input)
     try:
+        if type(value) not in NUMBERS:
+            value = plain_number(value)
         input_array = input._array
         computed: Any = fill_kernel(input_array, value)
     except Exception as error:  # see Note [Refusals]
@@ -1231,6 +1253,8 @@ def refill(input: Tensor, value: Scalar) -> Tensor:
             return ask_foreign(refill, (input, value), {})
         input = as_tensor_argument("refill", "input", 1, input)
     try:
+        if type(value) not in NUMBERS:
+            value = plain_number(value)
         input_array = input._array
         computed: Any = refill_kernel(input_array, value)
     except Exception as error:  # see Note [Refusals]

@@ -28,7 +28,7 @@ from pullback.kernels.normalization import rms_norm_back as rms_norm_back_kernel
 from pullback.kernels.normalization import rms_norm_fused as rms_norm_fused_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_shape, as_tensor_argument
+from pullback.tensor.arguments import NUMBERS, as_shape, as_tensor_argument, plain_number
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
@@ -154,6 +154,8 @@ def native_layer_norm(
         bias = as_tensor_argument("native_layer_norm", "bias", 4, bias)
     try:
         normalized_shape = as_shape(normalized_shape)
+        if type(eps) not in NUMBERS:
+            eps = plain_number(eps)
         input_array = input._array
         weight_array = None if weight is None else weight._array
         bias_array = None if bias is None else bias._array
@@ -362,6 +364,8 @@ def batch_norm_training(input: Tensor, weight: Tensor | None, bias: Tensor | Non
             return ask_foreign(batch_norm_training, (input, weight, bias, eps), {})
         bias = as_tensor_argument("batch_norm_training", "bias", 3, bias)
     try:
+        if type(eps) not in NUMBERS:
+            eps = plain_number(eps)
         input_array = input._array
         weight_array = None if weight is None else weight._array
         bias_array = None if bias is None else bias._array
@@ -587,6 +591,8 @@ def batch_norm_evaluation(
             return ask_foreign(batch_norm_evaluation, (input, weight, bias, running_mean, running_var, eps), {})
         running_var = as_tensor_argument("batch_norm", "running_var", 5, running_var)
     try:
+        if type(eps) not in NUMBERS:
+            eps = plain_number(eps)
         input_array = input._array
         weight_array = None if weight is None else weight._array
         bias_array = None if bias is None else bias._array
@@ -807,6 +813,16 @@ def native_group_norm(
             return ask_foreign(native_group_norm, (input, weight, bias, N, C, HxW, group, eps), {})
         bias = as_tensor_argument("native_group_norm", "bias", 3, bias)
     try:
+        if type(N) not in NUMBERS:
+            N = plain_number(N)
+        if type(C) not in NUMBERS:
+            C = plain_number(C)
+        if type(HxW) not in NUMBERS:
+            HxW = plain_number(HxW)
+        if type(group) not in NUMBERS:
+            group = plain_number(group)
+        if type(eps) not in NUMBERS:
+            eps = plain_number(eps)
         input_array = input._array
         weight_array = None if weight is None else weight._array
         bias_array = None if bias is None else bias._array
@@ -996,6 +1012,8 @@ def rms_norm_fused(input: Tensor, normalized_shape: Any, weight: Tensor | None, 
         weight = as_tensor_argument("rms_norm_fused", "weight", 3, weight)
     try:
         normalized_shape = as_shape(normalized_shape)
+        if type(eps) not in NUMBERS:
+            eps = plain_number(eps)
         input_array = input._array
         weight_array = None if weight is None else weight._array
         computed: Any = rms_norm_fused_kernel(input_array, normalized_shape, weight_array, eps)

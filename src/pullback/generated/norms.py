@@ -29,7 +29,15 @@ from pullback.kernels.norms import pow_or_zero as pow_or_zero_kernel
 from pullback.kernels.norms import renorm as renorm_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_numpy_dtype, as_tensor_argument, shapes_differ, wrap_dims
+from pullback.tensor.arguments import (
+    NUMBERS,
+    as_numpy_dtype,
+    as_tensor_argument,
+    missing_arguments,
+    plain_number,
+    shapes_differ,
+    wrap_dims,
+)
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
@@ -126,6 +134,8 @@ def linalg_vector_norm(
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("linalg_vector_norm", "keepdim", keepdim)
     try:
+        if type(ord) not in NUMBERS:
+            ord = plain_number(ord)
         dim = wrap_dims(dim, input._array.ndim)
         dtype = as_numpy_dtype(dtype)
         input_array = input._array
@@ -425,6 +435,8 @@ def pow_or_zero(input: Tensor, exponent: float) -> Tensor:
             return ask_foreign(pow_or_zero, (input, exponent), {})
         input = as_tensor_argument("pow_or_zero", "input", 1, input)
     try:
+        if type(exponent) not in NUMBERS:
+            exponent = plain_number(exponent)
         input_array = input._array
         computed: Any = pow_or_zero_kernel(input_array, exponent)
     except Exception as error:  # see Note [Refusals]
@@ -560,6 +572,8 @@ def norm_dim(
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("norm", "keepdim", keepdim)
     try:
+        if type(p) not in NUMBERS:
+            p = plain_number(p)
         dim = wrap_dims(dim, input._array.ndim)
         input_array = input._array
         computed: Any = norm_dim_kernel(input_array, p, dim, keepdim)
@@ -708,6 +722,8 @@ def dist(input: Tensor, other: Tensor, p: Scalar = 2, *, out: Any = None) -> Ten
             return ask_foreign(dist, (input, other, p), {"out": out})
         other = as_tensor_argument("dist", "other", 2, other)
     try:
+        if type(p) not in NUMBERS:
+            p = plain_number(p)
         input_array = input._array
         other_array = other._array
         computed: Any = dist_kernel(input_array, other_array, p)
@@ -821,10 +837,16 @@ class RenormBackward0(Node):
         self.saved_input = None
 
 
-def renorm(input: Tensor, p: Scalar, dim: Any, maxnorm: Scalar, *, out: Any = None, axis: Any = None) -> Tensor:
+def renorm(
+    input: Tensor, p: Scalar, dim: Any = None, maxnorm: Any = None, *, out: Any = None, axis: Any = None
+) -> Tensor:
     """The slices along `dim` scaled down to a norm of `maxnorm` where theirs is larger."""
     if axis is not None:
         dim = axis
+    if dim is None:
+        raise missing_arguments("renorm", "dim")
+    if maxnorm is None:
+        raise missing_arguments("renorm", "maxnorm")
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
@@ -839,7 +861,11 @@ def renorm(input: Tensor, p: Scalar, dim: Any, maxnorm: Scalar, *, out: Any = No
             return ask_foreign(renorm, (input, p, dim, maxnorm), {"out": out})
         input = as_tensor_argument("renorm", "input", 1, input)
     try:
+        if type(p) not in NUMBERS:
+            p = plain_number(p)
         dim = wrap_dim(dim, input._array.ndim)
+        if type(maxnorm) not in NUMBERS:
+            maxnorm = plain_number(maxnorm)
         input_array = input._array
         computed: Any = renorm_kernel(input_array, p, dim, maxnorm)
     except Exception as error:  # see Note [Refusals]

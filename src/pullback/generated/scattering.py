@@ -55,7 +55,14 @@ from pullback.kernels.shape import to_dtype as to_dtype_kernel
 from pullback.kernels.shape import zeros_in_shape as zeros_in_shape_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_shape, as_tensor_argument, as_tensor_list
+from pullback.tensor.arguments import (
+    NUMBERS,
+    as_shape,
+    as_tensor_argument,
+    as_tensor_list,
+    missing_arguments,
+    plain_number,
+)
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
@@ -284,10 +291,18 @@ class ScatterBackward0(Node):
         self.saved_index = None
 
 
-def scatter(input: Tensor, dim: Any, index: Tensor, src: Tensor, *, out: Any = None, axis: Any = None) -> Tensor:
+def scatter(
+    input: Tensor, dim: Any = None, index: Any = None, src: Any = None, *, out: Any = None, axis: Any = None
+) -> Tensor:
     """A copy of `input` with result[index[i][j]][j] = src[i][j], with the index at `dim`."""
     if axis is not None:
         dim = axis
+    if dim is None:
+        raise missing_arguments("scatter", "dim")
+    if index is None:
+        raise missing_arguments("scatter", "index")
+    if src is None:
+        raise missing_arguments("scatter", "src")
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
@@ -429,11 +444,17 @@ ScatterValueNode.__name__ = ScatterValueNode.__qualname__ = "ScatterBackward1"
 
 
 def scatter_value(
-    input: Tensor, dim: Any, index: Tensor, value: Scalar, *, out: Any = None, axis: Any = None
+    input: Tensor, dim: Any = None, index: Any = None, value: Any = None, *, out: Any = None, axis: Any = None
 ) -> Tensor:
     """A copy of `input` with a number written at positions."""
     if axis is not None:
         dim = axis
+    if dim is None:
+        raise missing_arguments("scatter", "dim")
+    if index is None:
+        raise missing_arguments("scatter", "index")
+    if value is None:
+        raise missing_arguments("scatter", "value")
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
@@ -453,6 +474,8 @@ def scatter_value(
         index = as_tensor_argument("scatter", "index", 3, index)
     try:
         dim = wrap_dim(dim, input._array.ndim)
+        if type(value) not in NUMBERS:
+            value = plain_number(value)
         input_array = input._array
         index_array = index._array
         computed: Any = scatter_value_kernel(input_array, dim, index_array, value)
@@ -564,10 +587,18 @@ class ScatterAddBackward0(Node):
         self.saved_index = None
 
 
-def scatter_add(input: Tensor, dim: Any, index: Tensor, src: Tensor, *, out: Any = None, axis: Any = None) -> Tensor:
+def scatter_add(
+    input: Tensor, dim: Any = None, index: Any = None, src: Any = None, *, out: Any = None, axis: Any = None
+) -> Tensor:
     """A copy of `input` with `src` added at positions; repeated ones add up."""
     if axis is not None:
         dim = axis
+    if dim is None:
+        raise missing_arguments("scatter_add", "dim")
+    if index is None:
+        raise missing_arguments("scatter_add", "index")
+    if src is None:
+        raise missing_arguments("scatter_add", "src")
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
@@ -844,10 +875,10 @@ class ScatterReduceBackward0(Node):
 
 def scatter_reduce(
     input: Tensor,
-    dim: Any,
-    index: Tensor,
-    src: Tensor,
-    reduce: str,
+    dim: Any = None,
+    index: Any = None,
+    src: Any = None,
+    reduce: Any = None,
     *,
     include_self: bool = True,
     out: Any = None,
@@ -856,6 +887,14 @@ def scatter_reduce(
     """A copy of `input` with `src` reduced into it at positions."""
     if axis is not None:
         dim = axis
+    if dim is None:
+        raise missing_arguments("scatter_reduce", "dim")
+    if index is None:
+        raise missing_arguments("scatter_reduce", "index")
+    if src is None:
+        raise missing_arguments("scatter_reduce", "src")
+    if reduce is None:
+        raise missing_arguments("scatter_reduce", "reduce")
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
@@ -1046,11 +1085,24 @@ class IndexAddBackward0(Node):
 
 
 def index_add(
-    input: Tensor, dim: Any, index: Tensor, source: Tensor, *, alpha: Scalar = 1, out: Any = None, axis: Any = None
+    input: Tensor,
+    dim: Any = None,
+    index: Any = None,
+    source: Any = None,
+    *,
+    alpha: Scalar = 1,
+    out: Any = None,
+    axis: Any = None,
 ) -> Tensor:
     """A copy of `input` with slices of `source` added at positions of a dimension."""
     if axis is not None:
         dim = axis
+    if dim is None:
+        raise missing_arguments("index_add", "dim")
+    if index is None:
+        raise missing_arguments("index_add", "index")
+    if source is None:
+        raise missing_arguments("index_add", "source")
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
@@ -1074,6 +1126,8 @@ def index_add(
         source = as_tensor_argument("index_add", "source", 4, source)
     try:
         dim = wrap_dim(dim, input._array.ndim)
+        if type(alpha) not in NUMBERS:
+            alpha = plain_number(alpha)
         input_array = input._array
         index_array = index._array
         source_array = source._array
@@ -1206,10 +1260,18 @@ class IndexCopyBackward0(Node):
         self.saved_index = None
 
 
-def index_copy(input: Tensor, dim: Any, index: Tensor, source: Tensor, *, out: Any = None, axis: Any = None) -> Tensor:
+def index_copy(
+    input: Tensor, dim: Any = None, index: Any = None, source: Any = None, *, out: Any = None, axis: Any = None
+) -> Tensor:
     """A copy of `input` with slices of `source` written at positions of a dimension."""
     if axis is not None:
         dim = axis
+    if dim is None:
+        raise missing_arguments("index_copy", "dim")
+    if index is None:
+        raise missing_arguments("index_copy", "index")
+    if source is None:
+        raise missing_arguments("index_copy", "source")
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
@@ -1346,10 +1408,18 @@ class IndexFillBackward0(Node):
         self.saved_index = None
 
 
-def index_fill(input: Tensor, dim: Any, index: Tensor, value: Scalar, *, out: Any = None, axis: Any = None) -> Tensor:
+def index_fill(
+    input: Tensor, dim: Any = None, index: Any = None, value: Any = None, *, out: Any = None, axis: Any = None
+) -> Tensor:
     """A copy of `input` with a number at positions of a dimension."""
     if axis is not None:
         dim = axis
+    if dim is None:
+        raise missing_arguments("index_fill", "dim")
+    if index is None:
+        raise missing_arguments("index_fill", "index")
+    if value is None:
+        raise missing_arguments("index_fill", "value")
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
@@ -1369,6 +1439,8 @@ def index_fill(input: Tensor, dim: Any, index: Tensor, value: Scalar, *, out: An
         index = as_tensor_argument("index_fill", "index", 3, index)
     try:
         dim = wrap_dim(dim, input._array.ndim)
+        if type(value) not in NUMBERS:
+            value = plain_number(value)
         input_array = input._array
         index_array = index._array
         computed: Any = index_fill_kernel(input_array, dim, index_array, value)
@@ -1496,11 +1568,17 @@ IndexFillTensorNode.__name__ = IndexFillTensorNode.__qualname__ = "IndexFillBack
 
 
 def index_fill_tensor(
-    input: Tensor, dim: Any, index: Tensor, value: Tensor, *, out: Any = None, axis: Any = None
+    input: Tensor, dim: Any = None, index: Any = None, value: Any = None, *, out: Any = None, axis: Any = None
 ) -> Tensor:
     """A copy of `input` with the value of a 0-dim tensor at positions of a dimension."""
     if axis is not None:
         dim = axis
+    if dim is None:
+        raise missing_arguments("index_fill", "dim")
+    if index is None:
+        raise missing_arguments("index_fill", "index")
+    if value is None:
+        raise missing_arguments("index_fill", "value")
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
@@ -1699,10 +1777,10 @@ class IndexReduceBackward0(Node):
 
 def index_reduce(
     input: Tensor,
-    dim: Any,
-    index: Tensor,
-    source: Tensor,
-    reduce: str,
+    dim: Any = None,
+    index: Any = None,
+    source: Any = None,
+    reduce: Any = None,
     *,
     include_self: bool = True,
     out: Any = None,
@@ -1711,6 +1789,14 @@ def index_reduce(
     """A copy of `input` with slices of `source` reduced into it at positions of a dimension."""
     if axis is not None:
         dim = axis
+    if dim is None:
+        raise missing_arguments("index_reduce", "dim")
+    if index is None:
+        raise missing_arguments("index_reduce", "index")
+    if source is None:
+        raise missing_arguments("index_reduce", "source")
+    if reduce is None:
+        raise missing_arguments("index_reduce", "reduce")
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
@@ -2161,6 +2247,8 @@ def distinct_positions(index: Tensor, shape: Any, dim: int) -> Tensor:
         index = as_tensor_argument("distinct_positions", "index", 1, index)
     try:
         shape = as_shape(shape)
+        if type(dim) not in NUMBERS:
+            dim = plain_number(dim)
         index_array = index._array
         computed: Any = distinct_positions_kernel(index_array, shape, dim)
     except Exception as error:  # see Note [Refusals]
@@ -2189,6 +2277,8 @@ def positive_index(index: Tensor, shape: Any, dim: int) -> Tensor:
         index = as_tensor_argument("positive_index", "index", 1, index)
     try:
         shape = as_shape(shape)
+        if type(dim) not in NUMBERS:
+            dim = plain_number(dim)
         index_array = index._array
         computed: Any = positive_index_kernel(index_array, shape, dim)
     except Exception as error:  # see Note [Refusals]
@@ -2215,6 +2305,8 @@ def expand_index(index: Tensor, shape: Any, dim: int) -> Tensor:
         index = as_tensor_argument("expand_index", "index", 1, index)
     try:
         shape = as_shape(shape)
+        if type(dim) not in NUMBERS:
+            dim = plain_number(dim)
         index_array = index._array
         computed: Any = expand_index_kernel(index_array, shape, dim)
     except Exception as error:  # see Note [Refusals]

@@ -24,7 +24,7 @@ from pullback.kernels.statistics import var_grad as var_grad_kernel
 from pullback.kernels.statistics import var_mean as var_mean_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_tensor_argument, wrap_dims
+from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_number, wrap_dims
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
@@ -113,6 +113,8 @@ def var(
         raise not_a_bool("var", "keepdim", keepdim)
     try:
         dim = wrap_dims(dim, input._array.ndim)
+        if type(correction) not in NUMBERS:
+            correction = plain_number(correction)
         input_array = input._array
         computed: Any = var_kernel(input_array, dim, correction, keepdim)
     except Exception as error:  # see Note [Refusals]
@@ -249,6 +251,8 @@ def std(
         raise not_a_bool("std", "keepdim", keepdim)
     try:
         dim = wrap_dims(dim, input._array.ndim)
+        if type(correction) not in NUMBERS:
+            correction = plain_number(correction)
         input_array = input._array
         computed: Any = std_kernel(input_array, dim, correction, keepdim)
     except Exception as error:  # see Note [Refusals]
@@ -393,6 +397,8 @@ def var_mean(
         raise not_a_bool("var_mean", "keepdim", keepdim)
     try:
         dim = wrap_dims(dim, input._array.ndim)
+        if type(correction) not in NUMBERS:
+            correction = plain_number(correction)
         input_array = input._array
         variance_value, mean_value = var_mean_kernel(input_array, dim, correction, keepdim)
     except Exception as error:  # see Note [Refusals]
@@ -546,6 +552,8 @@ def std_mean(
         raise not_a_bool("std_mean", "keepdim", keepdim)
     try:
         dim = wrap_dims(dim, input._array.ndim)
+        if type(correction) not in NUMBERS:
+            correction = plain_number(correction)
         input_array = input._array
         deviation_value, mean_value = std_mean_kernel(input_array, dim, correction, keepdim)
     except Exception as error:  # see Note [Refusals]

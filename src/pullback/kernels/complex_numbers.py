@@ -22,7 +22,7 @@ def abs(input: Array) -> Array:
 def angle(input: Array) -> Array:
     """The angle of a complex number; of a real one 0 or pi, and nan of nan."""
     if input.dtype.kind == "c":
-        return np.angle(input)
+        return np.angle(np.asarray(input, order="C"))
     zero_or_pi = np.where(input < 0, input.dtype.type(np.pi), input.dtype.type(0))
     return np.where(np.isnan(input), input, zero_or_pi)
 

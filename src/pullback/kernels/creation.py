@@ -95,7 +95,9 @@ def checked_number(value: Scalar, dtype: DType) -> Any:
     if dtype.kind == "f" and dtype.itemsize > 1 and isinstance(value, (int, float)) and -60000 < value < 60000:
         return dtype.type(value)  # the common case: even float16 holds it
     if isinstance(value, complex) and dtype.kind not in "cW":
-        raise _overflow(dtype)
+        if value.imag:
+            raise _overflow(dtype)
+        value = value.real
     if dtype.kind in "iu" and not isinstance(value, complex):
         if isinstance(value, float) and not math.isfinite(value):
             raise _overflow(dtype)

@@ -34,12 +34,12 @@ def roll(input: Array, shifts: Shape, dims: Shape) -> Array:
 def rot90(input: Array, k: int, dims: Shape) -> Array:
     """A copy turned by `k` quarters in the plane of two dimensions."""
     turned: Array = np.rot90(input, k, (dims[0], dims[1]))
-    return turned.copy(order="K")
+    return turned.copy(order="K" if k % 4 else "C")
 
 
 def repeat(input: Array, repeats: Shape) -> Array:
     """The tensor repeated along each dimension."""
-    return np.tile(input, repeats) if repeats else np.array(input)
+    return np.ascontiguousarray(np.tile(input, repeats)) if repeats else np.array(input)
 
 
 def repeat_interleave_counts(input: Array, repeats: Array, dim: int) -> Array:
@@ -51,14 +51,14 @@ def repeat_interleave_counts(input: Array, repeats: Array, dim: int) -> Array:
 def tril(input: Array, diagonal: int = 0) -> Array:
     """The lower triangle of matrices, zeros above a diagonal."""
     _check_matrix("tril", input)
-    return np.where(_lower(input, diagonal), input, np.zeros((), input.dtype))
+    return np.ascontiguousarray(np.where(_lower(input, diagonal), input, np.zeros((), input.dtype)))
 
 
 @native
 def triu(input: Array, diagonal: int = 0) -> Array:
     """The upper triangle of matrices, zeros below a diagonal."""
     _check_matrix("triu", input)
-    return np.where(_lower(input, diagonal - 1), np.zeros((), input.dtype), input)
+    return np.ascontiguousarray(np.where(_lower(input, diagonal - 1), np.zeros((), input.dtype), input))
 
 
 def _lower(input: Array, diagonal: int) -> Array:

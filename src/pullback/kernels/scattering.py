@@ -280,7 +280,7 @@ def index_fill_tensor(input: Array, dim: Dim, index: Array, value: Array) -> Arr
     if index.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
     check_index(index, input.shape[dim] if input.ndim else 1, dim, negative=True)
-    result = row_major_copy(input)
+    result = copy_in_order(input)
     if input.ndim == 0:
         return np.full((), value, input.dtype) if index.size else result
     result[(*[slice(None)] * dim, index.reshape(-1))] = np.asarray(value).astype(input.dtype)

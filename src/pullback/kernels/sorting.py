@@ -25,7 +25,8 @@ def sort_stable(input: Array, stable: bool, dim: Dim = -1, descending: bool = Fa
 def argsort(input: Array, dim: Dim = -1, descending: bool = False) -> Array:
     """The indices that sort along `dim`."""
     _refuse_complex_sort(input)
-    return order_along(input, dim, descending)
+    order = order_along(input, dim, descending)
+    return order if input.flags.c_contiguous else _in_layout(order, input)
 
 
 def _sorted(input: Array, dim: int, descending: bool) -> tuple[Array, Array]:
@@ -87,7 +88,7 @@ def topk(input: Array, k: int, dim: Dim = -1, largest: bool = True, sorted: bool
         indices = np.take_along_axis(indices, inner, dim)
     else:
         indices = order_along(values, dim, largest)[(*lead, slice(0, k))]
-    return np.take_along_axis(input, indices, dim), indices
+    return np.take_along_axis(input, indices, dim), np.ascontiguousarray(indices)
 
 
 def _largest(values: Array, k: int, dim: int) -> Array:

@@ -22,6 +22,7 @@ from pullback.backend.dtype import (
     to_dtype,
 )  # fmt: skip
 from pullback.errors import not_a_tensor
+from pullback.modes.switches import switches
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
 from pullback.typing import Array, Dims, DType, Shape
 
@@ -31,7 +32,8 @@ _NUMBER_FIRST = {"add", "sub", "mul", "div", "floor_divide"}
 
 def as_tensor_argument(function: str, name: str, position: int, value: Any) -> Tensor:
     """A tensor argument that is something else: a number where PyTorch allows it, else an error with its words."""
-    if function in _NUMBER_FIRST and isinstance(value, (bool, int, float, complex)):
+    if function in _NUMBER_FIRST and is_number(value):
+        value = plain_number(value)
         return new_tensor(as_array(number_as(value, number_dtype(value))))
     raise not_a_tensor(function, name, position, value)
 
@@ -41,6 +43,22 @@ def the_dim(function: str, axis: Any) -> Any:
     if axis is None:
         raise TypeError(f'{function}() missing 1 required positional arguments: "dim"')
     return axis
+
+
+def missing_arguments(function: str, name: str) -> TypeError:
+    """The error of an argument that was not given, in PyTorch's words."""
+    return TypeError(f'{function}() missing 1 required positional arguments: "{name}"')
+
+
+NUMBERS = frozenset((int, float, bool, complex))
+
+
+def plain_number(value: Any) -> Any:
+    """The Python number in a number of NumPy's or in a 0-dim tensor that needs no gradient; other things as they are."""
+    if isinstance(value, TensorBase):
+        is_plain = value._array.ndim == 0 and not value._requires_grad and not switches.interceptors
+        return value._array.item() if is_plain else value
+    return value.item() if is_number(value) and hasattr(value, "item") else value
 
 
 def with_keywords(function: Callable[..., Any], **names: str) -> Any:
@@ -57,7 +75,8 @@ def with_keywords(function: Callable[..., Any], **names: str) -> Any:
 
 def number_beside(value: Any, other: Any) -> Any:
     """A number that stands in a tensor's place, as a 0-dim tensor of the dtype it promotes to beside `other`."""
-    if isinstance(value, (bool, int, float, complex)) and isinstance(other, TensorBase):
+    if is_number(value) and isinstance(other, TensorBase):
+        value = value.item() if hasattr(value, "item") else value  # type: ignore[union-attr]  # NumPy's numbers have it
         return new_tensor(as_array(number_as(value, result_dtype((value, other._array)))))
     return value
 

@@ -18,6 +18,7 @@ from typing import Any
 from pullback.backend.dtype import dtype
 from pullback.errors import not_a_bool, not_a_tensor, wrong_type
 from pullback.modes.interception import overrides
+from pullback.tensor.arguments import plain_number
 from pullback.tensor.refusals import mismatch, refusal
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -134,7 +135,7 @@ def _written_out(
         "call": function,
         "refusal": refusal,
         "not_a_bool": not_a_bool,
-        "check": _check_kind,
+        "number": _as_number,
         "INTS": (int, bool),
         "NUMBERS": (float, int, bool),
         "SCALARS": (float, int, bool, complex),
@@ -156,7 +157,8 @@ def _written_out(
         if (kinds := _PLAIN_KINDS.get(p.annotation)) is not None:
             switches += (
                 f"    if {p.name} is not default_of_{p.name} and type({p.name}) not in {kinds}:\n"
-                f"        check({name!r}, {p.name!r}, {None if named else len(positional)}, {p.annotation!r}, {p.name})\n"
+                f"        {p.name} = number({name!r}, {p.name!r}, {None if named else len(positional)}, "
+                f"{p.annotation!r}, {p.name})\n"
             )
         if is_switch(p):
             switches += (
@@ -215,11 +217,12 @@ def _offering_any(function: Callable[..., Any], module: str, name: str) -> Any:
 _PLAIN_KINDS = {"int": "INTS", "float": "NUMBERS", "Scalar": "SCALARS"}
 
 
-def _check_kind(function: str, name: str, position: int | None, annotation: str, value: Any) -> None:
-    """Refuse what is no number; NumPy's numbers and tensors of one element are."""
+def _as_number(function: str, name: str, position: int | None, annotation: str, value: Any) -> Any:
+    """The Python number that NumPy's numbers and tensors of one element stand for; what is no number is refused."""
     expected = None if is_foreign(value) else mismatch(annotation, value)
     if expected is not None:
         raise wrong_type(function, name, position, expected, value)
+    return plain_number(value)
 
 
 def is_switch(parameter: inspect.Parameter) -> bool:
