@@ -1,4 +1,4 @@
-"""The LDL factorization of symmetric and Hermitian matrices, by SciPy's LAPACK, and systems solved with it."""
+"""The LDL factorization of symmetric and Hermitian matrices, by NumPy's LAPACK or SciPy's, and systems solved with it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.backend import lapack
 from pullback.kernels.matrix_checks import (
     _by_columns,
     _raise_for_info,
@@ -18,12 +19,12 @@ from pullback.kernels.triangular import _solve_left
 from pullback.typing import Array
 
 
-def _lapack() -> Any:
+def _scipy() -> Any:
     try:
-        from scipy.linalg import lapack
+        from scipy.linalg import lapack as routines
     except ImportError as error:
         raise ImportError("torch.linalg.ldl_factor needs the package scipy: install pullback[scipy]") from error
-    return lapack
+    return routines
 
 
 def linalg_ldl_factor_ex(
@@ -33,20 +34,27 @@ def linalg_ldl_factor_ex(
     _require_square("torch.linalg.ldl_factor_ex", A)
     _require_floating("torch.linalg.ldl_factor_ex", A)
     _refuse_half(A, "ldl_factor_kernel_cpu")
-    size = A.shape[-1]
-    matrices = A.reshape(math.prod(A.shape[:-2]), size, size)
-    factors = np.array(matrices)
-    pivots = np.zeros(matrices.shape[:2], np.int32)
-    infos: Array = np.zeros(len(matrices), np.int32)
-    if size:
-        name = "hetrf" if hermitian and A.dtype.kind == "c" else "sytrf"
-        (factorize,) = _lapack().get_lapack_funcs((name,), (matrices,))
-        for position, matrix in enumerate(matrices):
-            factors[position], pivots[position], infos[position] = factorize(matrix, lower=1)
+    size, count = A.shape[-1], math.prod(A.shape[:-2])
+    factors, pivots, infos = _factorize_each(A.reshape(count, size, size), hermitian)
     info = infos.reshape(A.shape[:-2])
     if check_errors:
         _raise_for_info("torch.linalg.ldl_factor_ex", info, "The diagonal element {info} of D is zero.")
     return _by_columns(np.tril(factors).reshape(A.shape)), pivots.reshape(A.shape[:-1]), info
+
+
+def _factorize_each(matrices: Array, hermitian: bool) -> tuple[Array, Array, Array]:
+    """L and D in one matrix for each of a stack, the pivots and the infos."""
+    if lapack.finds_routines(matrices):
+        by_columns = np.array(matrices.swapaxes(-1, -2), order="C")
+        return (by_columns.swapaxes(-1, -2), *lapack.factorize_indefinite(by_columns, hermitian))
+    factors = np.array(matrices)
+    pivots, infos = np.zeros(matrices.shape[:2], np.int32), np.zeros(len(matrices), np.int32)
+    if matrices.size:
+        name = "hetrf" if hermitian and matrices.dtype.kind == "c" else "sytrf"
+        (factorize,) = _scipy().get_lapack_funcs((name,), (matrices,))
+        for position, matrix in enumerate(matrices):
+            factors[position], pivots[position], infos[position] = factorize(matrix, lower=1)
+    return factors, pivots, infos
 
 
 def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian: bool = False) -> Array:

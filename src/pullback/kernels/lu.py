@@ -1,4 +1,4 @@
-"""LU factorization with partial pivoting, by blocks of columns and for all matrices of a batch at once."""
+"""LU factorization with partial pivoting: by LAPACK, or by blocks of columns for all matrices of a batch at once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from pullback.backend import lapack
 from pullback.kernels.matrix_checks import (
     _broadcast_batches,
     _by_columns,
@@ -27,7 +28,18 @@ def _factorize(A: Array) -> tuple[Array, Array, Array]:
     """The factors in one matrix, the pivots counted from 1, and the first zero on the diagonal (0 if there is none)."""
     batch, (rows, columns) = A.shape[:-2], A.shape[-2:]
     count, length = math.prod(batch), min(rows, columns)
-    LU = np.array(A, order="C").reshape(count, rows, columns)
+    if lapack.serves(A, count, length):
+        by_columns = np.array(A.swapaxes(-1, -2), order="C")
+        pivots, info = lapack.factorize(by_columns.reshape(count, columns, rows))
+        return by_columns.swapaxes(-1, -2), pivots.reshape(*batch, length), info.reshape(batch)
+    LU, pivots, info = _eliminate(np.array(A, order="C").reshape(count, rows, columns))
+    return LU.reshape(A.shape), pivots.reshape(*batch, length), info.reshape(batch)
+
+
+def _eliminate(LU: Array) -> tuple[Array, Array, Array]:
+    """The factorization of a stack of matrices in its place."""
+    count, rows, columns = LU.shape
+    length = min(rows, columns)
     pivots = np.zeros((count, length), np.int32)
     info = np.zeros(count, np.int32)
     each = np.arange(count)
@@ -51,7 +63,7 @@ def _factorize(A: Array) -> tuple[Array, Array, Array]:
             corner, right = LU[:, start:stop, start:stop], LU[:, start:stop, stop:]
             LU[:, start:stop, stop:] = _solve_left(corner, right, upper=False, unitriangular=True)
             LU[:, stop:, stop:] -= LU[:, stop:, start:stop] @ LU[:, start:stop, stop:]
-    return LU.reshape(A.shape), pivots.reshape(*batch, length), info.astype(np.int32).reshape(batch)
+    return LU, pivots, info.astype(np.int32)
 
 
 def _permutation(pivots: Array, rows: int) -> Array:

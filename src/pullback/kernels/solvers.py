@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from pullback.backend import lapack
 from pullback.backend.dtype import real_of, scalar_type_name
 from pullback.errors import LinAlgError
 from pullback.kernels.lu import _factorize
@@ -114,6 +117,10 @@ def cholesky_inverse(input: Array, upper: bool = False) -> Array:
     return cholesky_solve(identity, input, upper)
 
 
+_NOT_FULL_RANK = (
+    "The least squares solution could not be computed because the input matrix does not have full rank "
+    "(error code: {info})."
+)
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
@@ -126,8 +133,14 @@ def linalg_lstsq(
     right = B[..., None] if vector else B
     chosen = driver or "gelsy"
     batch = _broadcast_batches(A, right)
+    cutoff = (max(A.shape[-2:]) * float(np.finfo(A.dtype).eps)) if rcond is None else rcond
+    if not np.isfinite(A).all():
+        raise LinAlgError("torch.linalg.lstsq: The input matrix contained non-finite values.")
+    if chosen in ("gels", "gelsy") and right.size and lapack.finds_routines(A):
+        solution, rank = _factorized_least_squares(A, right, cutoff, batch, chosen)
+        residuals = _residuals(A, right, solution, rank, chosen, batch)
+        return (solution[..., 0] if vector else solution), residuals, rank, np.zeros(0, real_of(A.dtype))
     U, S, Vh = _thin_svd(A)
-    cutoff = (max(A.shape[-2:]) * float(np.finfo(S.dtype).eps)) if rcond is None else rcond
     largest = S.max(-1, keepdims=True) if S.shape[-1] else np.zeros((*S.shape[:-1], 1), S.dtype)
     kept = np.greater(S, cutoff * largest)
     inverted = np.where(kept, 1 / np.where(kept, S, 1), 0).astype(S.dtype)
@@ -135,12 +148,38 @@ def linalg_lstsq(
     coefficients = inverted[..., None] * (U.swapaxes(-1, -2).conj() @ right)
     solution = Vh.swapaxes(-1, -2).conj() @ coefficients
     residuals = _residuals(A, right, solution, rank, chosen, batch)
+    placed = _in_room_for_both(solution, A.shape[-2])
     return (
-        solution[..., 0] if vector else _by_columns(solution),
+        placed[..., 0] if vector else placed,
         residuals,
         np.zeros(0, np.int64) if chosen == "gels" else rank,
         S if chosen in ("gelsd", "gelss") else np.zeros(0, S.dtype),
     )
+
+
+def _factorized_least_squares(A: Array, B: Array, cutoff: float, batch: Shape, driver: str) -> tuple[Array, Array]:
+    """By LAPACK's QR factorizations: the solutions, and the ranks of the matrices if columns are exchanged."""
+    (rows, columns), sides, count = A.shape[-2:], B.shape[-1], math.prod(batch)
+    matrices = np.array(np.broadcast_to(A, (*batch, rows, columns)).swapaxes(-1, -2), order="C")
+    solution = np.zeros((count, sides, max(rows, columns)), A.dtype)
+    solution[..., :rows] = np.broadcast_to(B, (*batch, rows, sides)).swapaxes(-1, -2).reshape(count, sides, rows)
+    stack = matrices.reshape(count, columns, rows)
+    if driver == "gelsy":
+        ranks = lapack.least_squares(stack, solution, cutoff).reshape(batch)
+    else:
+        infos = lapack.full_rank_least_squares(stack, solution).reshape(batch)
+        _raise_for_info("torch.linalg.lstsq", infos, _NOT_FULL_RANK)
+        ranks = np.zeros(0, np.int64)
+    found = solution.reshape(*batch, sides, -1)[..., :columns]
+    return found.swapaxes(-1, -2), ranks
+
+
+def _in_room_for_both(X: Array, rows: int) -> Array:
+    """X by columns, with room for the right-hand sides that LAPACK overwrites."""
+    columns = X.shape[-2]
+    room = np.zeros((*X.shape[:-2], X.shape[-1], max(rows, columns)), X.dtype)[..., :columns].swapaxes(-1, -2)
+    room[...] = X
+    return room
 
 
 def _thin_svd(A: Array) -> tuple[Array, Array, Array]:

@@ -1,12 +1,16 @@
 """Triangular systems.
 
 LAPACK's general solver, which NumPy has, does no elimination on an upper triangular matrix: it is then the substitution.
+It serves stacks of small matrices; else the triangular solver is called (Note [LAPACK of NumPy]).
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from pullback.backend import lapack
 from pullback.kernels.matrix_checks import (
     _broadcast_batches,
     _by_columns,
@@ -16,7 +20,7 @@ from pullback.kernels.matrix_checks import (
     _require_square,
 )
 from pullback.native import native
-from pullback.typing import Array
+from pullback.typing import Array, Shape
 
 # Up to this size the general solver is called; larger systems are halved, so that most of the work is one product.
 _BLOCK = 64
@@ -46,6 +50,10 @@ def _substitute_back(A: Array, B: Array) -> Array:
 
 
 def _solve_left(A: Array, B: Array, *, upper: bool, unitriangular: bool) -> Array:
+    if A.dtype == B.dtype and B.size:
+        batch = _broadcast_batches(A, B)
+        if lapack.serves(A, math.prod(batch), A.shape[-1]):
+            return _substitute(A, B, batch, upper=upper, unitriangular=unitriangular)
     triangle = np.triu(A) if upper else np.tril(A)
     if unitriangular:
         index = np.arange(A.shape[-1])
@@ -54,6 +62,19 @@ def _solve_left(A: Array, B: Array, *, upper: bool, unitriangular: bool) -> Arra
         return _solve_upper(triangle, B)
     # Reversing rows and columns turns a lower triangular matrix into an upper one.
     return _solve_upper(triangle[..., ::-1, ::-1], B[..., ::-1, :])[..., ::-1, :]
+
+
+def _substitute(A: Array, B: Array, batch: Shape, *, upper: bool, unitriangular: bool) -> Array:
+    """By LAPACK's triangular solver, one matrix after the other."""
+    size, count = A.shape[-1], math.prod(batch)
+    X = np.array(np.broadcast_to(B, (*batch, *B.shape[-2:])).swapaxes(-1, -2), order="C")
+    matrices = np.broadcast_to(A, (*batch, size, size))
+    by_columns = matrices.swapaxes(-1, -2).flags.c_contiguous
+    stack = matrices.swapaxes(-1, -2) if by_columns else np.ascontiguousarray(matrices)
+    lapack.substitute(
+        stack.reshape(count, size, size), X.reshape(count, -1, size), upper, unitriangular, by_columns=by_columns
+    )
+    return X.swapaxes(-1, -2)
 
 
 @native
