@@ -7,9 +7,10 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.graph.in_place import in_place
+from pullback.graph.zero_gradient import attach_zero_node
 from pullback.kernels.comparison import equal_arrays
 from pullback.modes.interception import interceptable
-from pullback.tensor.tensor import Tensor
+from pullback.tensor.tensor import Tensor, TensorBase
 
 
 @interceptable
@@ -27,40 +28,54 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
     return bool(close._array.all())
 
 
-def _step(input: Tensor, compare: Callable[..., Any], other: Any) -> Any:
-    """The outcome of a comparison as numbers that depend on `input` with the gradient zero."""
-    outcome = G.to_dtype(compare(input, other), input._array.dtype)
-    return G.tied_to(outcome, input) if input._requires_grad else outcome
+def _stepping(compare: Callable[..., Any]) -> Callable[..., Any]:
+    """A comparison whose outcome is numbers, which depend on both sides with the gradient zero."""
+    node = f"{compare.__name__.capitalize()}Backward"
+
+    def step(input: Tensor, other: Any) -> Any:
+        outcome = G.to_dtype(compare(input, other), input._array.dtype)
+        if isinstance(other, TensorBase):
+            if input._requires_grad or other._requires_grad:
+                attach_zero_node(outcome, f"{node}1", (input, other))
+        elif input._requires_grad:
+            attach_zero_node(outcome, f"{node}0", (input,))
+        return outcome
+
+    step.__name__ = compare.__name__
+    return step
+
+
+_EQ, _NE, _LT, _LE, _GT, _GE = map(_stepping, (G.eq, G.ne, G.lt, G.le, G.gt, G.ge))
 
 
 def eq_(input: Tensor, other: Any) -> Any:
     """In-place version of eq."""
-    return in_place(_step, input, G.eq, other)
+    return in_place(_EQ, input, other)
 
 
 def ne_(input: Tensor, other: Any) -> Any:
     """In-place version of ne."""
-    return in_place(_step, input, G.ne, other)
+    return in_place(_NE, input, other)
 
 
 def lt_(input: Tensor, other: Any) -> Any:
     """In-place version of lt."""
-    return in_place(_step, input, G.lt, other)
+    return in_place(_LT, input, other)
 
 
 def le_(input: Tensor, other: Any) -> Any:
     """In-place version of le."""
-    return in_place(_step, input, G.le, other)
+    return in_place(_LE, input, other)
 
 
 def gt_(input: Tensor, other: Any) -> Any:
     """In-place version of gt."""
-    return in_place(_step, input, G.gt, other)
+    return in_place(_GT, input, other)
 
 
 def ge_(input: Tensor, other: Any) -> Any:
     """In-place version of ge."""
-    return in_place(_step, input, G.ge, other)
+    return in_place(_GE, input, other)
 
 
 not_equal_ = ne_

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback.backend.dtype import complex32, complex64, float16, float32, when_loaded
+from pullback.graph.in_place import write_out
 from pullback.modes.interception import register_overriding_type
 from pullback.tensor.tensor import Tensor
 
@@ -53,6 +54,9 @@ def operate(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
         changed = getattr(functions, name.removesuffix("_"))(*_widened(args), **_widened(kwargs))
         return args[0].copy_(changed)
+    out = kwargs.pop("out", None) if "out" in kwargs else None
+    if out is not None:
+        return write_out(name, out, operate(function, args, kwargs))
     wide = [value for value in (*args, *kwargs.values()) if isinstance(value, Tensor) and _is_wide(value)]
     result = function(*_widened(args), **_widened(kwargs))
     return result if wide else _rounded(result)

@@ -98,5 +98,8 @@ def hash_tensor(
             "with the 'dim' argument."
         )
     dims = wrap_dims(dim, input._array.ndim) or ()
+    for one in dims:
+        if input._array.ndim and input._array.shape[one] == 0:
+            raise IndexError(f"hash_tensor: Expected reduction dim {one} to have non-zero size.")
     result = new_tensor(xor_bits(input._array, dims, keepdim))
     return result if out is None else write_out("hash_tensor", out, result)

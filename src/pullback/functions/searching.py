@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pullback.generated as G
@@ -161,7 +162,8 @@ def histogramdd(
     input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> Any:
     """How many points (rows) lie in each box, and the edges of the boxes."""
-    points = input._array.reshape(-1, input._array.shape[-1])
+    shape = input._array.shape
+    points = input._array.reshape(math.prod(shape[:-1]), shape[-1])
     given = [bins] * points.shape[1] if isinstance(bins, int) else list(bins)
     known = [b._array if isinstance(b, TensorBase) else as_int(b) for b in given]
     weights = None if weight is None else weight._array

@@ -98,7 +98,7 @@ def div_rounded(input: Array, other: Array | Scalar, rounding_mode: str) -> Arra
     if input.dtype.kind in "iu":
         return _truncated_quotient(input, other)
     if input.dtype.itemsize == 2:
-        return _with_number(lambda input, other: np.trunc(input / other), input, other)
+        return _with_number(lambda input, other: np.trunc(input / other), input, other)  # rounded, then truncated
     return np.trunc(input / other)
 
 
@@ -108,7 +108,9 @@ def floor_divide(input: Array, other: Array | Scalar) -> Array:
     _refuse_kinds(input, "bc", "div_floor_cpu")
     if input.dtype.kind in "iu":
         _refuse_zero(input, other)
-    return np.floor_divide(input, other) if input.dtype.itemsize != 2 else _with_number(np.floor_divide, input, other)
+    if input.dtype.itemsize == 2 and input.dtype.kind in "fV":
+        return _with_number(_floored_in_steps, input, other)
+    return np.floor_divide(input, other)
 
 
 @native
@@ -207,6 +209,8 @@ def conj(input: Array) -> Array:
 
 def _scaled(other: Array | Scalar, alpha: Scalar, input: Array) -> Array:
     """`alpha * other` in the dtype of `input`, float32 for one of 16 bits, which must be able to hold `alpha`."""
+    if alpha is None:  # which is NaN to NumPy
+        raise TypeError("alpha must be a number")
     kind = input.dtype.kind
     if kind in "biu" and isinstance(alpha, (float, complex)):
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
@@ -231,6 +235,17 @@ def _truncated_quotient(input: Array, other: Array | Scalar) -> Array:
     """Integer division rounded towards zero."""
     _refuse_zero(input, other)
     return (input - np.fmod(input, other)) // other
+
+
+def _floored_in_steps(input: Array, other: Array) -> Array:
+    """A quotient rounded down, by way of the remainder: PyTorch rounds to 16 bits at every step of it."""
+    rest = np.fmod(input, other)
+    quotient = (input - rest) / other
+    quotient = np.where((rest != 0) & ((other < 0) != (rest < 0)), quotient - np.ones((), quotient.dtype), quotient)
+    whole = np.floor(quotient)
+    whole = np.where(quotient - whole > 0.5, whole + np.ones((), whole.dtype), whole)
+    whole = np.where(quotient != 0, whole, np.copysign(np.zeros((), whole.dtype), input / other))
+    return np.where(other == 0, input / other, whole)
 
 
 def _bool_subtraction() -> RuntimeError:

@@ -18,13 +18,15 @@ def histogramdd(
 
     `bins` holds, for each dimension, a number of equal intervals or the edges; the last interval includes its end.
     """
-    if points.dtype.kind != "f":
-        raise NotImplementedError(f'"histogramdd" not implemented for {scalar_type_name(points.dtype)!r}')
+    _check_dtypes(points, bins)
     if len(bins) != points.shape[1]:
         raise RuntimeError(
             "histogramdd: The size of bins must be equal to the innermost dimension of the input: got "
             f"{len(bins)} numbers of bins for points of {points.shape[1]} coordinates"
         )
+    dtype = points.dtype
+    if dtype.itemsize == 2:
+        points, bins = points.astype(np.float32), [given.astype(np.float32) for given in bins]
     edges = [_edges(points[:, d], b, d, limits) for d, b in enumerate(bins)]
     inside: Array = np.ones(len(points), np.bool_)
     places: Array = np.zeros(len(points), np.int64)
@@ -41,7 +43,26 @@ def histogramdd(
         hist = hist / hist.sum()
         for d, edge in enumerate(edges):
             hist = hist / np.diff(edge).reshape([-1 if k == d else 1 for k in range(len(shape))])
-    return hist.astype(points.dtype), edges
+    return hist.astype(dtype), [edge.astype(dtype) for edge in edges]
+
+
+def _check_dtypes(points: Array, bins: Sequence[Any]) -> None:
+    edges = {d: given for d, given in enumerate(bins) if isinstance(given, np.ndarray)}
+    for d, given in edges.items():
+        if given.size == 0:
+            raise RuntimeError(
+                "torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in the bins tensor "
+                f"for dimension {d}"
+            )
+        if given.dtype != points.dtype:
+            raise RuntimeError(
+                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
+                f"{points.dtype} and bins for dimension {d} with dtype {given.dtype}"
+            )
+    # PyTorch finds places among given edges in every floating-point dtype, and edges of its own in two.
+    if points.dtype.kind not in "fV" or (points.dtype.itemsize == 2 and not edges):
+        name = "histogram_cpu" if edges else "histogramdd"
+        raise NotImplementedError(f'"{name}" not implemented for {scalar_type_name(points.dtype)!r}')
 
 
 def _edges(values: Array, bins: Any, dim: int, limits: Sequence[float] | None) -> Array:
@@ -78,7 +99,9 @@ def unravel(positions: Array, shape: Sequence[int]) -> tuple[Array, ...]:
 
 def xor_bits(input: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
     """The exclusive or of the bits of the elements, floating-point ones as double, integers as 64-bit numbers."""
+    if input.dtype.kind == "c":
+        raise NotImplementedError(f'"xor_sum_cpu" not implemented for {scalar_type_name(input.dtype)!r}')
     wide = input.astype(np.float64) if input.dtype.kind in "fV" else input.astype(np.int64)
     if not input.ndim:
         return wide.view(np.uint64)
-    return np.asarray(np.bitwise_xor.reduce(wide.view(np.uint64), axis=dim or None, keepdims=keepdim))
+    return np.asarray(np.bitwise_xor.reduce(wide.view(np.uint64), axis=dim or None, keepdims=keepdim), order="C")

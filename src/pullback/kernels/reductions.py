@@ -12,6 +12,7 @@ from pullback.backend.dtype import is_float_or_complex, scalar_type_name
 from pullback.kernels.accumulation import (
     accurate_sum,
     add_up,
+    contiguous,
     is_short,
     multiply_up,
     reduced_axes,
@@ -118,7 +119,7 @@ def prod(input: Array, dim: Dim, keepdim: bool = False, *, dtype: DType | None =
     values = _in_dtype(input, dtype)
     if input.ndim == 0:
         return np.array(values)
-    return cast_array(multiply_up(widened(values), dim, keepdim), values.dtype)
+    return cast_array(contiguous(multiply_up(widened(values), dim, keepdim)), values.dtype)
 
 
 @native
@@ -161,7 +162,7 @@ def count_not_nan(input: Array, dim: Dims = None, keepdim: bool = False) -> Arra
 @native
 def count_nonzero(input: Array, dim: Dims = None) -> Array:
     """How many elements are not zero."""
-    return np.asarray(np.count_nonzero(input, axis=reduced_axes(input, dim)), np.int64)
+    return np.asarray(np.count_nonzero(input, axis=reduced_axes(input, dim)), np.int64, order="C")
 
 
 @native
@@ -179,5 +180,5 @@ def all(input: Array, dim: Dims = None, keepdim: bool = False) -> Array:
 def _truth(function: Any, input: Array, dim: Dims, keepdim: bool) -> Array:
     axes = dim if dim == () else reduced_axes(input, dim)  # an empty list reduces nothing here, unlike in a sum
     values = input if input.dtype == bool else input != 0
-    result = function(values, axis=axes, keepdims=keepdim)
+    result = contiguous(function(values, axis=axes, keepdims=keepdim))
     return result.astype(input.dtype) if input.dtype == np.uint8 else result

@@ -110,6 +110,6 @@ def logcumsumexp(input: Array, dim: Dim) -> Array:
         return np.array(input)
     values = widened(input)
     if values.dtype.kind == "c":
-        return cast_array(_complex_logcumsumexp(values, dim), input.dtype)
+        return cast_array(contiguous(_complex_logcumsumexp(values, dim)), input.dtype)
     wide = values.astype(np.float64)
     return cast_array(np.logaddexp.accumulate(wide, axis=dim), input.dtype)

@@ -85,6 +85,7 @@ def unique(
     """The distinct values (or slices), in order; where each element went; how often each occurs."""
     _refuse_kinds(input, "c", "unique")
     if dim is not None:
+        _check_uniquable(input, dim)
         return _unique_slices(input, dim)
     flat = input.reshape(-1)
     if not return_inverse and not return_counts:
@@ -93,6 +94,15 @@ def unique(
         return ordered[_starts_of_runs(ordered)], unused, unused
     found = np.unique(flat, return_inverse=True, return_counts=True, equal_nan=False)
     return found[0], found[1].reshape(input.shape).astype(np.int64), found[2].astype(np.int64)
+
+
+def _check_uniquable(input: Array, dim: int) -> None:
+    """Refuse slices without elements: they are all equal, and there may be none."""
+    empty = [d for d, size in enumerate(input.shape) if size == 0]
+    if len(empty) > 1:
+        raise RuntimeError("Number of zero sized dimensions is more than one, so unique cannot be applied ")
+    if empty and empty != [dim]:
+        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
 
 
 def _starts_of_runs(rows: Array) -> Array:
@@ -107,13 +117,17 @@ def _unique_slices(input: Array, dim: int) -> tuple[Array, Array, Array]:
         empty: Array = np.empty(0, np.int64)
         return input, empty, empty
     found = np.unique(input, return_inverse=True, return_counts=True, axis=dim)
-    return np.ascontiguousarray(found[0]), found[1].reshape(-1).astype(np.int64), found[2].astype(np.int64)
+    slices = np.moveaxis(np.ascontiguousarray(np.moveaxis(found[0], dim, 0)), 0, dim)
+    return slices, found[1].reshape(-1).astype(np.int64), found[2].astype(np.int64)
 
 
 def unique_consecutive(
     input: Array, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> tuple[Array, Array, Array]:
     """The values (or slices) without repetitions that follow each other; where each went; how long each run is."""
+    _refuse_kinds(input, "c", "unique" if dim is None else "unique_dim")
+    if dim is not None:
+        _check_uniquable(input, dim)
     rows = input.reshape(-1) if dim is None else np.moveaxis(input, dim, 0)
     count = rows.shape[0]
     if count == 0:
@@ -123,7 +137,7 @@ def unique_consecutive(
     starts = np.flatnonzero(changed)
     inverse = (np.cumsum(changed) - 1).astype(np.int64)
     counts: Array = np.diff(np.append(starts, count)).astype(np.int64)
-    kept = rows[changed]
+    kept = np.ascontiguousarray(rows[changed])
     if dim is None:
         return kept, inverse.reshape(input.shape), counts
     return np.moveaxis(kept, 0, dim), inverse, counts
@@ -162,8 +176,17 @@ def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Arra
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min")
     inside = values[(values >= low) & (values <= high)]
-    places = ((inside - low) * bins / (high - low)).astype(np.int64)
+    places = _interval_of(inside, low, high, bins, input.dtype)
     return np.bincount(np.minimum(places, bins - 1), minlength=bins).astype(input.dtype)
+
+
+def _interval_of(values: Array, low: float, high: float, bins: int, dtype: Any) -> Array:
+    """In which of the equal intervals values lie; those of 16 bits are rounded at each step, as PyTorch does."""
+    if dtype.itemsize != 2:
+        return ((values - low) * bins / (high - low)).astype(np.int64)
+    start, width = np.asarray(low, dtype), np.asarray(np.asarray(high, dtype) - np.asarray(low, dtype), dtype)
+    scaled = (values.astype(dtype) - start) * np.asarray(bins, dtype)
+    return (scaled / width).astype(np.float32).astype(np.int64)
 
 
 def isin(elements: Array, test_elements: Array, assume_unique: bool = False, invert: bool = False) -> Array:

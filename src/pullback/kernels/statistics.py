@@ -53,6 +53,14 @@ def var_grad(grad: Array, input: Array, dim: Dims, correction: float, keepdim: b
     return cast_array(wide * factor * (values - cast_array(mean, input.dtype)), input.dtype)
 
 
+def _snapped(mean: Array, values: Array, axes: tuple[int, ...]) -> Array:
+    """The mean, or the first value where the two differ by rounding: equal values have the variance zero exactly."""
+    if not values.size:
+        return mean
+    first = values[tuple(slice(0, 1) if d in axes else slice(None) for d in range(values.ndim))]
+    return np.where(np.abs(mean - first) <= 8 * np.finfo(values.dtype).eps * np.abs(first), first, mean)
+
+
 def _moments(name: str, input: Array, dim: Dims, correction: float, keepdim: bool) -> tuple[Any, Any]:
     """Variance and mean, in two passes: the second is about the mean of the first."""
     if not is_float_or_complex(input.dtype):
@@ -65,12 +73,14 @@ def _moments(name: str, input: Array, dim: Dims, correction: float, keepdim: boo
     count = reduced_count(input, dim)
     values = widened(input)
     mean = accurate_sum(values, axes, True) / np.asarray(count, real_of(values.dtype))
+    mean = _snapped(mean, values, axes)
     distance = values - mean
     if distance.dtype.kind == "c":
         squares = distance.real**2 + distance.imag**2
     else:
         squares = np.multiply(distance, distance, out=distance if distance.ndim else None)
-    variance = accurate_sum(np.asarray(squares), axes, True) / np.asarray(max(count - correction, 0), squares.dtype)
+    freedom = max(count - correction, 0) if count else 0  # of nothing there is no variance, whatever the correction
+    variance = accurate_sum(np.asarray(squares), axes, True) / np.asarray(freedom, squares.dtype)
     if not keepdim:
         variance, mean = np.squeeze(variance, axes), np.squeeze(mean, axes)
     return contiguous(variance), contiguous(mean)

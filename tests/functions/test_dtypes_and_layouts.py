@@ -1,0 +1,107 @@
+"""What a comparison with PyTorch over all dtypes, strides and empty tensors found; the numbers here are PyTorch's."""
+
+from __future__ import annotations
+
+import pytest
+
+import pullback
+
+
+def test_comparison_in_place_in_complex32() -> None:
+    pytest.importorskip("ml_dtypes")
+    x = pullback.tensor([1 + 2j, 3 - 1j]).to(pullback.complex32)
+    assert x.eq_(pullback.tensor([1 + 2j, 0]).to(pullback.complex32)).tolist() == [1 + 0j, 0j]
+
+
+def test_out_is_written_in_complex32() -> None:
+    pytest.importorskip("ml_dtypes")
+    x = pullback.tensor([1 + 2j, 3 - 1j]).to(pullback.complex32)
+    out = pullback.zeros(2, dtype=pullback.complex32)
+    assert pullback.neg(x, out=out) is out
+    assert out.tolist() == [-1 - 2j, -3 + 1j]
+    size = pullback.zeros(2, dtype=pullback.float16)
+    assert pullback.abs(pullback.tensor([3 + 4j, 0]).to(pullback.complex32), out=size).tolist() == [5.0, 0.0]
+    assert size.tolist() == [5.0, 0.0]
+
+
+def test_quotients_of_16_bits_are_rounded_at_every_step() -> None:
+    pytest.importorskip("ml_dtypes")
+    a = pullback.tensor([17.0, 138.0], dtype=pullback.bfloat16)
+    b = pullback.tensor([0.9453125, -0.4453125], dtype=pullback.bfloat16)
+    assert pullback.div(a, b, rounding_mode="trunc").tolist() == [18.0, -310.0]  # 17.98 is 18 in bfloat16
+    assert pullback.div(a, b, rounding_mode="floor").tolist() == [17.0, -312.0]  # by way of the remainder
+
+
+def test_floor_division_of_16_bits_goes_by_the_remainder() -> None:
+    a = pullback.tensor([-7.0, 7.0, -0.0, 1.0, 5.0], dtype=pullback.float16)
+    b = pullback.tensor([2.0, -2.0, 3.0, 0.0, 5.0], dtype=pullback.float16)
+    assert (a // b).tolist() == [-4.0, -4.0, -0.0, float("inf"), 1.0]
+
+
+@pytest.mark.parametrize("value", [0.1, 1 / 3, -7.7])
+@pytest.mark.parametrize("size", [3, 7, 1001])
+def test_equal_values_vary_by_nothing(value: float, size: int) -> None:
+    x = pullback.full((2, size), value, dtype=pullback.float64, requires_grad=True)
+    deviation = pullback.std(x, 1)
+    assert deviation.tolist() == [0.0, 0.0]
+    deviation.sum().backward()
+    assert not x.grad.any()
+
+
+def test_of_nothing_there_is_no_variance() -> None:
+    empty = pullback.empty(0, 3)
+    assert pullback.var(empty, correction=-1).isnan()
+    assert all(part.isnan() for part in pullback.std_mean(empty, correction=-1))
+
+
+def test_unique_refuses_empty_slices() -> None:
+    for function in (pullback.unique, pullback.unique_consecutive):
+        with pytest.raises(RuntimeError, match="0 sized dimensions, and they aren't selected"):
+            function(pullback.empty(0, 3), dim=1)
+        with pytest.raises(RuntimeError, match="zero sized dimensions is more than one"):
+            function(pullback.empty(0, 3, 0), dim=0)
+    with pytest.raises(NotImplementedError, match="\"unique_dim\" not implemented for 'ComplexFloat'"):
+        pullback.unique_consecutive(pullback.ones(2, 2, dtype=pullback.complex64), dim=0)
+
+
+def test_unique_slices_lie_one_after_the_other() -> None:
+    x = pullback.tensor([[1.0, 0.0, 1.0], [2.0, 0.0, 2.0]])
+    assert pullback.unique(x, dim=1).stride() == (1, 2)
+    assert pullback.unique_consecutive(x, dim=1).stride() == (1, 2)
+
+
+def test_histograms_by_dtype() -> None:
+    x = pullback.tensor([0.5, 1.5, 1.75])
+    half = pullback.histogram(x.half(), pullback.tensor([0.0, 1.0, 2.0]).half())
+    assert half.hist.dtype == half.bin_edges.dtype == pullback.float16
+    assert half.hist.tolist() == [1.0, 2.0]
+    with pytest.raises(NotImplementedError, match="\"histogramdd\" not implemented for 'Half'"):
+        pullback.histogram(x.half(), 2)
+    with pytest.raises(NotImplementedError, match="\"histogram_cpu\" not implemented for 'Long'"):
+        pullback.histogram(pullback.tensor([1]), pullback.tensor([0, 1]))
+    with pytest.raises(RuntimeError, match="at least 1 element"):
+        pullback.histogram(x, pullback.tensor([]))
+    with pytest.raises(RuntimeError, match="same dtype"):
+        pullback.histogram(x, pullback.tensor([0, 1]))
+    with pytest.raises(RuntimeError, match="size of bins must be equal"):
+        pullback.histogramdd(pullback.zeros(3, 0), [1])
+
+
+def test_histc_rounds_at_every_step_in_16_bits() -> None:
+    x = pullback.tensor([2.4], dtype=pullback.float16)
+    found = pullback.histc(x, 100, -10, 10).nonzero().item()
+    assert found == 62
+
+
+def test_hash_tensor_refuses() -> None:
+    with pytest.raises(IndexError, match="reduction dim 0 to have non-zero size"):
+        pullback.hash_tensor(pullback.empty(0, 3), 0)
+    with pytest.raises(NotImplementedError, match="\"xor_sum_cpu\" not implemented for 'ComplexFloat'"):
+        pullback.hash_tensor(pullback.ones(2, dtype=pullback.complex64))
+
+
+def test_reductions_of_transposed_tensors_are_dense() -> None:
+    x = pullback.ones(3, 2, 4).permute(2, 1, 0)
+    for function in (pullback.any, pullback.all, pullback.count_nonzero):
+        assert function(x, 2).stride() == (2, 1)
+    assert pullback.prod(x.to(pullback.complex64), 2).stride() == (2, 1)
