@@ -127,10 +127,14 @@ def test_assignment_counts_one_modification() -> None:
     assert tensor.tolist() == [2.0, 0.0, 2.0]
 
 
-def test_assignment_to_part_of_itself_reads_before_it_writes() -> None:
-    tensor = pullback.arange(4)
-    tensor[1:] = tensor[:-1]
-    assert tensor.tolist() == [0, 0, 1, 2]
+@pytest.mark.parametrize("dtype", [pullback.int64, pullback.float32])
+def test_assignment_to_part_of_itself_is_refused_where_it_would_read_what_it_wrote(dtype: pullback.dtype) -> None:
+    tensor = pullback.arange(4, dtype=dtype)
+    with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor refer to"):
+        tensor[1:] = tensor[:-1]
+    tensor[:2] = tensor[2:]
+    tensor[...] = tensor
+    assert tensor.tolist() == [2, 3, 2, 3]
 
 
 @pytest.mark.parametrize(

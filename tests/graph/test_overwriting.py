@@ -82,19 +82,18 @@ def test_a_tensor_beside_itself() -> None:
     pullback.testing.assert_close(x.addcmul_(x, x), expected + expected * expected)
 
 
-def test_overlapping_slices_read_the_old_values() -> None:
+def test_overlapping_slices_are_refused() -> None:
     x = pullback.arange(3000.0)
-    x[1:].add_(x[:-1])
-    pullback.testing.assert_close(x[1:], 2 * pullback.arange(1.0, 3000.0) - 1)
-    y = pullback.arange(1.0, 5.0)
-    y.mul_(y[1])
-    assert y.tolist() == [2.0, 4.0, 6.0, 8.0]
+    for target, other in ((x[1:], x[:-1]), (x, x[1]), (x.view(-1, 2), x.view(2, -1)[0, :2])):
+        with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor refer to"):
+            target.add_(other)
+    assert x.tolist() == list(range(3000))
 
 
 @pytest.mark.parametrize("name", ["add", "sub", "addcmul", "addcdiv", "lerp"])
 def test_large_tensors_beside_parts_of_themselves(name: str) -> None:
     memory = pullback.rand(300_001) + 0.5
-    for target, other in ((memory[1:], memory[:-1]), (memory[:-1], memory[1:]), (memory, memory)):
+    for target, other in ((memory[2::2], memory[:-2:2]), (memory[:-2:2], memory[2::2]), (memory, memory)):
         given = {"addcmul": (other, other), "addcdiv": (other, other), "lerp": (other, 0.1)}.get(name, (other,))
         options = {"add": {"alpha": 0.5}, "sub": {"alpha": 0.5}, "lerp": {}}.get(name, {"value": 0.5})
         expected = getattr(pullback, name)(target, *given, **options)

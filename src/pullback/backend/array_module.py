@@ -141,7 +141,9 @@ def restride(array: Array, shape: Shape, strides: tuple[int, ...], dtype: DType 
     if dtype is None:
         dtype = array.dtype
     if 0 in shape:
-        return np.empty(shape, dtype)
+        return np.lib.stride_tricks.as_strided(np.empty(0, np.dtype(f"V{dtype.itemsize}")), shape, strides).view(dtype)
+    if array.dtype.kind == "W" and array.dtype == dtype:  # which stride tricks do not know
+        return restride(array.view(np.uint32), shape, strides).view(dtype)
     if array.flags.c_contiguous and array.dtype.kind != "V" and type(array) is np.ndarray:
         try:
             return np.ndarray(shape, dtype, array, 0, strides)  # ten times faster than stride tricks
@@ -198,9 +200,18 @@ def has_internal_overlap(array: Array) -> bool:
     """Whether two elements of `array` lie at one address (an expanded dimension)."""
     if 0 not in array.strides or array.size == 0:
         return False
-    if array.size == 0:
-        return False
     return any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))
+
+
+def overlaps_in_part(written: Array, read: Array) -> bool:
+    """Whether two dense arrays share some of their memory, but do not lie at the same place."""
+    base, other = written.base, read.base
+    if written is read or (other is not written and (base is None or (base is not other and base is not read))):
+        return False
+    if not (written.flags.forc and read.flags.forc) or not np.may_share_memory(written, read):
+        return False
+    here, there = written.__array_interface__["data"][0], read.__array_interface__["data"][0]
+    return bool(here != there or written.nbytes != read.nbytes or written.strides != read.strides)
 
 
 def contains_nan(array: Array) -> bool:

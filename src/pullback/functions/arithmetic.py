@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.backend.array_module import is_array
 from pullback.graph.in_place import in_place
 from pullback.tensor.arguments import number_beside
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -46,7 +47,8 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
 
 def reflected_div(input: Tensor, other: Any) -> Any:
     """Compute other / input, for a number."""
-    return G.mul(G.reciprocal(input), other)
+    reciprocal = G.reciprocal(input)
+    return reciprocal * other if is_array(other) else G.mul(reciprocal, other)  # NumPy takes arrays over from here
 
 
 def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:

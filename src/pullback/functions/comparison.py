@@ -10,7 +10,7 @@ from pullback.graph.in_place import in_place
 from pullback.graph.zero_gradient import attach_zero_node
 from pullback.kernels.comparison import equal_arrays
 from pullback.modes.interception import interceptable
-from pullback.tensor.tensor import Tensor, TensorBase
+from pullback.tensor.tensor import Tensor
 
 
 @interceptable
@@ -34,7 +34,7 @@ def _stepping(compare: Callable[..., Any]) -> Callable[..., Any]:
 
     def step(input: Tensor, other: Any) -> Any:
         outcome = G.to_dtype(compare(input, other), input._array.dtype)
-        if isinstance(other, TensorBase):
+        if isinstance(other, Tensor):
             if input._requires_grad or other._requires_grad:
                 attach_zero_node(outcome, f"{node}1", (input, other))
         elif input._requires_grad:

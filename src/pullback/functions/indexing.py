@@ -17,6 +17,7 @@ from pullback.backend.logical_array import batched_mask, has_values
 from pullback.creation import tensor as tensor_of
 from pullback.functions.plain_writes import writes_plainly
 from pullback.graph.history import bump_version
+from pullback.graph.in_place import check_partial_overlap
 from pullback.graph.views import make_view
 from pullback.kernels.creation import checked_fill
 from pullback.kernels.indexing import positions_of
@@ -322,6 +323,9 @@ def _written_plainly(input: Tensor, index: Any, value: Any) -> bool:
         return False
     else:
         value = value._array
+        base = value.base
+        if base is not None and (base is array or base is array.base):
+            return False
     if 0 in array.strides:
         return False
     try:
@@ -384,6 +388,7 @@ def _write_unrecorded(input: Tensor, index: Any, values: Any) -> None:
             values = values.reshape(values.shape[_leading_ones(values.shape) :])
         if values.ndim and values.shape != target.shape:
             values = expand(values, target.shape)
+        check_partial_overlap(target, values)
         target[...] = cast_array(values, array.dtype)
     bump_version(input)
 

@@ -17,10 +17,13 @@ from pullback.tensor.foreign_arguments import explaining
 from pullback.tensor.tensor import Tensor, attach_methods
 
 _BARE = frozenset(
-    "activation arithmetic clamping conversion exponential extrema indexing inspection joining many_tensors matrix_products "
-    "memory norms older_forms operators protocols rearranging reductions scans scattering shape softmaxes storages".split()
+    "add add_ addcdiv addcdiv_ addcmul addcmul_ as_strided chunk clamp clamp_ clamp_min clone contiguous copy_ cpu "
+    "data_ptr div div_ double expand expand_as fill_ flatten float half int is_complex is_contiguous is_floating_point item "
+    "lerp_ log_softmax logsumexp long masked_fill masked_fill_ matmul max mean min narrow norm numpy permute pow pow_ prelu "
+    "relu remainder repeat reshape select softmax split square squeeze sub_ sum to tolist type type_as unbind unsqueeze "
+    "view view_as where zero_".split()
 )
-"""Families whose methods have no wrapper around them."""
+"""Methods that small programs call most: they have no wrapper around them, and refuse wrong arguments themselves."""
 
 
 def attach_all() -> None:
@@ -45,8 +48,8 @@ def attach_all() -> None:
 def _method(module: ModuleType, target: str, name: str) -> Any:
     """A function as a method; composite ones explain wrong types, but for those that small programs call most."""
     function = getattr(module, target)
-    family = module.__name__.removeprefix("pullback.functions.")
-    return function if "." in family or family in _BARE else explaining(function, name)
+    composite = module.__name__.startswith("pullback.functions.")
+    return explaining(function, name) if composite and name not in _BARE else function
 
 
 def _stub(name: str, module: str, target: str) -> Callable[..., Any]:

@@ -15,6 +15,11 @@ _PRODUCT = ("Number value, Tensor tensor1, Tensor tensor2", "Tensor tensor1, Ten
 def _factor_first(name: str, forms: tuple[str, str], *arguments: Any) -> tuple[Any, ...]:
     """The arguments of the older form, in its own order, once it has been warned of."""
     older, newer = forms
+    if len(arguments) != older.count(",") + 1:
+        given = ", ".join(type(value).__name__ for value in arguments)
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got ({given}), but expected ({newer} = 1)"
+        )
     warnings.warn(
         f"This overload of {name} is deprecated: {name}({older}). Write {name}({newer}) instead.", stacklevel=3
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from pullback.backend import random as draw
@@ -13,11 +13,11 @@ from pullback.creation import _sizes, empty_like, wrap
 from pullback.errors import wrong_type
 from pullback.functions.grids import broadcast_shapes
 from pullback.graph.history import bump_version, check_in_place, gradient_edge, rebase_history
-from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.in_place import check_overlap, write_out
+from pullback.graph.zero_gradient import attach_zero_node, zero_node
 from pullback.modes.interception import interceptable, overridable
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_int, as_numpy_dtype
+from pullback.tensor.arguments import as_int, as_numpy_dtype, plain_number
 from pullback.tensor.tensor import Tensor, new_tensor
 
 _OPTIONS = frozenset(
@@ -163,7 +163,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **options: Any) ->
     given = [v for v in (mean, std) if isinstance(v, Tensor) and v._requires_grad]
     if given and (not process.changed or switches.records):
         number = 3 if len(tensors) == 2 else 1 if isinstance(mean, Tensor) else 2
-        _attach_zero_node(result, f"NormalBackward{number}", given)
+        attach_zero_node(result, f"NormalBackward{number}", given)
     return result
 
 
@@ -172,11 +172,11 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = Non
     """Zeros and ones, with `input` as the probability of a one."""
     if p is not None:
         result = empty_like(input)
-        draw.bernoulli_(result._array, _plain(p), generator)
+        draw.bernoulli_(result._array, plain_number(p), generator)
     else:
         result = new_tensor(draw.bernoulli(input._array, generator))
     if input._requires_grad and (not process.changed or switches.records):
-        _attach_zero_node(result, "BernoulliBackward0", (input,))
+        attach_zero_node(result, "BernoulliBackward0", (input,))
     return result if out is None else write_out("bernoulli", out, result)
 
 
@@ -196,7 +196,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Poisson numbers with the rates in `input`."""
     result = new_tensor(draw.poisson(input._array, generator))
     if input._requires_grad and (not process.changed or switches.records):
-        _attach_zero_node(result, "PoissonBackward0", (input,))
+        attach_zero_node(result, "PoissonBackward0", (input,))
     return result
 
 
@@ -205,58 +205,20 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     """Numbers of successes among `count` trials."""
     result = new_tensor(draw.binomial(count._array, prob._array, generator))
     if prob._requires_grad and (not process.changed or switches.records):
-        _attach_zero_node(result, "BinomialBackward0", (prob,))
+        attach_zero_node(result, "BinomialBackward0", (prob,))
     return result
 
 
 # In-place: the tensor is filled, and the gradient of what it was is zero.
 
 
-class _ZeroGradient(Node):
-    """The history of a tensor that was overwritten with numbers that depend on nothing."""
-
-    shapes: Sequence[Any] = ()
-
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
-        if grads[0] is None:
-            return (None,) * len(self.next_edges)
-        return tuple([_summed_to(grads[0] * 0, shape) for shape in self.shapes or [None] * len(self.next_edges)])
-
-    apply_differentiable = apply
-
-
-def _summed_to(zeros: Any, shape: Any) -> Any:
-    """Zeros in the shape that was broadcast."""
-    if shape is None or tuple(zeros.shape) == shape:
-        return zeros
-    lead = len(zeros.shape) - len(shape)
-    return zeros[(0,) * lead][tuple([slice(0, 1) if size == 1 else slice(None) for size in shape])]
-
-
-_nodes: dict[str, type[_ZeroGradient]] = {}
-
-
-def _zero_node(name: str) -> _ZeroGradient:
-    if name not in _nodes:
-        _nodes[name] = type(name, (_ZeroGradient,), {})
-    node = _nodes[name]()
-    node.sequence_nr = next_sequence_nr()
-    return node
-
-
-def _attach_zero_node(result: Tensor, name: str, inputs: Sequence[Tensor]) -> None:
-    node = _zero_node(name)
-    node.next_edges = tuple([gradient_edge(t) for t in inputs])
-    node.shapes = [t._array.shape for t in inputs]
-    result._requires_grad, result._edge = True, (node, 0)
-
-
 def _fill(input: Tensor, node_name: str, fill: Callable[[Any], Any]) -> Tensor:
     records = input._requires_grad and (not process.changed or switches.records)
     check_in_place(input, records=records)
+    check_overlap(input)
     node = None
     if records:
-        node = _zero_node(node_name)
+        node = zero_node(node_name)
         node.next_edges = (gradient_edge(input),)
     if not is_meta(input._array):
         fill(input._array)

@@ -49,6 +49,16 @@ def _as_ints(given: tuple[Any, ...], function: str, name: str) -> tuple[int, ...
         ) from None
 
 
+def _by_name(function: str, name: str, named: dict[str, Any], given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The one argument of a function that takes sizes as they are or by name."""
+    for key in named:
+        if key != name:
+            raise TypeError(f"{function}() got an unexpected keyword argument '{key}'")
+    if given:
+        raise TypeError(f"{function}() got multiple values for argument '{name}'")
+    return (named[name],)
+
+
 def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
     """The same elements in another shape: a view where that is possible, else a copy.
 
@@ -57,7 +67,7 @@ def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
     tensor([[0, 1],
             [2, 3]])
     """
-    wanted = sizes((named["shape"],) if named else shape, "reshape", "shape")
+    wanted = sizes(_by_name("reshape", "shape", named, shape) if named else shape, "reshape", "shape")
     return G.reshape(input, wanted)
 
 
@@ -65,7 +75,7 @@ def view(input: Tensor, *size: Any, **named: Any) -> Tensor:
     """The same memory in another shape or, given a dtype, its bytes read as another type."""
     if "dtype" in named or (len(size) == 1 and isinstance(size[0], (Dtype, type))):
         return _view_dtype(input, as_dtype(named.get("dtype") or size[0]))
-    return G.view(input, sizes((named["size"],) if named else size, "view", "size"))
+    return G.view(input, sizes(_by_name("view", "size", named, size) if named else size, "view", "size"))
 
 
 @interceptable
@@ -138,7 +148,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 
 def permute(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     """A view with the dimensions in another order."""
-    given = sizes((named["dims"],) if named else dims, "permute", "dims")
+    given = sizes(_by_name("permute", "dims", named, dims) if named else dims, "permute", "dims")
     ndim = input._array.ndim
     if len(given) != ndim:
         raise RuntimeError(
@@ -153,7 +163,7 @@ def permute(input: Tensor, *dims: Any, **named: Any) -> Tensor:
 
 def expand(input: Tensor, *size: Any, implicit: bool = False, **named: Any) -> Tensor:
     """A view with dimensions of size 1 repeated without copying."""
-    return G.expand(input, sizes((named["size"],) if named else size, "expand", "size"))
+    return G.expand(input, sizes(_by_name("expand", "size", named, size) if named else size, "expand", "size"))
 
 
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
@@ -170,7 +180,9 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
 
 def method_broadcast_to(input: Tensor, *size: Any, **named: Any) -> Tensor:
     """As `broadcast_to`; sizes may be given one by one."""
-    return G.expand(input, sizes((named["size"],) if named else size, "broadcast_to", "size"))
+    return G.expand(
+        input, sizes(_by_name("broadcast_to", "size", named, size) if named else size, "broadcast_to", "size")
+    )
 
 
 def squeeze(input: Tensor, dim: Any = None, *more: Any, axis: Any = None) -> Tensor:
@@ -297,7 +309,7 @@ def _adjoint(input: Tensor) -> Tensor:
 
 
 def _conjugate(input: Tensor) -> Tensor:
-    return input.conj() if input._array.dtype.kind == "c" else input
+    return input.conj() if input._array.dtype.kind in "cW" else input
 
 
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from pullback.backend.array_module import copy_array, has_internal_overlap, may_share_memory
+from pullback.backend.array_module import copy_array, has_internal_overlap, may_share_memory, overlaps_in_part
 from pullback.backend.dtype import can_cast, is_float_or_complex, scalar_type_name
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.history import bump_version, check_in_place, gradient_edge, rebase_history
@@ -42,6 +42,9 @@ def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any
     check_in_place(input, records=records)  # type: ignore[arg-type]  # every TensorBase is a Tensor
     if not input._array.flags.c_contiguous and function.__name__ not in _FILLS:
         check_overlap(input)
+    for value in args:
+        if isinstance(value, TensorBase):
+            check_partial_overlap(input._array, value._array)
     alias = alias_of(input, recorded=records)
     if process.changed and switches.dual_level >= 0:
         for level in levels_of(alias):
@@ -74,6 +77,15 @@ def check_overlap(input: Any) -> None:
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."
+        )
+
+
+def check_partial_overlap(written: Any, read: Any) -> None:
+    """Refuse to write over a part of what is still to be read."""
+    if overlaps_in_part(written, read):
+        raise RuntimeError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+            "location. Please clone() the tensor before performing the operation."
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback.backend.array_module import overlaps_in_part
 from pullback.graph.history import bump_version
 from pullback.modes.interception import overrides
 from pullback.modes.switches import process, switches
@@ -40,6 +41,8 @@ def overwrite(kernel: Any, input: Any, *operands: Any) -> bool:
         if not isinstance(operand, TensorBase) or (records and operand._requires_grad):
             return False
         if asked and type(operand) in asked:
+            return False
+        if overlaps_in_part(array, operand._array):
             return False
         given.append(operand._array)
     count = len(given)
