@@ -105,3 +105,30 @@ def test_reductions_of_transposed_tensors_are_dense() -> None:
     for function in (pullback.any, pullback.all, pullback.count_nonzero):
         assert function(x, 2).stride() == (2, 1)
     assert pullback.prod(x.to(pullback.complex64), 2).stride() == (2, 1)
+
+
+def test_views_of_complex32() -> None:
+    pytest.importorskip("ml_dtypes")
+    x = pullback.tensor([[1 + 2j, 3 - 1j], [0, 1j]]).to(pullback.complex32)
+    assert x.diagonal(1).tolist() == [3 - 1j]
+    assert x.H.tolist() == [[1 - 2j, 0], [3 + 1j, -1j]]
+    assert x.mH.tolist() == x.adjoint().tolist() == x.H.tolist()
+
+
+def test_views_of_nothing_have_strides() -> None:
+    assert pullback.empty(3, 4)[:0].as_strided((0, 2), (7, 3)).stride() == (7, 3)
+    assert pullback.empty(4, 5, 5).diagonal(7, 0, 1).stride() == (1, 30)
+
+
+def test_scattering_refuses_what_has_no_order() -> None:
+    x, index = pullback.ones(2, 2, dtype=pullback.complex64), pullback.tensor([0])
+    with pytest.raises(NotImplementedError, match="scatter_gather_tensor_cpu_reduce_amax"):
+        x.scatter_reduce(0, pullback.zeros(2, 2, dtype=pullback.int64), x, "amax")
+    with pytest.raises(NotImplementedError, match="maximum_cpu"):
+        x.index_reduce(0, index, x[:1], "amax")
+    with pytest.raises(NotImplementedError, match="index_reduce_func_exclude_input_init"):
+        x.index_reduce(0, index, x[:1], "prod", include_self=False)
+    assert x.index_reduce(0, index, x[:1] * 2, "prod").tolist() == [[2, 2], [1, 1]]
+    with pytest.raises(NotImplementedError, match="\"searchsorted_out_cpu\" not implemented for 'Bool'"):
+        pullback.searchsorted(pullback.tensor([False, True]), pullback.tensor([True]))
+    assert pullback.searchsorted(pullback.tensor([0, 1]), pullback.tensor([True])).tolist() == [1]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.dtype import number_as, scalar_type_name
+from pullback.kernels.accumulation import refuse_complex, refuse_unordered
 from pullback.kernels.creation import checked_number
 from pullback.kernels.indexing import full_index
 from pullback.kernels.positions import add_at, check_index, flat_positions
@@ -165,6 +166,8 @@ def scatter_reduce(
     """A copy of `input` with `src` reduced into it at positions."""
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if reduce in ("amax", "amin"):
+        refuse_complex(f"scatter_gather_tensor_cpu_reduce_{reduce}", input)
     places = _flat("scatter_reduce", input, dim, index, src)
     _check_same_dtype("scatter", input, src)
     result = row_major_copy(input)
@@ -304,9 +307,19 @@ def index_reduce(
         raise IndexError("index out of range in self")
     if index.size == 0 or source.size == 0:
         return row_major_copy(input)
+    _refuse_by_dtype(input, reduce, include_self)
     return scatter_reduce(
         input, dim, expand_index(index, source.shape, dim).astype(np.int64), source, reduce, include_self=include_self
     )
+
+
+def _refuse_by_dtype(input: Array, reduce: str, include_self: bool) -> None:
+    if not include_self:
+        refuse_unordered("index_reduce_func_exclude_input_init", input)
+    elif input.ndim <= 1:
+        refuse_unordered("index_func_", input)
+    elif reduce in ("amax", "amin"):
+        refuse_complex("maximum_cpu" if reduce == "amax" else "minimum_cpu", input)
 
 
 def expand_index(index: Array, shape: Shape, dim: int) -> Array:

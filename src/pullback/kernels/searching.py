@@ -24,11 +24,8 @@ def searchsorted(
         )
     if sorter is not None:
         sorted_sequence = np.take_along_axis(sorted_sequence, sorter, -1)
-    for values in (sorted_sequence, input):
-        if values.dtype.kind == "c":
-            raise NotImplementedError(
-                f"\"searchsorted_out_cpu\" not implemented for '{scalar_type_name(values.dtype)}'"
-            )
+    if np.size(input):
+        _refuse_kinds(sorted_sequence, "bc", "searchsorted_out_cpu")
     where: Literal["left", "right"] = "right" if right or side == "right" else "left"
     dtype = np.dtype(np.int32 if out_int32 else np.int64)
     if _has_nan(sorted_sequence) or _has_nan(input):
