@@ -7,6 +7,7 @@ from typing import Any
 import pullback.functions as P
 import pullback.generated as G
 from pullback.errors import not_a_tensor
+from pullback.tensor.arguments import plain_number
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
 
@@ -117,6 +118,7 @@ def gradient(
         raise RuntimeError("torch.gradient does not support uint8 input.")
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    dim = plain_number(dim)
     dims = list(range(given.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
     spacing = 1 if spacing is None else spacing
     if isinstance(spacing, (list, tuple)) and len(spacing) != len(dims):

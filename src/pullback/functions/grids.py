@@ -7,10 +7,12 @@ from itertools import pairwise
 from typing import Any
 
 import pullback.generated as G
+from pullback.backend.array_module import is_number
 from pullback.functions.indexing import getitem
 from pullback.functions.joining import cat, stack, tensor_split
 from pullback.kernels.positions import broadcast_shape
 from pullback.modes.interception import interceptable
+from pullback.tensor.arguments import plain_number
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -244,6 +246,7 @@ def dsplit(input: Tensor, indices_or_sections: Any = None, *, indices: Any = Non
 
 
 def _even_split(name: str, input: Tensor, parts: Any, dim: int) -> Any:
+    parts = plain_number(parts) if is_number(parts) else parts
     if not isinstance(parts, (int, tuple, list, Tensor)):
         raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, {type(parts).__name__})")
     if isinstance(parts, int) and (parts <= 0 or input._array.shape[dim] % parts):

@@ -6,13 +6,14 @@ import math
 from typing import Any
 
 import pullback.generated as G
+from pullback.backend.array_module import is_number
 from pullback.errors import not_a_tensor
 from pullback.functions.grids import broadcast_tensors
 from pullback.graph.in_place import write_out
 from pullback.kernels import histograms
 from pullback.kernels import searching as kernels
 from pullback.modes.interception import interceptable
-from pullback.tensor.arguments import as_int
+from pullback.tensor.arguments import as_int, plain_number
 from pullback.tensor.return_types import RETURN_TYPES
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
 
@@ -125,6 +126,7 @@ def isin(
     """Whether each element is among the test elements."""
     elements = element if elements is None else elements
     test_elements = test_element if test_elements is None else test_elements
+    elements, test_elements = [plain_number(v) if is_number(v) else v for v in (elements, test_elements)]
     for position, (name, value) in enumerate((("elements", elements), ("test_elements", test_elements)), 1):
         if not isinstance(value, (TensorBase, int, float, complex)):
             raise not_a_tensor("isin", name, position, value)
@@ -159,12 +161,13 @@ def histogram(
 
 @interceptable
 def histogramdd(
-    input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
+    input: Tensor, bins: Any, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> Any:
     """How many points (rows) lie in each box, and the edges of the boxes."""
     shape = input._array.shape
     points = input._array.reshape(math.prod(shape[:-1]), shape[-1])
-    given = [bins] * points.shape[1] if isinstance(bins, int) else list(bins)
+    bins = plain_number(bins)
+    given = [bins] * points.shape[1] if isinstance(bins, int) else [plain_number(b) for b in bins]
     known = [b._array if isinstance(b, TensorBase) else as_int(b) for b in given]
     weights = None if weight is None else weight._array
     hist, edges = histograms.histogramdd(points, known, range, weights, density)

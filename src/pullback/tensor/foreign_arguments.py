@@ -18,7 +18,7 @@ from typing import Any
 from pullback.backend.dtype import dtype
 from pullback.errors import not_a_bool, not_a_tensor, wrong_type
 from pullback.modes.interception import overrides
-from pullback.tensor.arguments import plain_number
+from pullback.tensor.arguments import missing_arguments, plain_number
 from pullback.tensor.refusals import mismatch, refusal
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -136,6 +136,8 @@ def _written_out(
         "refusal": refusal,
         "not_a_bool": not_a_bool,
         "number": _as_number,
+        "missing": _MISSING,
+        "missing_arguments": missing_arguments,
         "INTS": (int, bool),
         "NUMBERS": (float, int, bool),
         "SCALARS": (float, int, bool, complex),
@@ -144,14 +146,15 @@ def _written_out(
     positional: list[str] = []
     named: list[str] = []
     switches = ""
+    opened = _left_open(parameters)
     for p in parameters:
         if p.kind is p.KEYWORD_ONLY:
             heads += ["*"] if not named else []
             named.append(p.name)
         else:
             positional.append(p.name)
-        scope[f"default_of_{p.name}"] = p.default
-        heads.append(p.name if p.default is p.empty else f"{p.name}=default_of_{p.name}")
+        scope[f"default_of_{p.name}"] = _MISSING if p in opened else p.default
+        heads.append(p.name if p.default is p.empty and p not in opened else f"{p.name}=default_of_{p.name}")
         if name in _UNPARSED:
             continue
         if (kinds := _PLAIN_KINDS.get(p.annotation)) is not None:
@@ -169,6 +172,9 @@ def _written_out(
     keywords = ", ".join(f"{n!r}: {n}" for n in named)
     given = f"({''.join(n + ', ' for n in positional)}), {{{keywords}}}"
     passed = ", ".join([*positional, *[f"{n}={n}" for n in named]])
+    if opened:
+        heads += ["axis=None"] if named else ["*", "axis=None"]
+        asking = _AXIS_FOR_DIM + "".join(_REQUIRED.format(parameter=p.name, function=name) for p in opened) + asking
     text = (
         f"def itself({', '.join(heads)}):\n"
         f"{asking.format(values=values, given=given)}"
@@ -184,6 +190,20 @@ def _written_out(
     exec(compile(text, __file__, "exec"), scope)
     made: Callable[..., Any] = scope["itself"]
     return made
+
+
+_MISSING = object()
+_AXIS_FOR_DIM = "    if axis is not None:\n        dim = axis\n"
+_REQUIRED = "    if {parameter} is missing:\n        raise missing_arguments({function!r}, {parameter!r})\n"
+
+
+def _left_open(parameters: list[inspect.Parameter]) -> list[inspect.Parameter]:
+    """A required `dim` and what must be given after it: with `axis=`, which PyTorch takes for `dim`, they go by keyword."""
+    required = [p for p in parameters if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+    names = [p.name for p in required]
+    if "dim" not in names or any(p.name == "axis" for p in parameters):
+        return []
+    return required[names.index("dim") :]
 
 
 def _offering_any(function: Callable[..., Any], module: str, name: str) -> Any:
