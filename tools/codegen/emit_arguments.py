@@ -10,6 +10,7 @@ from tools.codegen.model import (
     TENSOR_LIST,
     TENSOR_OR_NUMBER,
     Operation,
+    Parameter,
 )  # fmt: skip
 
 
@@ -92,8 +93,17 @@ def read_plain_arguments(operation: Operation) -> list[str]:
         elif p.annotation.startswith("DType"):
             out.append(f"    {p.name} = as_numpy_dtype({p.name})")
         elif p.annotation.removesuffix(" | None") in ("int", "float", "Scalar"):
-            out += [f"    if type({p.name}) not in NUMBERS:", f"        {p.name} = plain_number({p.name})"]
+            out += _read_number(p)
     return out
+
+
+def _read_number(p: Parameter) -> list[str]:
+    """A number, or an integer, as one of Python's."""
+    kind = p.annotation.removesuffix(" | None")
+    test = f"type({p.name}) is not int" if kind == "int" else f"type({p.name}) not in NUMBERS"
+    if kind != p.annotation or p.default == "None":
+        test += f" and {p.name} is not None"
+    return [f"    if {test}:", f"        {p.name} = plain_{'int' if kind == 'int' else 'float'}({p.name})"]
 
 
 def refusing(operation: Operation, work: list[str]) -> list[str]:

@@ -43,8 +43,8 @@ _NAMES = {
     "pullback.native": ["native"],
     "pullback.tensor.arguments": [
         "NUMBERS", "as_number_argument", "as_numpy_dtype", "as_shape", "as_tensor_argument", "as_tensor_list",
-        "missing_arguments", "plain_number", "promote_list", "promote_many", "promote_many_to_float", "shapes_differ",
-        "wrap_dims",
+        "missing_arguments", "plain_float", "plain_int", "promote_list", "promote_many", "promote_many_to_float",
+        "shapes_differ", "wrap_dims",
     ],
     "pullback.tensor.autograd_extra": ["MULTI_OUTPUT"],
     "pullback.tensor.foreign_arguments": ["ask_foreign", "is_foreign"],

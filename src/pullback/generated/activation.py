@@ -59,7 +59,7 @@ from pullback.kernels.special import logit as logit_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.native import native
-from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_number, shapes_differ
+from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_float, shapes_differ
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
@@ -810,9 +810,9 @@ def softplus(input: Tensor, beta: Scalar = 1, threshold: Scalar = 20, *, out: An
         input = as_tensor_argument("softplus", "input", 1, input)
     try:
         if type(beta) not in NUMBERS:
-            beta = plain_number(beta)
+            beta = plain_float(beta)
         if type(threshold) not in NUMBERS:
-            threshold = plain_number(threshold)
+            threshold = plain_float(threshold)
         input_array = input._array
         computed: Any = softplus_kernel(input_array, beta, threshold)
     except Exception as error:  # see Note [Refusals]
@@ -927,7 +927,7 @@ def softshrink(input: Tensor, lambd: Scalar = 0.5, *, out: Any = None) -> Tensor
         input = as_tensor_argument("softshrink", "input", 1, input)
     try:
         if type(lambd) not in NUMBERS:
-            lambd = plain_number(lambd)
+            lambd = plain_float(lambd)
         input_array = input._array
         computed: Any = softshrink_kernel(input_array, lambd)
     except Exception as error:  # see Note [Refusals]
@@ -1038,7 +1038,7 @@ def hardshrink(input: Tensor, lambd: Scalar = 0.5, *, out: Any = None) -> Tensor
         input = as_tensor_argument("hardshrink", "input", 1, input)
     try:
         if type(lambd) not in NUMBERS:
-            lambd = plain_number(lambd)
+            lambd = plain_float(lambd)
         input_array = input._array
         computed: Any = hardshrink_kernel(input_array, lambd)
     except Exception as error:  # see Note [Refusals]
@@ -1152,9 +1152,9 @@ def hardtanh(input: Tensor, min_val: Scalar = -1.0, max_val: Scalar = 1.0, *, ou
         input = as_tensor_argument("hardtanh", "input", 1, input)
     try:
         if type(min_val) not in NUMBERS:
-            min_val = plain_number(min_val)
+            min_val = plain_float(min_val)
         if type(max_val) not in NUMBERS:
-            max_val = plain_number(max_val)
+            max_val = plain_float(max_val)
         input_array = input._array
         computed: Any = hardtanh_kernel(input_array, min_val, max_val)
     except Exception as error:  # see Note [Refusals]
@@ -1513,11 +1513,11 @@ def elu(input: Tensor, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scal
         input = as_tensor_argument("elu", "input", 1, input)
     try:
         if type(alpha) not in NUMBERS:
-            alpha = plain_number(alpha)
+            alpha = plain_float(alpha)
         if type(scale) not in NUMBERS:
-            scale = plain_number(scale)
+            scale = plain_float(scale)
         if type(input_scale) not in NUMBERS:
-            input_scale = plain_number(input_scale)
+            input_scale = plain_float(input_scale)
         input_array = input._array
         computed: Any = elu_kernel(input_array, alpha, scale, input_scale)
     except Exception as error:  # see Note [Refusals]
@@ -1654,7 +1654,7 @@ def celu(input: Tensor, alpha: Scalar = 1.0, *, out: Any = None) -> Tensor:
         input = as_tensor_argument("celu", "input", 1, input)
     try:
         if type(alpha) not in NUMBERS:
-            alpha = plain_number(alpha)
+            alpha = plain_float(alpha)
         input_array = input._array
         computed: Any = celu_kernel(input_array, alpha)
     except Exception as error:  # see Note [Refusals]
@@ -1775,7 +1775,7 @@ def leaky_relu(input: Tensor, negative_slope: Scalar = 0.01, *, out: Any = None)
         input = as_tensor_argument("leaky_relu", "input", 1, input)
     try:
         if type(negative_slope) not in NUMBERS:
-            negative_slope = plain_number(negative_slope)
+            negative_slope = plain_float(negative_slope)
         input_array = input._array
         computed: Any = leaky_relu_kernel(input_array, negative_slope)
     except Exception as error:  # see Note [Refusals]
@@ -2216,9 +2216,9 @@ def threshold(input: Tensor, threshold: Scalar, value: Scalar, *, out: Any = Non
         input = as_tensor_argument("threshold", "input", 1, input)
     try:
         if type(threshold) not in NUMBERS:
-            threshold = plain_number(threshold)
+            threshold = plain_float(threshold)
         if type(value) not in NUMBERS:
-            value = plain_number(value)
+            value = plain_float(value)
         input_array = input._array
         computed: Any = threshold_kernel(input_array, threshold, value)
     except Exception as error:  # see Note [Refusals]
@@ -2449,8 +2449,8 @@ def logit(input: Tensor, eps: Any = None, *, out: Any = None) -> Tensor:
             return ask_foreign(logit, (input, eps), {"out": out})
         input = as_tensor_argument("logit", "input", 1, input)
     try:
-        if type(eps) not in NUMBERS:
-            eps = plain_number(eps)
+        if type(eps) not in NUMBERS and eps is not None:
+            eps = plain_float(eps)
         input_array = input._array
         if input_array.dtype.kind not in "fc":
             input_array = promote_to_float(input_array)

@@ -21,7 +21,7 @@ from pullback.kernels.along_dim import take_along as take_along_kernel
 from pullback.kernels.along_dim import take_reduced as take_reduced_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_shape, as_tensor_argument, plain_number
+from pullback.tensor.arguments import NUMBERS, as_shape, as_tensor_argument, plain_float, plain_int
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -93,8 +93,8 @@ def take_along(input: Tensor, indices: Tensor, dim: int) -> Tensor:
             return ask_foreign(take_along, (input, indices, dim), {})
         indices = as_tensor_argument("take_along", "indices", 2, indices)
     try:
-        if type(dim) not in NUMBERS:
-            dim = plain_number(dim)
+        if type(dim) is not int:
+            dim = plain_int(dim)
         input_array = input._array
         indices_array = indices._array
         computed: Any = take_along_kernel(input_array, indices_array, dim)
@@ -201,8 +201,8 @@ def put_along(input: Tensor, indices: Tensor, shape: Any, dim: int) -> Tensor:
         indices = as_tensor_argument("put_along", "indices", 2, indices)
     try:
         shape = as_shape(shape)
-        if type(dim) not in NUMBERS:
-            dim = plain_number(dim)
+        if type(dim) is not int:
+            dim = plain_int(dim)
         input_array = input._array
         indices_array = indices._array
         computed: Any = put_along_kernel(input_array, indices_array, shape, dim)
@@ -311,8 +311,8 @@ def add_along(input: Tensor, indices: Tensor, shape: Any, dim: int) -> Tensor:
         indices = as_tensor_argument("add_along", "indices", 2, indices)
     try:
         shape = as_shape(shape)
-        if type(dim) not in NUMBERS:
-            dim = plain_number(dim)
+        if type(dim) is not int:
+            dim = plain_int(dim)
         input_array = input._array
         indices_array = indices._array
         computed: Any = add_along_kernel(input_array, indices_array, shape, dim)
@@ -429,8 +429,8 @@ def take_reduced(input: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Ten
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("take_reduced", "keepdim", keepdim)
     try:
-        if type(dim) not in NUMBERS:
-            dim = plain_number(dim)
+        if type(dim) is not int:
+            dim = plain_int(dim)
         input_array = input._array
         indices_array = indices._array
         computed: Any = take_reduced_kernel(input_array, indices_array, dim, keepdim)
@@ -549,8 +549,8 @@ def put_reduced(input: Tensor, indices: Tensor, shape: Any, dim: int, keepdim: b
         raise not_a_bool("put_reduced", "keepdim", keepdim)
     try:
         shape = as_shape(shape)
-        if type(dim) not in NUMBERS:
-            dim = plain_number(dim)
+        if type(dim) is not int:
+            dim = plain_int(dim)
         input_array = input._array
         indices_array = indices._array
         computed: Any = put_reduced_kernel(input_array, indices_array, shape, dim, keepdim)
@@ -649,12 +649,12 @@ def shift(input: Tensor, dim: int, steps: int, fill: Scalar) -> Tensor:
             return ask_foreign(shift, (input, dim, steps, fill), {})
         input = as_tensor_argument("shift", "input", 1, input)
     try:
-        if type(dim) not in NUMBERS:
-            dim = plain_number(dim)
-        if type(steps) not in NUMBERS:
-            steps = plain_number(steps)
+        if type(dim) is not int:
+            dim = plain_int(dim)
+        if type(steps) is not int:
+            steps = plain_int(steps)
         if type(fill) not in NUMBERS:
-            fill = plain_number(fill)
+            fill = plain_float(fill)
         input_array = input._array
         computed: Any = shift_kernel(input_array, dim, steps, fill)
     except Exception as error:  # see Note [Refusals]

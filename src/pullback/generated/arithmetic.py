@@ -61,7 +61,7 @@ from pullback.tensor.arguments import (
     NUMBERS,
     as_number_argument,
     as_tensor_argument,
-    plain_number,
+    plain_float,
     promote_many,
     shapes_differ,
 )
@@ -142,7 +142,7 @@ def add(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
     other_is_tensor = isinstance(other, TensorBase)
     try:
         if type(alpha) not in NUMBERS:
-            alpha = plain_number(alpha)
+            alpha = plain_float(alpha)
         input_array = input._array
         other_array: Any = other._array if other_is_tensor else other
         promoted = False
@@ -304,7 +304,7 @@ def sub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
     other_is_tensor = isinstance(other, TensorBase)
     try:
         if type(alpha) not in NUMBERS:
-            alpha = plain_number(alpha)
+            alpha = plain_float(alpha)
         input_array = input._array
         other_array: Any = other._array if other_is_tensor else other
         promoted = False
@@ -469,7 +469,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Te
     other_is_tensor = isinstance(other, TensorBase)
     try:
         if type(alpha) not in NUMBERS:
-            alpha = plain_number(alpha)
+            alpha = plain_float(alpha)
         input_array = input._array
         other_array: Any = other._array if other_is_tensor else other
         promoted = False
@@ -627,7 +627,7 @@ def rsub_tensor(input: Tensor, other: Tensor, *, alpha: Scalar = 1, out: Any = N
         other = as_tensor_argument("rsub", "other", 2, other)
     try:
         if type(alpha) not in NUMBERS:
-            alpha = plain_number(alpha)
+            alpha = plain_float(alpha)
         input_array = input._array
         other_array = other._array
         promoted = False
@@ -2305,7 +2305,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
         tensor2 = as_tensor_argument("addcmul", "tensor2", 3, tensor2)
     try:
         if type(value) not in NUMBERS:
-            value = plain_number(value)
+            value = plain_float(value)
         input_array = input._array
         tensor1_array = tensor1._array
         tensor2_array = tensor2._array
@@ -2568,7 +2568,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
         tensor2 = as_tensor_argument("addcdiv", "tensor2", 3, tensor2)
     try:
         if type(value) not in NUMBERS:
-            value = plain_number(value)
+            value = plain_float(value)
         input_array = input._array
         tensor1_array = tensor1._array
         tensor2_array = tensor2._array

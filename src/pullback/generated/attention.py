@@ -20,7 +20,7 @@ from pullback.kernels.attention import attention_bias as attention_bias_kernel
 from pullback.kernels.attention import attention_fused as attention_fused_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_number
+from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_float
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
@@ -170,7 +170,7 @@ def attention_fused(
         raise not_a_bool("attention_fused", "is_causal", is_causal)
     try:
         if type(scale) not in NUMBERS:
-            scale = plain_number(scale)
+            scale = plain_float(scale)
         query_array = query._array
         key_array = key._array
         value_array = value._array

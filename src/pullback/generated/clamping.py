@@ -48,7 +48,7 @@ from pullback.kernels.rounding import zeros_of as zeros_of_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.native import native
-from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_number, promote_many, shapes_differ
+from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_float, promote_many, shapes_differ
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -1181,10 +1181,10 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
             return ask_foreign(clamp, (input, min, max), {"out": out})
         input = as_tensor_argument("clamp", "input", 1, input)
     try:
-        if type(min) not in NUMBERS:
-            min = plain_number(min)
-        if type(max) not in NUMBERS:
-            max = plain_number(max)
+        if type(min) not in NUMBERS and min is not None:
+            min = plain_float(min)
+        if type(max) not in NUMBERS and max is not None:
+            max = plain_float(max)
         input_array = input._array
         computed: Any = clamp_kernel(input_array, min, max)
     except Exception as error:  # see Note [Refusals]
@@ -1606,7 +1606,7 @@ def clamp_min(input: Tensor, min: Scalar, *, out: Any = None) -> Tensor:
         input = as_tensor_argument("clamp_min", "input", 1, input)
     try:
         if type(min) not in NUMBERS:
-            min = plain_number(min)
+            min = plain_float(min)
         input_array = input._array
         computed: Any = clamp_min_kernel(input_array, min)
     except Exception as error:  # see Note [Refusals]
@@ -1919,7 +1919,7 @@ def clamp_max(input: Tensor, max: Scalar, *, out: Any = None) -> Tensor:
         input = as_tensor_argument("clamp_max", "input", 1, input)
     try:
         if type(max) not in NUMBERS:
-            max = plain_number(max)
+            max = plain_float(max)
         input_array = input._array
         computed: Any = clamp_max_kernel(input_array, max)
     except Exception as error:  # see Note [Refusals]
@@ -2521,7 +2521,7 @@ def lerp_scalar(input: Tensor, end: Tensor, weight: Scalar, *, out: Any = None) 
         end = as_tensor_argument("lerp", "end", 2, end)
     try:
         if type(weight) not in NUMBERS:
-            weight = plain_number(weight)
+            weight = plain_float(weight)
         input_array = input._array
         end_array = end._array
         promoted = False
@@ -2660,12 +2660,12 @@ def nan_to_num(input: Tensor, nan: Any = None, posinf: Any = None, neginf: Any =
             return ask_foreign(nan_to_num, (input, nan, posinf, neginf), {"out": out})
         input = as_tensor_argument("nan_to_num", "input", 1, input)
     try:
-        if type(nan) not in NUMBERS:
-            nan = plain_number(nan)
-        if type(posinf) not in NUMBERS:
-            posinf = plain_number(posinf)
-        if type(neginf) not in NUMBERS:
-            neginf = plain_number(neginf)
+        if type(nan) not in NUMBERS and nan is not None:
+            nan = plain_float(nan)
+        if type(posinf) not in NUMBERS and posinf is not None:
+            posinf = plain_float(posinf)
+        if type(neginf) not in NUMBERS and neginf is not None:
+            neginf = plain_float(neginf)
         input_array = input._array
         computed: Any = nan_to_num_kernel(input_array, nan, posinf, neginf)
     except Exception as error:  # see Note [Refusals]

@@ -24,7 +24,7 @@ from pullback.kernels.comparison import lt as lt_kernel
 from pullback.kernels.comparison import ne as ne_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_number_argument, as_tensor_argument, plain_number, shapes_differ
+from pullback.tensor.arguments import NUMBERS, as_number_argument, as_tensor_argument, plain_float, shapes_differ
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -421,9 +421,9 @@ def isclose(
         raise not_a_bool("isclose", "equal_nan", equal_nan)
     try:
         if type(rtol) not in NUMBERS:
-            rtol = plain_number(rtol)
+            rtol = plain_float(rtol)
         if type(atol) not in NUMBERS:
-            atol = plain_number(atol)
+            atol = plain_float(atol)
         input_array = input._array
         other_array = other._array
         computed: Any = isclose_kernel(input_array, other_array, rtol, atol, equal_nan)

@@ -21,7 +21,7 @@ from pullback.kernels.convolutions import convolution as convolution_kernel
 from pullback.kernels.convolutions import convolution_grad_weight as convolution_grad_weight_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_shape, as_tensor_argument, plain_number
+from pullback.tensor.arguments import as_shape, as_tensor_argument, plain_int
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -169,8 +169,8 @@ def convolution(
         padding = as_shape(padding)
         dilation = as_shape(dilation)
         output_padding = as_shape(output_padding)
-        if type(groups) not in NUMBERS:
-            groups = plain_number(groups)
+        if type(groups) is not int:
+            groups = plain_int(groups)
         input_array = input._array
         weight_array = weight._array
         bias_array = None if bias is None else bias._array
@@ -387,8 +387,8 @@ def convolution_grad_weight(
         stride = as_shape(stride)
         padding = as_shape(padding)
         dilation = as_shape(dilation)
-        if type(groups) not in NUMBERS:
-            groups = plain_number(groups)
+        if type(groups) is not int:
+            groups = plain_int(groups)
         input_array = input._array
         output_grad_array = output_grad._array
         computed: Any = convolution_grad_weight_kernel(

@@ -27,7 +27,7 @@ from pullback.kernels.distances import trilinear as trilinear_kernel
 from pullback.kernels.shape import transpose as transpose_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_number
+from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_float, plain_int
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -141,7 +141,7 @@ def cdist_forward(x1: Tensor, x2: Tensor, p: float) -> Tensor:
         x2 = as_tensor_argument("cdist", "x2", 2, x2)
     try:
         if type(p) not in NUMBERS:
-            p = plain_number(p)
+            p = plain_float(p)
         x1_array = x1._array
         x2_array = x2._array
         computed: Any = cdist_forward_kernel(x1_array, x2_array, p)
@@ -435,7 +435,7 @@ def pdist_forward(input: Tensor, p: float) -> Tensor:
         input = as_tensor_argument("pdist_forward", "input", 1, input)
     try:
         if type(p) not in NUMBERS:
-            p = plain_number(p)
+            p = plain_float(p)
         input_array = input._array
         computed: Any = pdist_forward_kernel(input_array, p)
     except Exception as error:  # see Note [Refusals]
@@ -491,8 +491,8 @@ def pair_rows(input: Tensor, which: int) -> Tensor:
             return ask_foreign(pair_rows, (input, which), {})
         input = as_tensor_argument("pair_rows", "input", 1, input)
     try:
-        if type(which) not in NUMBERS:
-            which = plain_number(which)
+        if type(which) is not int:
+            which = plain_int(which)
         input_array = input._array
         computed: Any = pair_rows_kernel(input_array, which)
     except Exception as error:  # see Note [Refusals]

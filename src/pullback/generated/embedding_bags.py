@@ -21,7 +21,7 @@ from pullback.kernels.embedding_bags import put_rows as put_rows_kernel
 from pullback.kernels.embedding_bags import take_rows as take_rows_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_number
+from pullback.tensor.arguments import as_tensor_argument, plain_int
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
@@ -237,10 +237,10 @@ def embedding_bag_forward(
     if scale_grad_by_freq is not False and scale_grad_by_freq is not True:
         raise not_a_bool("embedding_bag_forward", "scale_grad_by_freq", scale_grad_by_freq)
     try:
-        if type(mode) not in NUMBERS:
-            mode = plain_number(mode)
-        if type(padding_idx) not in NUMBERS:
-            padding_idx = plain_number(padding_idx)
+        if type(mode) is not int:
+            mode = plain_int(mode)
+        if type(padding_idx) is not int:
+            padding_idx = plain_int(padding_idx)
         weight_array = weight._array
         indices_array = indices._array
         offsets_array = offsets._array
@@ -400,8 +400,8 @@ def put_rows(input: Tensor, indices: Tensor, rows: int) -> Tensor:
             return ask_foreign(put_rows, (input, indices, rows), {})
         indices = as_tensor_argument("put_rows", "indices", 2, indices)
     try:
-        if type(rows) not in NUMBERS:
-            rows = plain_number(rows)
+        if type(rows) is not int:
+            rows = plain_int(rows)
         input_array = input._array
         indices_array = indices._array
         computed: Any = put_rows_kernel(input_array, indices_array, rows)

@@ -19,7 +19,7 @@ from pullback.kernels.embeddings import embedding_gradient as embedding_gradient
 from pullback.kernels.embeddings import embedding_take as embedding_take_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_number
+from pullback.tensor.arguments import as_tensor_argument, plain_int
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -103,8 +103,8 @@ def embedding(
     if sparse is not False and sparse is not True:
         raise not_a_bool("embedding", "sparse", sparse)
     try:
-        if type(padding_idx) not in NUMBERS:
-            padding_idx = plain_number(padding_idx)
+        if type(padding_idx) is not int:
+            padding_idx = plain_int(padding_idx)
         weight_array = weight._array
         indices_array = indices._array
         computed: Any = embedding_kernel(weight_array, indices_array, padding_idx, scale_grad_by_freq, sparse)
@@ -229,10 +229,10 @@ def embedding_back(input: Tensor, indices: Tensor, rows: int, padding_idx: int, 
     if scale_grad_by_freq is not False and scale_grad_by_freq is not True:
         raise not_a_bool("embedding_back", "scale_grad_by_freq", scale_grad_by_freq)
     try:
-        if type(rows) not in NUMBERS:
-            rows = plain_number(rows)
-        if type(padding_idx) not in NUMBERS:
-            padding_idx = plain_number(padding_idx)
+        if type(rows) is not int:
+            rows = plain_int(rows)
+        if type(padding_idx) is not int:
+            padding_idx = plain_int(padding_idx)
         input_array = input._array
         indices_array = indices._array
         computed: Any = embedding_back_kernel(input_array, indices_array, rows, padding_idx, scale_grad_by_freq)
@@ -356,8 +356,8 @@ def embedding_take(input: Tensor, indices: Tensor, padding_idx: int, scale_grad_
     if scale_grad_by_freq is not False and scale_grad_by_freq is not True:
         raise not_a_bool("embedding_take", "scale_grad_by_freq", scale_grad_by_freq)
     try:
-        if type(padding_idx) not in NUMBERS:
-            padding_idx = plain_number(padding_idx)
+        if type(padding_idx) is not int:
+            padding_idx = plain_int(padding_idx)
         input_array = input._array
         indices_array = indices._array
         computed: Any = embedding_take_kernel(input_array, indices_array, padding_idx, scale_grad_by_freq)

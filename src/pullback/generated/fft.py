@@ -23,7 +23,7 @@ from pullback.kernels.fft import overlap_add as overlap_add_kernel
 from pullback.kernels.shape import unfold as unfold_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_shape, as_tensor_argument, plain_number
+from pullback.tensor.arguments import as_shape, as_tensor_argument, plain_int
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -283,8 +283,8 @@ def fft_c2r(input: Tensor, dim: Any, scale: str, last_size: int) -> Tensor:
         input = as_tensor_argument("fft_c2r", "input", 1, input)
     try:
         dim = as_shape(dim)
-        if type(last_size) not in NUMBERS:
-            last_size = plain_number(last_size)
+        if type(last_size) is not int:
+            last_size = plain_int(last_size)
         input_array = input._array
         computed: Any = fft_c2r_kernel(input_array, dim, scale, last_size)
     except Exception as error:  # see Note [Refusals]
@@ -375,10 +375,10 @@ def doubled_inside(input: Tensor, dim: int, count: int) -> Tensor:
             return ask_foreign(doubled_inside, (input, dim, count), {})
         input = as_tensor_argument("doubled_inside", "input", 1, input)
     try:
-        if type(dim) not in NUMBERS:
-            dim = plain_number(dim)
-        if type(count) not in NUMBERS:
-            count = plain_number(count)
+        if type(dim) is not int:
+            dim = plain_int(dim)
+        if type(count) is not int:
+            count = plain_int(count)
         input_array = input._array
         computed: Any = doubled_inside_kernel(input_array, dim, count)
     except Exception as error:  # see Note [Refusals]
@@ -465,8 +465,8 @@ def overlap_add(input: Tensor, step: int) -> Tensor:
             return ask_foreign(overlap_add, (input, step), {})
         input = as_tensor_argument("overlap_add", "input", 1, input)
     try:
-        if type(step) not in NUMBERS:
-            step = plain_number(step)
+        if type(step) is not int:
+            step = plain_int(step)
         input_array = input._array
         computed: Any = overlap_add_kernel(input_array, step)
     except Exception as error:  # see Note [Refusals]

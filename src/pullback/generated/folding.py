@@ -18,7 +18,7 @@ from pullback.kernels.folding import pixel_shuffle as pixel_shuffle_kernel
 from pullback.kernels.folding import pixel_unshuffle as pixel_unshuffle_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_shape, as_tensor_argument, plain_number
+from pullback.tensor.arguments import as_shape, as_tensor_argument, plain_int
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -299,8 +299,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
             return ask_foreign(pixel_shuffle, (input, upscale_factor), {})
         input = as_tensor_argument("pixel_shuffle", "input", 1, input)
     try:
-        if type(upscale_factor) not in NUMBERS:
-            upscale_factor = plain_number(upscale_factor)
+        if type(upscale_factor) is not int:
+            upscale_factor = plain_int(upscale_factor)
         input_array = input._array
         computed: Any = pixel_shuffle_kernel(input_array, upscale_factor)
     except Exception as error:  # see Note [Refusals]
@@ -382,8 +382,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
             return ask_foreign(pixel_unshuffle, (input, downscale_factor), {})
         input = as_tensor_argument("pixel_unshuffle", "input", 1, input)
     try:
-        if type(downscale_factor) not in NUMBERS:
-            downscale_factor = plain_number(downscale_factor)
+        if type(downscale_factor) is not int:
+            downscale_factor = plain_int(downscale_factor)
         input_array = input._array
         computed: Any = pixel_unshuffle_kernel(input_array, downscale_factor)
     except Exception as error:  # see Note [Refusals]
@@ -470,8 +470,8 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
             return ask_foreign(channel_shuffle, (input, groups), {})
         input = as_tensor_argument("channel_shuffle", "input", 1, input)
     try:
-        if type(groups) not in NUMBERS:
-            groups = plain_number(groups)
+        if type(groups) is not int:
+            groups = plain_int(groups)
         input_array = input._array
         computed: Any = channel_shuffle_kernel(input_array, groups)
     except Exception as error:  # see Note [Refusals]

@@ -29,7 +29,7 @@ from pullback.kernels.grid_sampling import put_points as put_points_kernel
 from pullback.kernels.grid_sampling import take_points as take_points_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_shape, as_tensor_argument, plain_number
+from pullback.tensor.arguments import as_shape, as_tensor_argument, plain_int
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -144,10 +144,10 @@ def grid_sampler_2d(
     if align_corners is not False and align_corners is not True:
         raise not_a_bool("grid_sampler_2d", "align_corners", align_corners)
     try:
-        if type(interpolation_mode) not in NUMBERS:
-            interpolation_mode = plain_number(interpolation_mode)
-        if type(padding_mode) not in NUMBERS:
-            padding_mode = plain_number(padding_mode)
+        if type(interpolation_mode) is not int:
+            interpolation_mode = plain_int(interpolation_mode)
+        if type(padding_mode) is not int:
+            padding_mode = plain_int(padding_mode)
         input_array = input._array
         grid_array = grid._array
         computed: Any = grid_sampler_2d_kernel(input_array, grid_array, interpolation_mode, padding_mode, align_corners)
@@ -336,10 +336,10 @@ def grid_sampler_3d(
     if align_corners is not False and align_corners is not True:
         raise not_a_bool("grid_sampler_3d", "align_corners", align_corners)
     try:
-        if type(interpolation_mode) not in NUMBERS:
-            interpolation_mode = plain_number(interpolation_mode)
-        if type(padding_mode) not in NUMBERS:
-            padding_mode = plain_number(padding_mode)
+        if type(interpolation_mode) is not int:
+            interpolation_mode = plain_int(interpolation_mode)
+        if type(padding_mode) is not int:
+            padding_mode = plain_int(padding_mode)
         input_array = input._array
         grid_array = grid._array
         computed: Any = grid_sampler_3d_kernel(input_array, grid_array, interpolation_mode, padding_mode, align_corners)
@@ -497,10 +497,10 @@ def grid_points(input: Tensor, sizes: Any, mode: int, padding_mode: int, align_c
         raise not_a_bool("grid_points", "align_corners", align_corners)
     try:
         sizes = as_shape(sizes)
-        if type(mode) not in NUMBERS:
-            mode = plain_number(mode)
-        if type(padding_mode) not in NUMBERS:
-            padding_mode = plain_number(padding_mode)
+        if type(mode) is not int:
+            mode = plain_int(mode)
+        if type(padding_mode) is not int:
+            padding_mode = plain_int(padding_mode)
         input_array = input._array
         computed: Any = grid_points_kernel(input_array, sizes, mode, padding_mode, align_corners)
     except Exception as error:  # see Note [Refusals]
@@ -574,10 +574,10 @@ def grid_slopes(input: Tensor, sizes: Any, mode: int, padding_mode: int, align_c
         raise not_a_bool("grid_slopes", "align_corners", align_corners)
     try:
         sizes = as_shape(sizes)
-        if type(mode) not in NUMBERS:
-            mode = plain_number(mode)
-        if type(padding_mode) not in NUMBERS:
-            padding_mode = plain_number(padding_mode)
+        if type(mode) is not int:
+            mode = plain_int(mode)
+        if type(padding_mode) is not int:
+            padding_mode = plain_int(padding_mode)
         input_array = input._array
         computed: Any = grid_slopes_kernel(input_array, sizes, mode, padding_mode, align_corners)
     except Exception as error:  # see Note [Refusals]
@@ -614,10 +614,10 @@ def point_positions(
     try:
         sizes = as_shape(sizes)
         offsets = as_shape(offsets)
-        if type(mode) not in NUMBERS:
-            mode = plain_number(mode)
-        if type(padding_mode) not in NUMBERS:
-            padding_mode = plain_number(padding_mode)
+        if type(mode) is not int:
+            mode = plain_int(mode)
+        if type(padding_mode) is not int:
+            padding_mode = plain_int(padding_mode)
         input_array = input._array
         computed: Any = point_positions_kernel(input_array, sizes, offsets, mode, padding_mode, align_corners)
     except Exception as error:  # see Note [Refusals]

@@ -35,14 +35,7 @@ from pullback.kernels.scattering import scatter_add as scatter_add_kernel
 from pullback.kernels.shape import zeros_in_shape as zeros_in_shape_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import (
-    NUMBERS,
-    as_shape,
-    as_tensor_argument,
-    as_tensor_list,
-    missing_arguments,
-    plain_number,
-)
+from pullback.tensor.arguments import as_shape, as_tensor_argument, as_tensor_list, missing_arguments, plain_int
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
@@ -104,8 +97,8 @@ def select(input: Tensor, dim: Any = None, index: Any = None, *, axis: Any = Non
         input = as_tensor_argument("select", "input", 1, input)
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        if type(index) not in NUMBERS:
-            index = plain_number(index)
+        if type(index) is not int:
+            index = plain_int(index)
         input_array = input._array
         computed: Any = select_kernel(input_array, dim, index)
     except Exception as error:  # see Note [Refusals]
@@ -219,12 +212,12 @@ def slice_view(
         input = as_tensor_argument("slice_view", "input", 1, input)
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        if type(start) not in NUMBERS:
-            start = plain_number(start)
-        if type(end) not in NUMBERS:
-            end = plain_number(end)
-        if type(step) not in NUMBERS:
-            step = plain_number(step)
+        if type(start) is not int:
+            start = plain_int(start)
+        if type(end) is not int:
+            end = plain_int(end)
+        if type(step) is not int:
+            step = plain_int(step)
         input_array = input._array
         computed: Any = slice_view_kernel(input_array, dim, start, end, step)
     except Exception as error:  # see Note [Refusals]
@@ -325,10 +318,10 @@ def select_back(input: Tensor, shape: Any, dim: int, index: int) -> Tensor:
         input = as_tensor_argument("select_back", "input", 1, input)
     try:
         shape = as_shape(shape)
-        if type(dim) not in NUMBERS:
-            dim = plain_number(dim)
-        if type(index) not in NUMBERS:
-            index = plain_number(index)
+        if type(dim) is not int:
+            dim = plain_int(dim)
+        if type(index) is not int:
+            index = plain_int(index)
         input_array = input._array
         computed: Any = select_back_kernel(input_array, shape, dim, index)
     except Exception as error:  # see Note [Refusals]
@@ -428,14 +421,14 @@ def slice_back(input: Tensor, shape: Any, dim: int, start: int, end: int, step: 
         input = as_tensor_argument("slice_back", "input", 1, input)
     try:
         shape = as_shape(shape)
-        if type(dim) not in NUMBERS:
-            dim = plain_number(dim)
-        if type(start) not in NUMBERS:
-            start = plain_number(start)
-        if type(end) not in NUMBERS:
-            end = plain_number(end)
-        if type(step) not in NUMBERS:
-            step = plain_number(step)
+        if type(dim) is not int:
+            dim = plain_int(dim)
+        if type(start) is not int:
+            start = plain_int(start)
+        if type(end) is not int:
+            end = plain_int(end)
+        if type(step) is not int:
+            step = plain_int(step)
         input_array = input._array
         computed: Any = slice_back_kernel(input_array, shape, dim, start, end, step)
     except Exception as error:  # see Note [Refusals]
@@ -1087,10 +1080,10 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any =
             return ask_foreign(nonzero_static, (input,), {"size": size, "fill_value": fill_value, "out": out})
         input = as_tensor_argument("nonzero_static", "input", 1, input)
     try:
-        if type(size) not in NUMBERS:
-            size = plain_number(size)
-        if type(fill_value) not in NUMBERS:
-            fill_value = plain_number(fill_value)
+        if type(size) is not int:
+            size = plain_int(size)
+        if type(fill_value) is not int:
+            fill_value = plain_int(fill_value)
         input_array = input._array
         computed: Any = nonzero_static_kernel(input_array, size=size, fill_value=fill_value)
     except Exception as error:  # see Note [Refusals]

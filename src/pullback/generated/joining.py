@@ -27,7 +27,7 @@ from pullback.kernels.joining import unbind as unbind_kernel
 from pullback.kernels.joining import unbind_back as unbind_back_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_shape, as_tensor_argument, as_tensor_list, plain_number, promote_list
+from pullback.tensor.arguments import as_shape, as_tensor_argument, as_tensor_list, plain_int, promote_list
 from pullback.tensor.autograd_extra import MULTI_OUTPUT
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
@@ -81,8 +81,8 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
         return write_out("cat", out, cat(tensors, dim), *tensors)
     tensors = as_tensor_list("cat", "tensors", 1, tensors)
     try:
-        if type(dim) not in NUMBERS:
-            dim = plain_number(dim)
+        if type(dim) is not int:
+            dim = plain_int(dim)
         tensors_array = [t._array for t in tensors]
         tensors_array = promote_list(tensors_array)
         computed: Any = cat_kernel(tensors_array, dim)
@@ -168,8 +168,8 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
         return write_out("stack", out, stack(tensors, dim))
     tensors = as_tensor_list("stack", "tensors", 1, tensors)
     try:
-        if type(dim) not in NUMBERS:
-            dim = plain_number(dim)
+        if type(dim) is not int:
+            dim = plain_int(dim)
         tensors_array = [t._array for t in tensors]
         tensors_array = promote_list(tensors_array)
         computed: Any = stack_kernel(tensors_array, dim)
@@ -263,8 +263,8 @@ def split(input: Tensor, split_size: int, dim: Any = 0, *, axis: Any = None) -> 
             return ask_foreign(split, (input, split_size, dim), {})
         input = as_tensor_argument("split", "input", 1, input)
     try:
-        if type(split_size) not in NUMBERS:
-            split_size = plain_number(split_size)
+        if type(split_size) is not int:
+            split_size = plain_int(split_size)
         dim = wrap_dim(dim, input._array.ndim)
         input_array = input._array
         results = tuple([new_tensor(a) for a in split_kernel(input_array, split_size, dim)])

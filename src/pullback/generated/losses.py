@@ -44,7 +44,7 @@ from pullback.kernels.nll import nll_loss2d as nll_loss2d_kernel
 from pullback.kernels.nll import nll_loss_grad as nll_loss_grad_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_shape, as_tensor_argument, plain_number
+from pullback.tensor.arguments import NUMBERS, as_shape, as_tensor_argument, plain_float, plain_int
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -145,8 +145,8 @@ def mse_loss(input: Tensor, target: Tensor, reduction: int = 1, *, out: Any = No
             return ask_foreign(mse_loss, (input, target, reduction), {"out": out})
         target = as_tensor_argument("mse_loss", "target", 2, target)
     try:
-        if type(reduction) not in NUMBERS:
-            reduction = plain_number(reduction)
+        if type(reduction) is not int:
+            reduction = plain_int(reduction)
         input_array = input._array
         target_array = target._array
         computed: Any = mse_loss_kernel(input_array, target_array, reduction)
@@ -308,10 +308,10 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: int = 1, beta: floa
             return ask_foreign(smooth_l1_loss, (input, target, reduction, beta), {"out": out})
         target = as_tensor_argument("smooth_l1_loss", "target", 2, target)
     try:
-        if type(reduction) not in NUMBERS:
-            reduction = plain_number(reduction)
+        if type(reduction) is not int:
+            reduction = plain_int(reduction)
         if type(beta) not in NUMBERS:
-            beta = plain_number(beta)
+            beta = plain_float(beta)
         input_array = input._array
         target_array = target._array
         computed: Any = smooth_l1_loss_kernel(input_array, target_array, reduction, beta)
@@ -478,10 +478,10 @@ def huber_loss(input: Tensor, target: Tensor, reduction: int = 1, delta: float =
             return ask_foreign(huber_loss, (input, target, reduction, delta), {"out": out})
         target = as_tensor_argument("huber_loss", "target", 2, target)
     try:
-        if type(reduction) not in NUMBERS:
-            reduction = plain_number(reduction)
+        if type(reduction) is not int:
+            reduction = plain_int(reduction)
         if type(delta) not in NUMBERS:
-            delta = plain_number(delta)
+            delta = plain_float(delta)
         input_array = input._array
         target_array = target._array
         computed: Any = huber_loss_kernel(input_array, target_array, reduction, delta)
@@ -623,8 +623,8 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: int = 1, *, out: 
             return ask_foreign(soft_margin_loss, (input, target, reduction), {"out": out})
         target = as_tensor_argument("soft_margin_loss", "target", 2, target)
     try:
-        if type(reduction) not in NUMBERS:
-            reduction = plain_number(reduction)
+        if type(reduction) is not int:
+            reduction = plain_int(reduction)
         input_array = input._array
         target_array = target._array
         computed: Any = soft_margin_loss_kernel(input_array, target_array, reduction)
@@ -781,8 +781,8 @@ def binary_cross_entropy(
             return ask_foreign(binary_cross_entropy, (input, target, weight, reduction), {"out": out})
         weight = as_tensor_argument("binary_cross_entropy", "weight", 3, weight)
     try:
-        if type(reduction) not in NUMBERS:
-            reduction = plain_number(reduction)
+        if type(reduction) is not int:
+            reduction = plain_int(reduction)
         input_array = input._array
         target_array = target._array
         weight_array = None if weight is None else weight._array
@@ -1010,8 +1010,8 @@ def binary_cross_entropy_with_logits(
             )
         pos_weight = as_tensor_argument("binary_cross_entropy_with_logits", "pos_weight", 4, pos_weight)
     try:
-        if type(reduction) not in NUMBERS:
-            reduction = plain_number(reduction)
+        if type(reduction) is not int:
+            reduction = plain_int(reduction)
         input_array = input._array
         target_array = target._array
         weight_array = None if weight is None else weight._array
@@ -1197,12 +1197,12 @@ def multi_margin_loss(
             return ask_foreign(multi_margin_loss, (input, target, p, margin, weight, reduction), {"out": out})
         weight = as_tensor_argument("multi_margin_loss", "weight", 5, weight)
     try:
-        if type(p) not in NUMBERS:
-            p = plain_number(p)
+        if type(p) is not int:
+            p = plain_int(p)
         if type(margin) not in NUMBERS:
-            margin = plain_number(margin)
-        if type(reduction) not in NUMBERS:
-            reduction = plain_number(reduction)
+            margin = plain_float(margin)
+        if type(reduction) is not int:
+            reduction = plain_int(reduction)
         input_array = input._array
         target_array = target._array
         weight_array = None if weight is None else weight._array
@@ -1286,10 +1286,10 @@ def multi_margin_weights(input: Tensor, target: Tensor, p: int, margin: float, w
             return ask_foreign(multi_margin_weights, (input, target, p, margin, weight), {})
         weight = as_tensor_argument("multi_margin_weights", "weight", 5, weight)
     try:
-        if type(p) not in NUMBERS:
-            p = plain_number(p)
+        if type(p) is not int:
+            p = plain_int(p)
         if type(margin) not in NUMBERS:
-            margin = plain_number(margin)
+            margin = plain_float(margin)
         input_array = input._array
         target_array = target._array
         weight_array = None if weight is None else weight._array
@@ -1380,8 +1380,8 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: int = 1, *,
             return ask_foreign(multilabel_margin_loss, (input, target, reduction), {"out": out})
         target = as_tensor_argument("multilabel_margin_loss", "target", 2, target)
     try:
-        if type(reduction) not in NUMBERS:
-            reduction = plain_number(reduction)
+        if type(reduction) is not int:
+            reduction = plain_int(reduction)
         input_array = input._array
         target_array = target._array
         computed: Any = multilabel_margin_loss_kernel(input_array, target_array, reduction)
@@ -1574,8 +1574,8 @@ def ctc_loss(
     if zero_infinity is not False and zero_infinity is not True:
         raise not_a_bool("ctc_loss", "zero_infinity", zero_infinity)
     try:
-        if type(blank) not in NUMBERS:
-            blank = plain_number(blank)
+        if type(blank) is not int:
+            blank = plain_int(blank)
         log_probs_array = log_probs._array
         targets_array = targets._array
         input_lengths_array = input_lengths._array
@@ -1760,8 +1760,8 @@ def ctc_loss_grad(
     if zero_infinity is not False and zero_infinity is not True:
         raise not_a_bool("ctc_loss_grad", "zero_infinity", zero_infinity)
     try:
-        if type(blank) not in NUMBERS:
-            blank = plain_number(blank)
+        if type(blank) is not int:
+            blank = plain_int(blank)
         input_array = input._array
         log_probs_array = log_probs._array
         targets_array = targets._array
@@ -1943,10 +1943,10 @@ def nll_loss(
             return ask_foreign(nll_loss, (input, target, weight, reduction, ignore_index), {"out": out})
         weight = as_tensor_argument("nll_loss", "weight", 3, weight)
     try:
-        if type(reduction) not in NUMBERS:
-            reduction = plain_number(reduction)
-        if type(ignore_index) not in NUMBERS:
-            ignore_index = plain_number(ignore_index)
+        if type(reduction) is not int:
+            reduction = plain_int(reduction)
+        if type(ignore_index) is not int:
+            ignore_index = plain_int(ignore_index)
         input_array = input._array
         target_array = target._array
         weight_array = None if weight is None else weight._array
@@ -2112,10 +2112,10 @@ def nll_loss2d(
             return ask_foreign(nll_loss2d, (input, target, weight, reduction, ignore_index), {"out": out})
         weight = as_tensor_argument("nll_loss2d", "weight", 3, weight)
     try:
-        if type(reduction) not in NUMBERS:
-            reduction = plain_number(reduction)
-        if type(ignore_index) not in NUMBERS:
-            ignore_index = plain_number(ignore_index)
+        if type(reduction) is not int:
+            reduction = plain_int(reduction)
+        if type(ignore_index) is not int:
+            ignore_index = plain_int(ignore_index)
         input_array = input._array
         target_array = target._array
         weight_array = None if weight is None else weight._array
@@ -2256,10 +2256,10 @@ def nll_loss_grad(
         weight = as_tensor_argument("nll_loss_grad", "weight", 3, weight)
     try:
         shape = as_shape(shape)
-        if type(reduction) not in NUMBERS:
-            reduction = plain_number(reduction)
-        if type(ignore_index) not in NUMBERS:
-            ignore_index = plain_number(ignore_index)
+        if type(reduction) is not int:
+            reduction = plain_int(reduction)
+        if type(ignore_index) is not int:
+            ignore_index = plain_int(ignore_index)
         input_array = input._array
         target_array = target._array
         weight_array = None if weight is None else weight._array

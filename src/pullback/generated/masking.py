@@ -43,7 +43,7 @@ from pullback.kernels.shape import zeros_in_shape as zeros_in_shape_kernel
 from pullback.kernels.shape import zeros_in_shape_of as zeros_in_shape_of_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_shape, as_tensor_argument, missing_arguments, plain_number
+from pullback.tensor.arguments import NUMBERS, as_shape, as_tensor_argument, missing_arguments, plain_float, plain_int
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
@@ -112,7 +112,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Scalar) -> Tensor:
         mask = as_tensor_argument("masked_fill", "mask", 2, mask)
     try:
         if type(value) not in NUMBERS:
-            value = plain_number(value)
+            value = plain_float(value)
         input_array = input._array
         mask_array = mask._array
         computed: Any = masked_fill_kernel(input_array, mask_array, value)
@@ -636,8 +636,8 @@ def select_scatter(
         src = as_tensor_argument("select_scatter", "src", 2, src)
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        if type(index) not in NUMBERS:
-            index = plain_number(index)
+        if type(index) is not int:
+            index = plain_int(index)
         input_array = input._array
         src_array = src._array
         computed: Any = select_scatter_kernel(input_array, src_array, dim, index)
@@ -779,12 +779,12 @@ def slice_scatter(
         src = as_tensor_argument("slice_scatter", "src", 2, src)
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        if type(start) not in NUMBERS:
-            start = plain_number(start)
-        if type(end) not in NUMBERS:
-            end = plain_number(end)
-        if type(step) not in NUMBERS:
-            step = plain_number(step)
+        if type(start) is not int and start is not None:
+            start = plain_int(start)
+        if type(end) is not int and end is not None:
+            end = plain_int(end)
+        if type(step) is not int:
+            step = plain_int(step)
         input_array = input._array
         src_array = src._array
         computed: Any = slice_scatter_kernel(input_array, src_array, dim, start, end, step)
@@ -919,8 +919,8 @@ def diagonal_scatter(
             return ask_foreign(diagonal_scatter, (input, src, offset, dim1, dim2), {"out": out})
         src = as_tensor_argument("diagonal_scatter", "src", 2, src)
     try:
-        if type(offset) not in NUMBERS:
-            offset = plain_number(offset)
+        if type(offset) is not int:
+            offset = plain_int(offset)
         dim1 = wrap_dim(dim1, input._array.ndim)
         dim2 = wrap_dim(dim2, input._array.ndim)
         input_array = input._array
@@ -1059,8 +1059,8 @@ def as_strided_scatter(
     try:
         size = as_shape(size)
         stride = as_shape(stride)
-        if type(storage_offset) not in NUMBERS:
-            storage_offset = plain_number(storage_offset)
+        if type(storage_offset) is not int and storage_offset is not None:
+            storage_offset = plain_int(storage_offset)
         input_array = input._array
         src_array = src._array
         computed: Any = as_strided_scatter_kernel(input_array, src_array, size, stride, storage_offset)
@@ -1166,7 +1166,7 @@ def fill(input: Tensor, value: Scalar) -> Tensor:
         input = as_tensor_argument("fill", "input", 1, input)
     try:
         if type(value) not in NUMBERS:
-            value = plain_number(value)
+            value = plain_float(value)
         input_array = input._array
         computed: Any = fill_kernel(input_array, value)
     except Exception as error:  # see Note [Refusals]
@@ -1254,7 +1254,7 @@ def refill(input: Tensor, value: Scalar) -> Tensor:
         input = as_tensor_argument("refill", "input", 1, input)
     try:
         if type(value) not in NUMBERS:
-            value = plain_number(value)
+            value = plain_float(value)
         input_array = input._array
         computed: Any = refill_kernel(input_array, value)
     except Exception as error:  # see Note [Refusals]

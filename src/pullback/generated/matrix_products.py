@@ -48,7 +48,7 @@ from pullback.kernels.shape import to_dtype as to_dtype_kernel
 from pullback.kernels.shape import transpose as transpose_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_number, promote_many, shapes_differ
+from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_float, promote_many, shapes_differ
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
@@ -1360,9 +1360,9 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha:
         mat2 = as_tensor_argument("addmm", "mat2", 3, mat2)
     try:
         if type(beta) not in NUMBERS:
-            beta = plain_number(beta)
+            beta = plain_float(beta)
         if type(alpha) not in NUMBERS:
-            alpha = plain_number(alpha)
+            alpha = plain_float(alpha)
         input_array = input._array
         mat1_array = mat1._array
         mat2_array = mat2._array
@@ -1552,9 +1552,9 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: S
         vec = as_tensor_argument("addmv", "vec", 3, vec)
     try:
         if type(beta) not in NUMBERS:
-            beta = plain_number(beta)
+            beta = plain_float(beta)
         if type(alpha) not in NUMBERS:
-            alpha = plain_number(alpha)
+            alpha = plain_float(alpha)
         input_array = input._array
         mat_array = mat._array
         vec_array = vec._array
@@ -1758,9 +1758,9 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: 
         vec2 = as_tensor_argument("addr", "vec2", 3, vec2)
     try:
         if type(beta) not in NUMBERS:
-            beta = plain_number(beta)
+            beta = plain_float(beta)
         if type(alpha) not in NUMBERS:
-            alpha = plain_number(alpha)
+            alpha = plain_float(alpha)
         input_array = input._array
         vec1_array = vec1._array
         vec2_array = vec2._array
@@ -1972,9 +1972,9 @@ def baddbmm(
         batch2 = as_tensor_argument("baddbmm", "batch2", 3, batch2)
     try:
         if type(beta) not in NUMBERS:
-            beta = plain_number(beta)
+            beta = plain_float(beta)
         if type(alpha) not in NUMBERS:
-            alpha = plain_number(alpha)
+            alpha = plain_float(alpha)
         input_array = input._array
         batch1_array = batch1._array
         batch2_array = batch2._array
@@ -2167,9 +2167,9 @@ def addbmm(
         batch2 = as_tensor_argument("addbmm", "batch2", 3, batch2)
     try:
         if type(beta) not in NUMBERS:
-            beta = plain_number(beta)
+            beta = plain_float(beta)
         if type(alpha) not in NUMBERS:
-            alpha = plain_number(alpha)
+            alpha = plain_float(alpha)
         input_array = input._array
         batch1_array = batch1._array
         batch2_array = batch2._array

@@ -28,7 +28,7 @@ from pullback.kernels.normalization import rms_norm_back as rms_norm_back_kernel
 from pullback.kernels.normalization import rms_norm_fused as rms_norm_fused_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_shape, as_tensor_argument, plain_number
+from pullback.tensor.arguments import NUMBERS, as_shape, as_tensor_argument, plain_float, plain_int
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
@@ -155,7 +155,7 @@ def native_layer_norm(
     try:
         normalized_shape = as_shape(normalized_shape)
         if type(eps) not in NUMBERS:
-            eps = plain_number(eps)
+            eps = plain_float(eps)
         input_array = input._array
         weight_array = None if weight is None else weight._array
         bias_array = None if bias is None else bias._array
@@ -365,7 +365,7 @@ def batch_norm_training(input: Tensor, weight: Tensor | None, bias: Tensor | Non
         bias = as_tensor_argument("batch_norm_training", "bias", 3, bias)
     try:
         if type(eps) not in NUMBERS:
-            eps = plain_number(eps)
+            eps = plain_float(eps)
         input_array = input._array
         weight_array = None if weight is None else weight._array
         bias_array = None if bias is None else bias._array
@@ -592,7 +592,7 @@ def batch_norm_evaluation(
         running_var = as_tensor_argument("batch_norm", "running_var", 5, running_var)
     try:
         if type(eps) not in NUMBERS:
-            eps = plain_number(eps)
+            eps = plain_float(eps)
         input_array = input._array
         weight_array = None if weight is None else weight._array
         bias_array = None if bias is None else bias._array
@@ -813,16 +813,16 @@ def native_group_norm(
             return ask_foreign(native_group_norm, (input, weight, bias, N, C, HxW, group, eps), {})
         bias = as_tensor_argument("native_group_norm", "bias", 3, bias)
     try:
-        if type(N) not in NUMBERS:
-            N = plain_number(N)
-        if type(C) not in NUMBERS:
-            C = plain_number(C)
-        if type(HxW) not in NUMBERS:
-            HxW = plain_number(HxW)
-        if type(group) not in NUMBERS:
-            group = plain_number(group)
+        if type(N) is not int:
+            N = plain_int(N)
+        if type(C) is not int:
+            C = plain_int(C)
+        if type(HxW) is not int:
+            HxW = plain_int(HxW)
+        if type(group) is not int:
+            group = plain_int(group)
         if type(eps) not in NUMBERS:
-            eps = plain_number(eps)
+            eps = plain_float(eps)
         input_array = input._array
         weight_array = None if weight is None else weight._array
         bias_array = None if bias is None else bias._array
@@ -1012,8 +1012,8 @@ def rms_norm_fused(input: Tensor, normalized_shape: Any, weight: Tensor | None, 
         weight = as_tensor_argument("rms_norm_fused", "weight", 3, weight)
     try:
         normalized_shape = as_shape(normalized_shape)
-        if type(eps) not in NUMBERS:
-            eps = plain_number(eps)
+        if type(eps) not in NUMBERS and eps is not None:
+            eps = plain_float(eps)
         input_array = input._array
         weight_array = None if weight is None else weight._array
         computed: Any = rms_norm_fused_kernel(input_array, normalized_shape, weight_array, eps)

@@ -34,7 +34,7 @@ from pullback.tensor.arguments import (
     as_numpy_dtype,
     as_tensor_argument,
     missing_arguments,
-    plain_number,
+    plain_float,
     shapes_differ,
     wrap_dims,
 )
@@ -135,7 +135,7 @@ def linalg_vector_norm(
         raise not_a_bool("linalg_vector_norm", "keepdim", keepdim)
     try:
         if type(ord) not in NUMBERS:
-            ord = plain_number(ord)
+            ord = plain_float(ord)
         dim = wrap_dims(dim, input._array.ndim)
         dtype = as_numpy_dtype(dtype)
         input_array = input._array
@@ -436,7 +436,7 @@ def pow_or_zero(input: Tensor, exponent: float) -> Tensor:
         input = as_tensor_argument("pow_or_zero", "input", 1, input)
     try:
         if type(exponent) not in NUMBERS:
-            exponent = plain_number(exponent)
+            exponent = plain_float(exponent)
         input_array = input._array
         computed: Any = pow_or_zero_kernel(input_array, exponent)
     except Exception as error:  # see Note [Refusals]
@@ -573,7 +573,7 @@ def norm_dim(
         raise not_a_bool("norm", "keepdim", keepdim)
     try:
         if type(p) not in NUMBERS:
-            p = plain_number(p)
+            p = plain_float(p)
         dim = wrap_dims(dim, input._array.ndim)
         input_array = input._array
         computed: Any = norm_dim_kernel(input_array, p, dim, keepdim)
@@ -723,7 +723,7 @@ def dist(input: Tensor, other: Tensor, p: Scalar = 2, *, out: Any = None) -> Ten
         other = as_tensor_argument("dist", "other", 2, other)
     try:
         if type(p) not in NUMBERS:
-            p = plain_number(p)
+            p = plain_float(p)
         input_array = input._array
         other_array = other._array
         computed: Any = dist_kernel(input_array, other_array, p)
@@ -862,10 +862,10 @@ def renorm(
         input = as_tensor_argument("renorm", "input", 1, input)
     try:
         if type(p) not in NUMBERS:
-            p = plain_number(p)
+            p = plain_float(p)
         dim = wrap_dim(dim, input._array.ndim)
         if type(maxnorm) not in NUMBERS:
-            maxnorm = plain_number(maxnorm)
+            maxnorm = plain_float(maxnorm)
         input_array = input._array
         computed: Any = renorm_kernel(input_array, p, dim, maxnorm)
     except Exception as error:  # see Note [Refusals]

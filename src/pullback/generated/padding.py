@@ -27,7 +27,7 @@ from pullback.kernels.padding import replication_pad2d as replication_pad2d_kern
 from pullback.kernels.padding import replication_pad3d as replication_pad3d_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_shape, as_tensor_argument, plain_number
+from pullback.tensor.arguments import NUMBERS, as_shape, as_tensor_argument, plain_float
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -80,7 +80,7 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Scalar = 0, *, out: Any = No
     try:
         pad = as_shape(pad)
         if type(value) not in NUMBERS:
-            value = plain_number(value)
+            value = plain_float(value)
         input_array = input._array
         computed: Any = constant_pad_nd_kernel(input_array, pad, value)
     except Exception as error:  # see Note [Refusals]

@@ -24,7 +24,7 @@ from pullback.kernels.pooling import put_in_planes as put_in_planes_kernel
 from pullback.kernels.pooling import take_from_planes as take_from_planes_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_shape, as_tensor_argument, plain_number
+from pullback.tensor.arguments import as_shape, as_tensor_argument, plain_int
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
@@ -482,8 +482,8 @@ def take_from_planes(input: Tensor, indices: Tensor, dims: int) -> Tensor:
             return ask_foreign(take_from_planes, (input, indices, dims), {})
         indices = as_tensor_argument("take_from_planes", "indices", 2, indices)
     try:
-        if type(dims) not in NUMBERS:
-            dims = plain_number(dims)
+        if type(dims) is not int:
+            dims = plain_int(dims)
         input_array = input._array
         indices_array = indices._array
         computed: Any = take_from_planes_kernel(input_array, indices_array, dims)
@@ -638,8 +638,8 @@ def avg_pool2d(
         kernel_size = as_shape(kernel_size)
         stride = as_shape(stride)
         padding = as_shape(padding)
-        if type(divisor_override) not in NUMBERS:
-            divisor_override = plain_number(divisor_override)
+        if type(divisor_override) is not int and divisor_override is not None:
+            divisor_override = plain_int(divisor_override)
         input_array = input._array
         computed: Any = avg_pool2d_kernel(
             input_array, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
@@ -817,8 +817,8 @@ def avg_pool3d(
         kernel_size = as_shape(kernel_size)
         stride = as_shape(stride)
         padding = as_shape(padding)
-        if type(divisor_override) not in NUMBERS:
-            divisor_override = plain_number(divisor_override)
+        if type(divisor_override) is not int and divisor_override is not None:
+            divisor_override = plain_int(divisor_override)
         input_array = input._array
         computed: Any = avg_pool3d_kernel(
             input_array, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
@@ -977,8 +977,8 @@ def avg_pool_back(
         kernel_size = as_shape(kernel_size)
         stride = as_shape(stride)
         padding = as_shape(padding)
-        if type(divisor_override) not in NUMBERS:
-            divisor_override = plain_number(divisor_override)
+        if type(divisor_override) is not int and divisor_override is not None:
+            divisor_override = plain_int(divisor_override)
         input_array = input._array
         computed: Any = avg_pool_back_kernel(
             input_array, sizes, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override

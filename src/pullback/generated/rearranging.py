@@ -24,7 +24,7 @@ from pullback.kernels.rearranging import triu as triu_kernel
 from pullback.kernels.shape import diagonal as diagonal_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_shape, as_tensor_argument, plain_number
+from pullback.tensor.arguments import as_shape, as_tensor_argument, plain_int
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -248,8 +248,8 @@ def rot90(input: Tensor, k: int, dims: Any) -> Tensor:
             return ask_foreign(rot90, (input, k, dims), {})
         input = as_tensor_argument("rot90", "input", 1, input)
     try:
-        if type(k) not in NUMBERS:
-            k = plain_number(k)
+        if type(k) is not int:
+            k = plain_int(k)
         dims = as_shape(dims)
         input_array = input._array
         computed: Any = rot90_kernel(input_array, k, dims)
@@ -424,8 +424,8 @@ def tril(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
             return ask_foreign(tril, (input, diagonal), {"out": out})
         input = as_tensor_argument("tril", "input", 1, input)
     try:
-        if type(diagonal) not in NUMBERS:
-            diagonal = plain_number(diagonal)
+        if type(diagonal) is not int:
+            diagonal = plain_int(diagonal)
         input_array = input._array
         computed: Any = tril_kernel(input_array, diagonal)
     except Exception as error:  # see Note [Refusals]
@@ -515,8 +515,8 @@ def triu(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
             return ask_foreign(triu, (input, diagonal), {"out": out})
         input = as_tensor_argument("triu", "input", 1, input)
     try:
-        if type(diagonal) not in NUMBERS:
-            diagonal = plain_number(diagonal)
+        if type(diagonal) is not int:
+            diagonal = plain_int(diagonal)
         input_array = input._array
         computed: Any = triu_kernel(input_array, diagonal)
     except Exception as error:  # see Note [Refusals]
@@ -609,12 +609,12 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
             return ask_foreign(diag_embed, (input, offset, dim1, dim2), {})
         input = as_tensor_argument("diag_embed", "input", 1, input)
     try:
-        if type(offset) not in NUMBERS:
-            offset = plain_number(offset)
-        if type(dim1) not in NUMBERS:
-            dim1 = plain_number(dim1)
-        if type(dim2) not in NUMBERS:
-            dim2 = plain_number(dim2)
+        if type(offset) is not int:
+            offset = plain_int(offset)
+        if type(dim1) is not int:
+            dim1 = plain_int(dim1)
+        if type(dim2) is not int:
+            dim2 = plain_int(dim2)
         input_array = input._array
         computed: Any = diag_embed_kernel(input_array, offset, dim1, dim2)
     except Exception as error:  # see Note [Refusals]

@@ -48,7 +48,7 @@ from pullback.kernels.special import exp2 as exp2_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.native import native
-from pullback.tensor.arguments import NUMBERS, as_number_argument, as_tensor_argument, plain_number, shapes_differ
+from pullback.tensor.arguments import as_number_argument, as_tensor_argument, plain_int, shapes_differ
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
@@ -430,8 +430,8 @@ def round_decimals(input: Tensor, decimals: int, *, out: Any = None) -> Tensor:
             return ask_foreign(round_decimals, (input, decimals), {"out": out})
         input = as_tensor_argument("round", "input", 1, input)
     try:
-        if type(decimals) not in NUMBERS:
-            decimals = plain_number(decimals)
+        if type(decimals) is not int:
+            decimals = plain_int(decimals)
         input_array = input._array
         computed: Any = round_decimals_kernel(input_array, decimals)
     except Exception as error:  # see Note [Refusals]

@@ -61,7 +61,8 @@ from pullback.tensor.arguments import (
     as_tensor_argument,
     as_tensor_list,
     missing_arguments,
-    plain_number,
+    plain_float,
+    plain_int,
 )
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
@@ -475,7 +476,7 @@ def scatter_value(
     try:
         dim = wrap_dim(dim, input._array.ndim)
         if type(value) not in NUMBERS:
-            value = plain_number(value)
+            value = plain_float(value)
         input_array = input._array
         index_array = index._array
         computed: Any = scatter_value_kernel(input_array, dim, index_array, value)
@@ -1127,7 +1128,7 @@ def index_add(
     try:
         dim = wrap_dim(dim, input._array.ndim)
         if type(alpha) not in NUMBERS:
-            alpha = plain_number(alpha)
+            alpha = plain_float(alpha)
         input_array = input._array
         index_array = index._array
         source_array = source._array
@@ -1440,7 +1441,7 @@ def index_fill(
     try:
         dim = wrap_dim(dim, input._array.ndim)
         if type(value) not in NUMBERS:
-            value = plain_number(value)
+            value = plain_float(value)
         input_array = input._array
         index_array = index._array
         computed: Any = index_fill_kernel(input_array, dim, index_array, value)
@@ -2247,8 +2248,8 @@ def distinct_positions(index: Tensor, shape: Any, dim: int) -> Tensor:
         index = as_tensor_argument("distinct_positions", "index", 1, index)
     try:
         shape = as_shape(shape)
-        if type(dim) not in NUMBERS:
-            dim = plain_number(dim)
+        if type(dim) is not int:
+            dim = plain_int(dim)
         index_array = index._array
         computed: Any = distinct_positions_kernel(index_array, shape, dim)
     except Exception as error:  # see Note [Refusals]
@@ -2277,8 +2278,8 @@ def positive_index(index: Tensor, shape: Any, dim: int) -> Tensor:
         index = as_tensor_argument("positive_index", "index", 1, index)
     try:
         shape = as_shape(shape)
-        if type(dim) not in NUMBERS:
-            dim = plain_number(dim)
+        if type(dim) is not int:
+            dim = plain_int(dim)
         index_array = index._array
         computed: Any = positive_index_kernel(index_array, shape, dim)
     except Exception as error:  # see Note [Refusals]
@@ -2305,8 +2306,8 @@ def expand_index(index: Tensor, shape: Any, dim: int) -> Tensor:
         index = as_tensor_argument("expand_index", "index", 1, index)
     try:
         shape = as_shape(shape)
-        if type(dim) not in NUMBERS:
-            dim = plain_number(dim)
+        if type(dim) is not int:
+            dim = plain_int(dim)
         index_array = index._array
         computed: Any = expand_index_kernel(index_array, shape, dim)
     except Exception as error:  # see Note [Refusals]

@@ -18,7 +18,7 @@ from pullback.kernels.searching import unique as unique_kernel
 from pullback.kernels.searching import unique_consecutive as unique_consecutive_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_number
+from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_float, plain_int
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
@@ -74,8 +74,8 @@ def unique(
     if return_counts is not False and return_counts is not True:
         raise not_a_bool("unique", "return_counts", return_counts)
     try:
-        if type(dim) not in NUMBERS:
-            dim = plain_number(dim)
+        if type(dim) is not int and dim is not None:
+            dim = plain_int(dim)
         input_array = input._array
         output_value, inverse_value, counts_value = unique_kernel(
             input_array, sorted, return_inverse, return_counts, dim
@@ -167,8 +167,8 @@ def unique_consecutive(
     if return_counts is not False and return_counts is not True:
         raise not_a_bool("unique_consecutive", "return_counts", return_counts)
     try:
-        if type(dim) not in NUMBERS:
-            dim = plain_number(dim)
+        if type(dim) is not int and dim is not None:
+            dim = plain_int(dim)
         input_array = input._array
         output_value, inverse_value, counts_value = unique_consecutive_kernel(
             input_array, return_inverse, return_counts, dim
@@ -232,8 +232,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
             return ask_foreign(bincount, (input, weights, minlength), {})
         weights = as_tensor_argument("bincount", "weights", 2, weights)
     try:
-        if type(minlength) not in NUMBERS:
-            minlength = plain_number(minlength)
+        if type(minlength) is not int:
+            minlength = plain_int(minlength)
         input_array = input._array
         weights_array = None if weights is None else weights._array
         computed: Any = bincount_kernel(input_array, weights_array, minlength)
@@ -264,12 +264,12 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out
             return ask_foreign(histc, (input, bins, min, max), {"out": out})
         input = as_tensor_argument("histc", "input", 1, input)
     try:
-        if type(bins) not in NUMBERS:
-            bins = plain_number(bins)
+        if type(bins) is not int:
+            bins = plain_int(bins)
         if type(min) not in NUMBERS:
-            min = plain_number(min)
+            min = plain_float(min)
         if type(max) not in NUMBERS:
-            max = plain_number(max)
+            max = plain_float(max)
         input_array = input._array
         computed: Any = histc_kernel(input_array, bins, min, max)
     except Exception as error:  # see Note [Refusals]

@@ -49,7 +49,7 @@ from pullback.kernels.shape import zeros_in_shape as zeros_in_shape_kernel
 from pullback.kernels.shape import zeros_in_shape_of as zeros_in_shape_of_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_numpy_dtype, as_shape, as_tensor_argument, plain_number
+from pullback.tensor.arguments import as_numpy_dtype, as_shape, as_tensor_argument, plain_int
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
@@ -1230,8 +1230,8 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
             return ask_foreign(unsqueeze, (input, dim), {})
         input = as_tensor_argument("unsqueeze", "input", 1, input)
     try:
-        if type(dim) not in NUMBERS:
-            dim = plain_number(dim)
+        if type(dim) is not int:
+            dim = plain_int(dim)
         input_array = input._array
         computed: Any = unsqueeze_kernel(input_array, dim)
     except Exception as error:  # see Note [Refusals]
@@ -1561,8 +1561,8 @@ def diagonal(input: Tensor, offset: int = 0, dim1: Any = 0, dim2: Any = 1) -> Te
             return ask_foreign(diagonal, (input, offset, dim1, dim2), {})
         input = as_tensor_argument("diagonal", "input", 1, input)
     try:
-        if type(offset) not in NUMBERS:
-            offset = plain_number(offset)
+        if type(offset) is not int:
+            offset = plain_int(offset)
         dim1 = wrap_dim(dim1, input._array.ndim)
         dim2 = wrap_dim(dim2, input._array.ndim)
         input_array = input._array
@@ -1663,10 +1663,10 @@ def unfold(input: Tensor, dimension: Any, size: int, step: int) -> Tensor:
         input = as_tensor_argument("unfold", "input", 1, input)
     try:
         dimension = wrap_dim(dimension, input._array.ndim)
-        if type(size) not in NUMBERS:
-            size = plain_number(size)
-        if type(step) not in NUMBERS:
-            step = plain_number(step)
+        if type(size) is not int:
+            size = plain_int(size)
+        if type(step) is not int:
+            step = plain_int(step)
         input_array = input._array
         computed: Any = unfold_kernel(input_array, dimension, size, step)
     except Exception as error:  # see Note [Refusals]
@@ -1776,11 +1776,11 @@ def as_strided(
     try:
         size = as_shape(size)
         stride = as_shape(stride)
-        if type(storage_offset) not in NUMBERS:
-            storage_offset = plain_number(storage_offset)
+        if type(storage_offset) is not int and storage_offset is not None:
+            storage_offset = plain_int(storage_offset)
         input_stride = as_shape(input_stride)
-        if type(input_offset) not in NUMBERS:
-            input_offset = plain_number(input_offset)
+        if type(input_offset) is not int:
+            input_offset = plain_int(input_offset)
         input_array = input._array
         computed: Any = as_strided_kernel(input_array, size, stride, storage_offset, input_stride, input_offset)
     except Exception as error:  # see Note [Refusals]

@@ -28,7 +28,7 @@ from pullback.kernels.solvers import linalg_solve_ex as linalg_solve_ex_kernel
 from pullback.kernels.solvers import solve_adjoint as solve_adjoint_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_number
+from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_float
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
@@ -578,8 +578,8 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None,
             return ask_foreign(linalg_lstsq, (A, B, rcond), {"driver": driver, "out": out})
         B = as_tensor_argument("linalg_lstsq", "B", 2, B)
     try:
-        if type(rcond) not in NUMBERS:
-            rcond = plain_number(rcond)
+        if type(rcond) not in NUMBERS and rcond is not None:
+            rcond = plain_float(rcond)
         A_array = A._array
         B_array = B._array
         solution_value, residuals_value, rank_value, singular_values_value = linalg_lstsq_kernel(

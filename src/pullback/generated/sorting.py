@@ -29,7 +29,7 @@ from pullback.kernels.sorting import sort_stable as sort_stable_kernel
 from pullback.kernels.sorting import topk as topk_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_number
+from pullback.tensor.arguments import as_tensor_argument, plain_int
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
@@ -376,8 +376,8 @@ def topk(
     if sorted is not False and sorted is not True:
         raise not_a_bool("topk", "sorted", sorted)
     try:
-        if type(k) not in NUMBERS:
-            k = plain_number(k)
+        if type(k) is not int:
+            k = plain_int(k)
         dim = wrap_dim(dim, input._array.ndim)
         input_array = input._array
         values_value, indices_value = topk_kernel(input_array, k, dim, largest, sorted)
@@ -509,8 +509,8 @@ def kthvalue(
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("kthvalue", "keepdim", keepdim)
     try:
-        if type(k) not in NUMBERS:
-            k = plain_number(k)
+        if type(k) is not int:
+            k = plain_int(k)
         dim = wrap_dim(dim, input._array.ndim)
         input_array = input._array
         values_value, indices_value = kthvalue_kernel(input_array, k, dim, keepdim)

@@ -77,7 +77,7 @@ from pullback.kernels.special_polynomials import shifted_chebyshev_polynomial_w 
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.native import native
-from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_number, shapes_differ
+from pullback.tensor.arguments import as_tensor_argument, plain_int, shapes_differ
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -1659,8 +1659,8 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
             return ask_foreign(polygamma, (n, input), {"out": out})
         input = as_tensor_argument("polygamma", "input", 2, input)
     try:
-        if type(n) not in NUMBERS:
-            n = plain_number(n)
+        if type(n) is not int:
+            n = plain_int(n)
         input_array = input._array
         if input_array.dtype.kind not in "fc":
             input_array = promote_to_float(input_array)
@@ -1774,8 +1774,8 @@ def mvlgamma(input: Tensor, p: int, *, out: Any = None) -> Tensor:
             return ask_foreign(mvlgamma, (input, p), {"out": out})
         input = as_tensor_argument("mvlgamma", "input", 1, input)
     try:
-        if type(p) not in NUMBERS:
-            p = plain_number(p)
+        if type(p) is not int:
+            p = plain_int(p)
         input_array = input._array
         if input_array.dtype.kind not in "fc":
             input_array = promote_to_float(input_array)

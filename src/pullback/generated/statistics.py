@@ -24,7 +24,7 @@ from pullback.kernels.statistics import var_grad as var_grad_kernel
 from pullback.kernels.statistics import var_mean as var_mean_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_number, wrap_dims
+from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_float, wrap_dims
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
@@ -114,7 +114,7 @@ def var(
     try:
         dim = wrap_dims(dim, input._array.ndim)
         if type(correction) not in NUMBERS:
-            correction = plain_number(correction)
+            correction = plain_float(correction)
         input_array = input._array
         computed: Any = var_kernel(input_array, dim, correction, keepdim)
     except Exception as error:  # see Note [Refusals]
@@ -252,7 +252,7 @@ def std(
     try:
         dim = wrap_dims(dim, input._array.ndim)
         if type(correction) not in NUMBERS:
-            correction = plain_number(correction)
+            correction = plain_float(correction)
         input_array = input._array
         computed: Any = std_kernel(input_array, dim, correction, keepdim)
     except Exception as error:  # see Note [Refusals]
@@ -398,7 +398,7 @@ def var_mean(
     try:
         dim = wrap_dims(dim, input._array.ndim)
         if type(correction) not in NUMBERS:
-            correction = plain_number(correction)
+            correction = plain_float(correction)
         input_array = input._array
         variance_value, mean_value = var_mean_kernel(input_array, dim, correction, keepdim)
     except Exception as error:  # see Note [Refusals]
@@ -553,7 +553,7 @@ def std_mean(
     try:
         dim = wrap_dims(dim, input._array.ndim)
         if type(correction) not in NUMBERS:
-            correction = plain_number(correction)
+            correction = plain_float(correction)
         input_array = input._array
         deviation_value, mean_value = std_mean_kernel(input_array, dim, correction, keepdim)
     except Exception as error:  # see Note [Refusals]

@@ -61,6 +61,18 @@ def plain_number(value: Any) -> Any:
     return value.item() if is_number(value) and hasattr(value, "item") else value
 
 
+def plain_float(value: Any) -> Any:
+    """As `plain_number`; what can be no number is refused, since NumPy takes None for NaN and broadcasts lists."""
+    if value is None or isinstance(value, (str, tuple, list)):
+        raise TypeError(f"argument must be Number, not {type(value).__name__}")
+    return plain_number(value)
+
+
+def plain_int(value: Any) -> Any:
+    """As `plain_number`, of integers: NumPy takes some fractions for them."""
+    return plain_number(value) if isinstance(value, TensorBase) else as_int(value)
+
+
 def with_keywords(function: Callable[..., Any], **names: str) -> Any:
     """The function, which takes arguments under other names too: `with_keywords(f, input="A")` takes `input=` for `A=`."""
 
@@ -76,7 +88,7 @@ def with_keywords(function: Callable[..., Any], **names: str) -> Any:
 def number_beside(value: Any, other: Any) -> Any:
     """A number that stands in a tensor's place, as a 0-dim tensor of the dtype it promotes to beside `other`."""
     if is_number(value) and isinstance(other, TensorBase):
-        value = value.item() if hasattr(value, "item") else value  # type: ignore[union-attr]  # NumPy's numbers have it
+        value = value.item() if hasattr(value, "item") else value
         return new_tensor(as_array(number_as(value, result_dtype((value, other._array)))))
     return value
 
