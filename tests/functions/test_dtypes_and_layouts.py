@@ -132,3 +132,12 @@ def test_scattering_refuses_what_has_no_order() -> None:
     with pytest.raises(NotImplementedError, match="\"searchsorted_out_cpu\" not implemented for 'Bool'"):
         pullback.searchsorted(pullback.tensor([False, True]), pullback.tensor([True]))
     assert pullback.searchsorted(pullback.tensor([0, 1]), pullback.tensor([True])).tolist() == [1]
+
+
+def test_items_of_complex32_are_set() -> None:
+    pytest.importorskip("ml_dtypes")
+    x = pullback.ones(2, 3).to(pullback.complex32)
+    x[pullback.tensor([0])] = 5
+    x[:, pullback.tensor([0, 2])] = 1j
+    assert x.tolist() == [[1j, 5, 1j], [1j, 1, 1j]]
+    assert pullback.block_diag(pullback.ones(1, 1), x).dtype == pullback.complex64

@@ -8,6 +8,7 @@ run, as they are offered to overriding subclasses. That costs nothing until the 
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from pullback.backend.dtype import complex32, complex64, float16, float32, when_loaded
@@ -50,20 +51,30 @@ def operate(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     if name in NATIVE or (name in OPERATIONS and OPERATIONS[name].view):
         return function(*args, **kwargs)
     if name.endswith("_"):
-        from pullback import functions
-
-        changed = getattr(functions, name.removesuffix("_"))(*_widened(args), **_widened(kwargs))
+        changed = _out_of_place(function, name.removesuffix("_"))(*_widened(args), **_widened(kwargs))
         return args[0].copy_(changed)
     out = kwargs.pop("out", None) if "out" in kwargs else None
     if out is not None:
         return write_out(name, out, operate(function, args, kwargs))
-    wide = [value for value in (*args, *kwargs.values()) if isinstance(value, Tensor) and _is_wide(value)]
+    wide = any(map(_is_wide, (*args, *kwargs.values())))
     result = function(*_widened(args), **_widened(kwargs))
     return result if wide else _rounded(result)
 
 
-def _is_wide(value: Tensor) -> bool:
+def _out_of_place(function: Any, name: str) -> Any:
+    """The function whose in-place form this is; an operation's has parameters that the public one lacks."""
+    from pullback import functions
+
+    beside = getattr(sys.modules[getattr(function, "__module__", "")], name, None)
+    return beside if callable(beside) else getattr(functions, name)
+
+
+def _is_wide(value: Any) -> bool:
     """Whether an operand by itself asks for more than half precision."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_is_wide, value))
+    if not isinstance(value, Tensor):
+        return False
     numpy_dtype = value._array.dtype
     return value.ndim > 0 and numpy_dtype.kind in "fc" and numpy_dtype.itemsize > 2
 
