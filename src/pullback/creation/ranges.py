@@ -7,6 +7,7 @@ from typing import Any
 
 from pullback.backend.dtype import default_float, int64, number_dtype
 from pullback.creation.options import dtype_option, finish, number_of
+from pullback.errors import wrong_type
 from pullback.kernels.creation import (
     arange_array,
     closed_range_array,
@@ -28,10 +29,7 @@ def arange(*bounds: Any, **options: Any) -> Tensor:
     tensor([2, 4, 6])
     """
     start, end, step = _bounds(bounds, options)
-    out = options.get("out")
-    wanted = dtype_option("arange", options.pop("dtype", None))
-    if wanted is None and isinstance(out, Tensor):
-        wanted = out._array.dtype
+    wanted = dtype_option("arange", options.pop("dtype", None), options.get("out"))
     return finish("arange", arange_array(start, end, step, wanted), options)
 
 
@@ -65,14 +63,14 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, 
     if end is None:
         start, end = 0, start
     first, last, width = (number_of("range", "end", 1, value) for value in (start, end, step))
-    wanted = dtype_option("range", dtype) or default_float()
+    wanted = dtype_option("range", dtype, options.get("out")) or default_float()
     return finish("range", closed_range_array(first, last, width, wanted), options)
 
 
 @interceptable
 def linspace(start: Any, end: Any, steps: Any, *, dtype: Any = None, **options: Any) -> Tensor:
     """`steps` evenly spaced values from start to end."""
-    wanted = dtype_option("linspace", dtype)
+    wanted = dtype_option("linspace", dtype, options.get("out"))
     first, last = number_of("linspace", "start", 1, start), number_of("linspace", "end", 2, end)
     if wanted is None:
         wanted = number_dtype(1j) if isinstance(first, complex) or isinstance(last, complex) else default_float()
@@ -92,7 +90,7 @@ def _steps(function: str, steps: Any) -> int:
 @interceptable
 def logspace(start: Any, end: Any, steps: Any, base: float = 10.0, *, dtype: Any = None, **options: Any) -> Tensor:
     """`steps` values whose logarithms are evenly spaced."""
-    wanted = dtype_option("logspace", dtype)
+    wanted = dtype_option("logspace", dtype, options.get("out"))
     first, last = number_of("logspace", "start", 1, start), number_of("logspace", "end", 2, end)
     if wanted is None:
         wanted = number_dtype(1j) if isinstance(first, complex) or isinstance(last, complex) else default_float()
@@ -108,7 +106,7 @@ def eye(n: Any, m: Any = None, *, dtype: Any = None, **options: Any) -> Tensor:
             raise TypeError(f"eye(): argument '{name}' (position 1) must be int, not {type(size).__name__}")
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
-    wanted = dtype_option("eye", dtype) or default_float()
+    wanted = dtype_option("eye", dtype, options.get("out")) or default_float()
     return finish("eye", eye_array(as_int(n), None if m is None else as_int(m), wanted), options)
 
 
@@ -123,8 +121,10 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = int64, **o
 
 
 def _triangle(function: str, row: int, col: int, offset: int, dtype: Any, options: dict[str, Any]) -> Tensor:
-    for name, size in (("row", row), ("col", col)):
-        if size < 0:
+    for position, (name, size) in enumerate((("row", row), ("col", col), ("offset", offset)), 1):
+        if not hasattr(size, "__index__"):
+            raise wrong_type(function, name, position, "int", size)
+        if size < 0 and name != "offset":
             raise RuntimeError(f"{name} must be non-negative, got{size}")
     wanted = dtype_option(function, dtype) or int64.numpy_dtype
     return finish(function, triangle_positions(row, col, offset, wanted, lower=function == "tril_indices"), options)

@@ -6,7 +6,9 @@ from typing import Any
 
 import pullback.functions as P
 import pullback.generated as G
+from pullback.backend.dtype import scalar_type_name
 from pullback.creation import tensor, zeros_like
+from pullback.errors import wrong_type
 from pullback.functions.losses import _reduction
 from pullback.modes.interception import interceptable
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -28,7 +30,7 @@ def ctc_loss(
     if not batched:
         logarithms = P.unsqueeze(logarithms, 1)
         targets = P.unsqueeze(targets, 0) if targets.ndim == 1 else targets
-    inputs, lengths = _lengths(input_lengths), _lengths(target_lengths)
+    inputs, lengths = _lengths("input_lengths", input_lengths), _lengths("target_lengths", target_lengths)
     _check(logarithms, targets, inputs, lengths, blank)
     losses = G.ctc_loss(logarithms, targets, inputs, lengths, blank, zero_infinity)
     if zero_infinity:
@@ -40,14 +42,22 @@ def ctc_loss(
     return losses if batched else P.squeeze(losses, 0)
 
 
-def _lengths(lengths: Any) -> Any:
+def _lengths(name: str, lengths: Any) -> Any:
     """Lengths as a one-dimensional tensor of int64."""
+    if isinstance(lengths, TensorBase):
+        if lengths._array.dtype.kind not in "iu":
+            raise RuntimeError(f"{name} must be integral")
+    elif any(not hasattr(length, "__index__") for length in lengths):
+        raise wrong_type("ctc_loss", name, None, "tuple of ints", lengths)
     found = lengths if isinstance(lengths, TensorBase) else tensor(list(lengths))
     found = P.to(found, tensor(0).dtype)
     return P.reshape(found, (1,)) if found.ndim == 0 else found
 
 
 def _check(logarithms: Any, targets: Any, inputs: Any, lengths: Any, blank: int) -> None:
+    if logarithms._array.dtype.kind != "f" or logarithms._array.dtype.itemsize == 2:
+        found = scalar_type_name(logarithms._array.dtype)
+        raise NotImplementedError(f"\"ctc_loss_cpu\" not implemented for '{found}'")
     steps, batch, classes = logarithms.shape
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")

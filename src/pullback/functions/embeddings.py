@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pullback.generated as G
+from pullback.backend.dtype import scalar_type_name
 from pullback.graph.history import bump_version
 from pullback.kernels.embeddings import check_rows, renormalized_rows
 from pullback.modes.interception import interceptable
@@ -31,6 +32,20 @@ def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_typ
     return weight
 
 
+def _check_weights(weight: Tensor, per_sample_weights: Tensor | None) -> None:
+    if weight._array.dtype.kind not in "fV":
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, Float, "
+            f"Double; but got {scalar_type_name(weight._array.dtype)} instead (while checking arguments for embedding_bag)"
+        )
+    if per_sample_weights is not None and per_sample_weights._array.dtype != weight._array.dtype:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 "
+            f"'per_sample_weights'; but type {scalar_type_name(weight._array.dtype)} does not equal "
+            f"{scalar_type_name(per_sample_weights._array.dtype)} (while checking arguments for embedding_bag)"
+        )
+
+
 @interceptable
 def embedding_bag(
     weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0,
@@ -41,6 +56,7 @@ def embedding_bag(
 
     Also, as in PyTorch, the bag of each index, the size of each bag and the rows that maxima come from.
     """
+    _check_weights(weight, per_sample_weights)
     starts = offsets
     if include_last_offset:
         starts = G.slice_view(offsets, 0, 0, offsets._array.shape[0] - 1, 1)

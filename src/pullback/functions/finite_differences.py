@@ -47,6 +47,7 @@ def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1, axis: 
     """The integral along `dim` by the trapezoidal rule, at points `x` or `dx` apart."""
     dim = dim if axis is None else axis
     _require_dim(y)
+    _refuse_bools("trapezoid", y, x)
     given: Any = y
     size = given.shape[wrap_dim(dim, given.ndim)]
     if x is not None:
@@ -68,6 +69,7 @@ def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int =
     """The running integral along `dim` by the trapezoidal rule."""
     dim = dim if axis is None else axis
     _require_dim(y)
+    _refuse_bools("cumulative_trapezoid", y, x)
     given: Any = y
     if x is not None:
         left, right, steps = _pieces("cumulative_trapezoid", given, x, dim)
@@ -79,6 +81,12 @@ def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int =
 def _require_dim(y: Tensor) -> None:
     if y.ndim == 0:
         raise IndexError("Dimension specified as -1 but tensor has no dimensions")
+
+
+def _refuse_bools(function: str, y: Tensor, x: Any) -> None:
+    """Refuse samples and points that cannot be subtracted."""
+    if y._array.dtype == bool or (x is not None and x._array.dtype == bool):
+        raise RuntimeError(f"{function}: received a bool input for `x` or `y`, but bool is not supported")
 
 
 def _neighbours(values: Any, dim: int) -> tuple[Any, Any]:

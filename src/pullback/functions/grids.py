@@ -12,7 +12,7 @@ from pullback.functions.indexing import getitem
 from pullback.functions.joining import cat, stack, tensor_split
 from pullback.kernels.positions import broadcast_shape
 from pullback.modes.interception import interceptable
-from pullback.tensor.arguments import plain_number
+from pullback.tensor.arguments import as_tensor_list, plain_number
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -169,7 +169,8 @@ def dstack(tensors: Any, *, out: Any = None) -> Tensor:
 
 def column_stack(tensors: Any, *, out: Any = None) -> Tensor:
     """Vectors as columns, matrices side by side."""
-    return cat([G.reshape(t, (t._array.size, 1)) if t._array.ndim <= 1 else t for t in tensors], 1, out=out)
+    given = as_tensor_list("column_stack", "tensors", 1, tensors)
+    return cat([G.reshape(t, (t._array.size, 1)) if t._array.ndim <= 1 else t for t in given], 1, out=out)
 
 
 def _each(function: Any, tensors: tuple[Any, ...]) -> Any:

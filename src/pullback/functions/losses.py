@@ -124,6 +124,8 @@ def smooth_l1_loss(
     number = _reduction(reduction, size_average, reduce)
     a, b = _matched(input, target)
     if beta == 0.0:
+        if bool_ in (input.dtype, target.dtype):
+            promote_for_subtraction(input._array, target._array)
         return _reduce(P.abs(a - b), number)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")

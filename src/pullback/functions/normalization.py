@@ -126,6 +126,8 @@ def native_batch_norm(
             f"{max(0, input._array.ndim - 1)}], but got 1)"
         )
     _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    if training and (running_mean is None) != (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
     if not training:
         if running_mean is None or running_var is None:
             name = "running_mean" if running_mean is None else "running_var"
@@ -136,6 +138,9 @@ def native_batch_norm(
     dtype = input._array.dtype
     if running_mean is not None and running_mean._array.dtype is not dtype and is_float_or_complex(dtype):
         _check_parameter_dtypes(input, running_mean, running_var)
+    if running_mean is not None and running_var is not None and running_var._array.dtype != running_mean._array.dtype:
+        expected, found = (scalar_type_name(r._array.dtype) for r in (running_mean, running_var))
+        raise RuntimeError(f"expected scalar type {expected} but found {found}")
     result, mean, rstd, variance = G.batch_norm_training(input, weight, bias, eps)
     count = input._array.size // max(1, input._array.shape[1])
     if running_mean is not None:
@@ -167,6 +172,8 @@ def _check_channels(input: Tensor, **vectors: Tensor | None) -> None:
     for name, vector in vectors.items():
         if vector is not None and vector._array.size != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {vector._array.size}")
+        if vector is not None and vector._array.ndim != 1 and name.startswith("running"):
+            raise RuntimeError(f"TensorAccessor expected 1 dims but tensor has {vector._array.ndim}: {name}")
 
 
 def instance_norm(

@@ -112,7 +112,9 @@ def repeat_interleave(
     if isinstance(repeats, Tensor) and repeats._array.size == 1:
         repeats = G.reshape(G.expand(repeats, (input._array.shape[at],)), (-1,))
     if not isinstance(repeats, Tensor):
-        return _interleave_evenly(input, as_int(repeats), at)
+        times = as_int(repeats)
+        _check_size(output_size, input._array.shape[at] * times)
+        return _interleave_evenly(input, times, at)
     if repeats._array.ndim > 1:
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     if repeats._array.size != input._array.shape[at]:
@@ -120,7 +122,18 @@ def repeat_interleave(
             f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats._array.size} and "
             f"input.size({at}) = {input._array.shape[at]}"
         )
-    return G.index_select(input, at, _interleaved_positions(repeats))
+    places = _interleaved_positions(repeats)
+    _check_size(output_size, places._array.size)
+    return G.index_select(input, at, places)
+
+
+def _check_size(expected: Any, size: int) -> None:
+    """The size that a caller knows beforehand must be right."""
+    if expected is not None and as_int(expected) != size:
+        raise RuntimeError(
+            f"repeat_interleave: Invalid output_size, expected {size} but got {expected}: allocated size does not match "
+            "required size"
+        )
 
 
 @interceptable

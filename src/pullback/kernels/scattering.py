@@ -180,8 +180,6 @@ def scatter_reduce(
 def index_add(input: Array, dim: Dim, index: Array, source: Array, *, alpha: Scalar = 1) -> Array:
     """A copy of `input` with slices of `source` added at positions of a dimension."""
     result = row_major_copy(input)
-    if alpha != 1:
-        source = source * number_as(alpha, input.dtype)
     _check_index_dtype("index_add_", index, ("i4", "i8"))
     _check_source("index_add_", input, dim, index, source)
     check_index(index, input.shape[dim] if input.ndim else 1, dim, error=RuntimeError)
@@ -191,6 +189,8 @@ def index_add(input: Array, dim: Dim, index: Array, source: Array, *, alpha: Sca
             "must have "
             "the same scalar type"
         )
+    if alpha != 1:
+        source = source * number_as(alpha, input.dtype)
     if input.ndim == 0:
         return result + source.sum(dtype=source.dtype)
     add_at(result, (*[slice(None)] * dim, index.reshape(-1)), source)
@@ -242,8 +242,8 @@ def index_copy(input: Array, dim: Dim, index: Array, source: Array) -> Array:
             "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
             f"dimensionality ({len(other)}), destination dimensionality ({len(own)})"
         )
-    if own and other and own[:dim] + own[dim + 1 :] != other[:dim] + other[dim + 1 :]:
-        own.pop(dim), other.pop(dim)
+    own, other = own[:dim] + own[dim + 1 :], other[:dim] + other[dim + 1 :]
+    if own != other:
         raise RuntimeError(
             "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
             f"{' '.join(map(str, own))} at dimension {dim} and source slice shape: {' '.join(map(str, other))} at "

@@ -38,6 +38,9 @@ _ANY_TRUTH = frozenset(["get_infos", "inplace", "recompute_scale_factor", "retur
 _UNPARSED = frozenset(["multi_head_attention_forward", "local_response_norm"])
 """Functions that PyTorch has in Python alone: no parser looks at their numbers and switches."""
 
+_RENAMING = frozenset(["embedding", "embedding_bag"])
+"""Functions that hand their tensors to one which has other names for them, and refuses them under these."""
+
 
 def all_plain(values: Iterable[Any]) -> bool:
     """Whether no argument can override operations: asked before every operation once some Tensor subclass does."""
@@ -73,6 +76,16 @@ def any_foreign(values: Iterable[Any]) -> bool:
     return False
 
 
+def any_foreign_among(function: str, required: list[tuple[int, str, int | None]], values: tuple[Any, ...]) -> bool:
+    """As `any_foreign`; without a foreign argument, those that must be tensors (index, name, position) are looked at."""
+    if any_foreign(values):
+        return True
+    for index, name, position in required:
+        if not isinstance(values[index], TensorBase):
+            raise wrong_type(function, name, position, "Tensor", values[index])
+    return False
+
+
 def ask_foreign(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
     """What foreign arguments answer for an operation; they are told of the arguments as its caller wrote them."""
     assert overrides.ask_foreign is not None
@@ -84,8 +97,14 @@ def offering(function: Callable[..., Any], module: str, name: str) -> Any:
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters or any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
         return _offering_any(function, module, name)
+    required = [
+        (index, p.name, None if p.kind is p.KEYWORD_ONLY else index + 1)
+        for index, p in enumerate(parameters)
+        if p.annotation == "Tensor" and p.default is p.empty and name not in _RENAMING
+    ]
     asking = (
-        f"    if ({_foreign_test(parameters)}) and any_foreign({{values}}):\n        return ask(itself, {{given}})\n"
+        f"    if ({_foreign_test(parameters)}) and any_foreign_among({name!r}, {required!r}, {{values}}):\n"
+        f"        return ask(itself, {{given}})\n"
     )
     return _named(_written_out(function, name, parameters, asking), function, module, name)
 
@@ -130,7 +149,7 @@ def _written_out(
         "__name__": __name__,
         "Tensor": Tensor,
         "PLAIN": PLAIN,
-        "any_foreign": any_foreign,
+        "any_foreign_among": any_foreign_among,
         "ask": ask_foreign,
         "call": function,
         "refusal": refusal,
@@ -234,7 +253,9 @@ def _offering_any(function: Callable[..., Any], module: str, name: str) -> Any:
     return _named(called, function, module, name)
 
 
-_PLAIN_KINDS = {"int": "INTS", "float": "NUMBERS", "Scalar": "SCALARS"}
+_PLAIN_KINDS = {
+    "int": "INTS", "int | None": "INTS", "float": "NUMBERS", "float | None": "NUMBERS", "Scalar": "SCALARS",
+}  # fmt: skip
 
 
 def _as_number(function: str, name: str, position: int | None, annotation: str, value: Any) -> Any:

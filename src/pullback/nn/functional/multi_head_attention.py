@@ -43,6 +43,9 @@ def multi_head_attention_forward(
     separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
     q, k, v = _project(query, key, value, in_proj_weight, in_proj_bias, separate)
     mask = _check_mask(mask, length, k._array.shape[0], batch * num_heads)
+    if (bias_k is None) != (bias_v is None):
+        given, missing = ("bias_v", "bias_k") if bias_k is None else ("bias_k", "bias_v")
+        raise AssertionError(f"{given} is set but {missing} is None")
     if bias_k is not None and bias_v is not None:
         k, v = (functions.cat([t, b.repeat(1, batch, 1)]) for t, b in ((k, bias_k), (v, bias_v)))
         mask, padding = (None if m is None else pad(m, (0, 1)) for m in (mask, padding))

@@ -14,6 +14,9 @@ def batch_norm(
     bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
     """Normalize each channel over the batch; in training by its own statistics, and update the running ones."""
+    if eps <= 0 and (training or eps < 0):
+        bound = "positive during training" if training else "non-negative"
+        raise ValueError(f"batch_norm eps must be {bound}, but got {eps}")
     if training and input._array.ndim >= 2:
         _check_count(input, input._array.size // max(1, input._array.shape[1]))
     return functions.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
