@@ -9,6 +9,7 @@ RuntimeError
     NoGradientError            backward from a tensor without history, or an unused input
     AnomalyError               a NaN that anomaly mode found
   LinAlgError                  a matrix that a factorization or a solver cannot take
+  AllocationError              no memory for a result; a MemoryError too
 TypeError
   ArgumentTypeError            an argument lacks what a tensor has; an AttributeError too
 TypeError, ValueError, IndexError, NotImplementedError: as in Python
@@ -61,6 +62,10 @@ class LinAlgError(RuntimeError):
     """A factorization or a solver failed: the matrix is singular, not positive-definite, or not finite."""
 
 
+class AllocationError(RuntimeError, MemoryError):
+    """There is no memory for a result: Python's MemoryError, and the RuntimeError that PyTorch raises."""
+
+
 class ArgumentTypeError(TypeError, AttributeError):
     """An argument of a wrong type. PyTorch's functions raise either, by the language that they are written in."""
 
@@ -95,6 +100,15 @@ def modified_in_place(
         f"[{type_name} {list(shape)}]{origin or ''} is at version {version}; "
         f"expected version {expected} instead. Hint: {hint}"
     )
+
+
+def no_memory(error: Exception) -> RuntimeError | None:
+    """The array library's complaint about an array that cannot be, in PyTorch's words; None for other errors."""
+    if isinstance(error, MemoryError):
+        return AllocationError(f"DefaultCPUAllocator: can't allocate memory: {error}")
+    if isinstance(error, ValueError) and str(error).startswith(("array is too big", "Maximum allowed dimension")):
+        return AllocationError(f"Storage size calculation overflowed: {error}")
+    return None
 
 
 def dim_out_of_range(dim: int, ndim: int) -> IndexError:

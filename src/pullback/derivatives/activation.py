@@ -98,7 +98,7 @@ def threshold(grad: Tensor, input: Tensor, threshold: Scalar) -> Pullback:
     return wrt(input=F.tied_to(F.drop_where(input <= threshold, grad), input))
 
 
-@general
+@general(out=False)
 def glu(grad: Tensor, input: Tensor, dim: Dim) -> Pullback:
     return wrt(input=F.glu_grad(grad, input, dim))
 

@@ -54,7 +54,7 @@ def slice_scatter(
     )
 
 
-@linear
+@linear(out=False)
 def diagonal_scatter(grad: Tensor, input: Tensor, src: Tensor, offset: int, dim1: Dim, dim2: Dim) -> Pullback:
     return wrt(
         input=F.diagonal_scatter(grad, F.zeros_in_shape(grad, src.shape), offset, dim1, dim2),
@@ -62,7 +62,7 @@ def diagonal_scatter(grad: Tensor, input: Tensor, src: Tensor, offset: int, dim1
     )
 
 
-@linear
+@linear(out=False)
 def as_strided_scatter(
     grad: Tensor, input: Tensor, src: Tensor, size: Shape, stride: Shape, storage_offset: int | None
 ) -> Pullback:

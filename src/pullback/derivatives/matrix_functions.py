@@ -30,7 +30,7 @@ def linalg_pinv(grad: Tensor, A: Tensor, *, result: Tensor) -> Pullback:
     return wrt(A=F.pinv_back(grad, A, result))
 
 
-@general
+@general(out=False)
 def linalg_matrix_exp(grad: Tensor, A: Tensor) -> Pullback:
     return wrt(A=F.matrix_exp_back(grad, A))
 

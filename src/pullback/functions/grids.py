@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from itertools import pairwise
 from typing import Any
@@ -26,7 +27,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
     for shape in given:
         for n in shape:
             if n < 0:
-                raise RuntimeError(f"Trying to create tensor with negative dimension ({n}): ({n})")
+                raise ValueError(f"Attempting to broadcast a dimension with negative length: {n} in {list(shape)}")
     try:
         return Size(broadcast_shape(*given)) if given else Size(())
     except ValueError:
@@ -131,6 +132,10 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if r == 0:
         return input.new_empty(0)
     count = input._array.size
+    if r > count and not with_replacement:
+        return G.zeros_in_shape(input, (0, r))
+    if count**r > sys.maxsize:
+        raise RuntimeError("numel: integer multiplication overflow")
     steps = G.nonzero(G.ones_in_shape_of(input.detach()))
     grids = [g._array for g in meshgrid(*[G.reshape(steps, (-1,))] * r, indexing="ij")] if count else []
     keep: Any = None

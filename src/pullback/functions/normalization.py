@@ -54,6 +54,8 @@ def _with_statistics(
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """Divide by the root mean square of the last dimensions, then multiply by `weight`."""
     shape = as_shape(normalized_shape)
+    if input._array.ndim < len(shape):
+        raise ValueError(f"Input tensor must have at least {len(shape)} dimensions, but got {input._array.ndim}")
     _check_normalized_shape(input, shape, weight, None)
     if input.dtype.is_complex:
         return _complex_rms_norm(input, shape, weight, eps)
@@ -205,10 +207,30 @@ def _contiguous(input: Tensor) -> Tensor:
     return input if input._array.flags.c_contiguous else G.contiguous_copy(input)
 
 
+def _check_groups(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int
+) -> None:
+    """Refuse sizes that are not those of the input."""
+    if group <= 0 or C % group:
+        raise RuntimeError(
+            f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(input._array.shape)} and num_groups={group}"
+        )
+    for name, parameter in (("weight", weight), ("bias", bias)):
+        if parameter is not None and parameter._array.shape != (C,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
+                f"shape {list(parameter._array.shape)} and input of shape {list(input._array.shape)}"
+            )
+    if input._array.size != N * C * HxW:
+        raise RuntimeError("Expected X.numel() == N * C * HxW to be true, but got false.")
+
+
 def native_group_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """As `group_norm`, with the means and the reciprocal standard deviations, which are differentiable too."""
+    _check_groups(input, weight, bias, N, C, HxW, group)
     result, mean, rstd = G.native_group_norm(input, weight, bias, N, C, HxW, group, eps)
     if input._requires_grad or process.changed:
         rows: Any = input.reshape(N, group, C // group * HxW)

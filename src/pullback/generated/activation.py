@@ -2319,22 +2319,20 @@ class GluBackward0(Node):
         self.saved_input = None
 
 
-def glu(input: Tensor, dim: Any = -1, *, out: Any = None, axis: Any = None) -> Tensor:
+def glu(input: Tensor, dim: Any = -1, *, axis: Any = None) -> Tensor:
     """Multiply the first half along `dim` by the sigmoid of the second."""
     if axis is not None:
         dim = axis
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
-            taken = intercept(glu, (input, dim), {"out": out})
+            taken = intercept(glu, (input, dim), {})
             if taken is not NotImplemented:
                 return taken
         record = switches.records
-    if out is not None:
-        return write_out("glu", out, glu(input, dim))
     if not isinstance(input, TensorBase):
         if is_foreign(input):
-            return ask_foreign(glu, (input, dim), {"out": out})
+            return ask_foreign(glu, (input, dim), {})
         input = as_tensor_argument("glu", "input", 1, input)
     try:
         dim = wrap_dim(dim, input._array.ndim)

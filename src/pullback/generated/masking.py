@@ -897,26 +897,22 @@ class DiagonalScatterBackward0(Node):
         )
 
 
-def diagonal_scatter(
-    input: Tensor, src: Tensor, offset: int = 0, dim1: Any = 0, dim2: Any = 1, *, out: Any = None
-) -> Tensor:
+def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: Any = 0, dim2: Any = 1) -> Tensor:
     """A copy of `input` with `src` on a diagonal."""
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
-            taken = intercept(diagonal_scatter, (input, src, offset, dim1, dim2), {"out": out})
+            taken = intercept(diagonal_scatter, (input, src, offset, dim1, dim2), {})
             if taken is not NotImplemented:
                 return taken
         record = switches.records
-    if out is not None:
-        return write_out("diagonal_scatter", out, diagonal_scatter(input, src, offset, dim1, dim2))
     if not isinstance(input, TensorBase):
         if is_foreign(input):
-            return ask_foreign(diagonal_scatter, (input, src, offset, dim1, dim2), {"out": out})
+            return ask_foreign(diagonal_scatter, (input, src, offset, dim1, dim2), {})
         input = as_tensor_argument("diagonal_scatter", "input", 1, input)
     if not isinstance(src, TensorBase):
         if is_foreign(src):
-            return ask_foreign(diagonal_scatter, (input, src, offset, dim1, dim2), {"out": out})
+            return ask_foreign(diagonal_scatter, (input, src, offset, dim1, dim2), {})
         src = as_tensor_argument("diagonal_scatter", "src", 2, src)
     try:
         if type(offset) is not int:
@@ -1035,26 +1031,22 @@ class AsStridedScatterBackward0(Node):
         )
 
 
-def as_strided_scatter(
-    input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: Any = None, *, out: Any = None
-) -> Tensor:
+def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
     """A copy of `input` with `src` in the strided window of its storage."""
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
-            taken = intercept(as_strided_scatter, (input, src, size, stride, storage_offset), {"out": out})
+            taken = intercept(as_strided_scatter, (input, src, size, stride, storage_offset), {})
             if taken is not NotImplemented:
                 return taken
         record = switches.records
-    if out is not None:
-        return write_out("as_strided_scatter", out, as_strided_scatter(input, src, size, stride, storage_offset))
     if not isinstance(input, TensorBase):
         if is_foreign(input):
-            return ask_foreign(as_strided_scatter, (input, src, size, stride, storage_offset), {"out": out})
+            return ask_foreign(as_strided_scatter, (input, src, size, stride, storage_offset), {})
         input = as_tensor_argument("as_strided_scatter", "input", 1, input)
     if not isinstance(src, TensorBase):
         if is_foreign(src):
-            return ask_foreign(as_strided_scatter, (input, src, size, stride, storage_offset), {"out": out})
+            return ask_foreign(as_strided_scatter, (input, src, size, stride, storage_offset), {})
         src = as_tensor_argument("as_strided_scatter", "src", 2, src)
     try:
         size = as_shape(size)

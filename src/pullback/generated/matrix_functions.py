@@ -474,20 +474,18 @@ class LinalgMatrixExpBackward0(Node):
         self.saved_A = None
 
 
-def linalg_matrix_exp(A: Tensor, *, out: Any = None) -> Tensor:
+def linalg_matrix_exp(A: Tensor) -> Tensor:
     """The matrix exponential, by a Padé approximation of the scaled matrix, squared repeatedly."""
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
-            taken = intercept(linalg_matrix_exp, (A,), {"out": out})
+            taken = intercept(linalg_matrix_exp, (A,), {})
             if taken is not NotImplemented:
                 return taken
         record = switches.records
-    if out is not None:
-        return write_out("linalg_matrix_exp", out, linalg_matrix_exp(A))
     if not isinstance(A, TensorBase):
         if is_foreign(A):
-            return ask_foreign(linalg_matrix_exp, (A,), {"out": out})
+            return ask_foreign(linalg_matrix_exp, (A,), {})
         A = as_tensor_argument("linalg_matrix_exp", "A", 1, A)
     A_array = A._array
     computed: Any = linalg_matrix_exp_kernel(A_array)

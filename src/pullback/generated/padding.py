@@ -10,7 +10,6 @@ from pullback.backend.array_module import as_array, ndarray
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import opposite as opposite_kernel
 from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import raise_stale
@@ -62,20 +61,18 @@ class ConstantPadNdBackward0(Node):
         return (grad_of_input,)
 
 
-def constant_pad_nd(input: Tensor, pad: Any, value: Scalar = 0, *, out: Any = None) -> Tensor:
+def constant_pad_nd(input: Tensor, pad: Any, value: Scalar = 0) -> Tensor:
     """Put `value` around the last dimensions; `pad` is (before, after) from the last dimension on, negative crops."""
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
-            taken = intercept(constant_pad_nd, (input, pad, value), {"out": out})
+            taken = intercept(constant_pad_nd, (input, pad, value), {})
             if taken is not NotImplemented:
                 return taken
         record = switches.records
-    if out is not None:
-        return write_out("constant_pad_nd", out, constant_pad_nd(input, pad, value))
     if not isinstance(input, TensorBase):
         if is_foreign(input):
-            return ask_foreign(constant_pad_nd, (input, pad, value), {"out": out})
+            return ask_foreign(constant_pad_nd, (input, pad, value), {})
         input = as_tensor_argument("constant_pad_nd", "input", 1, input)
     try:
         pad = as_shape(pad)

@@ -89,8 +89,8 @@ def _pairwise_slack(input: Array, target: Array) -> tuple[Array, Array, Array]:
     rows = widened(input).reshape(-1, input.shape[-1] if input.ndim else 1)
     named = np.reshape(target, rows.shape)
     listed = np.logical_and.accumulate(named >= 0, axis=1)
-    if np.any(named >= rows.shape[1]):
-        raise RuntimeError("target out of range")
+    if np.any((named >= rows.shape[1]) | (named < -1)):
+        raise RuntimeError("argument #2 'target' is out of range")
     count, classes = rows.shape
     cells = np.arange(count)[:, None] * (classes + 1) + np.where(listed, named, classes)
     times = np.bincount(cells.reshape(-1), minlength=count * (classes + 1)).reshape(count, classes + 1)[:, :-1]

@@ -18,7 +18,7 @@ from typing import Any
 from pullback.backend.array_module import is_number
 from pullback.backend.dtype import dtype
 from pullback.backend.naming import display_namespace
-from pullback.errors import ArgumentTypeError, wrong_type
+from pullback.errors import ArgumentTypeError, no_memory, wrong_type
 from pullback.tensor.arguments import PYTHON_TYPES, do_not_broadcast
 from pullback.tensor.tensor import TensorBase
 
@@ -56,8 +56,8 @@ def refused(error: Exception, function: str, schema: str, values: tuple[Any, ...
             if value is None and name == "dim":
                 return TypeError(f'{function}() missing 1 required positional arguments: "dim"')
             return wrong_type(function, name, None if by_name else position + 1, expected, value)
-    if isinstance(error, ValueError):
-        return _shapes_that_differ(error) or error
+    if isinstance(error, (ValueError, MemoryError)):
+        return no_memory(error) or _shapes_that_differ(error) or error
     return error
 
 
@@ -73,6 +73,8 @@ def refusal(
     function: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception
 ) -> Exception | None:
     """The error that explains `error`, or None where that explains itself. See Note [Refusals]."""
+    if (allocation := no_memory(error)) is not None:
+        return allocation
     if isinstance(error, KeyError):  # of a function that takes keywords of any name, to look for its own
         unexpected = [key for key in kwargs if key not in error.args]
         return TypeError(f"{name}() got an unexpected keyword argument '{unexpected[0]}'") if unexpected else None
@@ -136,7 +138,7 @@ def _annotation(parameter: inspect.Parameter, by_name: bool) -> Any:
     return f"{kinds} | None" if parameter.default is None else kinds
 
 
-def _shapes_that_differ(error: ValueError) -> RuntimeError | None:
+def _shapes_that_differ(error: Exception) -> RuntimeError | None:
     """NumPy's complaint about shapes in PyTorch's words."""
     if "broadcast" not in str(error):
         return None

@@ -30,6 +30,12 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     kernel, spread, pad, step = _numbers(
         "unfold", kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride
     )
+    if min(kernel) <= 0:
+        raise RuntimeError(
+            f"kernel size should be greater than zero, but got kernel_height: {kernel[0]} kernel_width: {kernel[-1]}"
+        )
+    if min(pad) < 0:
+        raise RuntimeError(f"padding should be non-negative, but got pad_height: {pad[0]} pad_width: {pad[-1]}")
     if min(step) <= 0:
         raise RuntimeError(
             f"stride should be greater than zero, but got stride_height: {step[0]} stride_width: {step[-1]}"

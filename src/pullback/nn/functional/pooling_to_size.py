@@ -27,13 +27,11 @@ def _sizes(function: str, dims: int, input: Tensor, output_size: Any) -> Shape:
         )
     if not isinstance(output_size, (tuple, list)):
         output_size = (output_size,) * dims
-    if len(output_size) == 1:
-        output_size = tuple(output_size) * dims
     if len(output_size) != dims:
         subject = "(): internal error: output_size.size()" if "max" in function else ": output_size"
         raise RuntimeError(f"{function}{subject} must be {dims}")
     old = input._array.shape[-dims:]
-    if 0 in input._array.shape[-dims - 1 :]:
+    if 0 in input._array.shape[1:]:
         raise RuntimeError(
             f"{function}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
             f"{list(input._array.shape)}"
@@ -176,6 +174,8 @@ def _unpooled_sizes(dims: int, input: Tensor, kernel_size: Any, stride: Any, pad
     step = kernel if stride is None else each_dim("max_unpool", "stride", stride, dims)
     pad = each_dim("max_unpool", "padding", padding, dims)
     old = input._array.shape[-dims:]
+    if len(old) < dims:
+        raise IndexError(f"tuple index out of range: an input with {len(old)} dimensions has no {dims} to unpool")
     default = tuple([(n - 1) * s + k - 2 * p for n, s, k, p in zip(old, step, kernel, pad, strict=True)])
     if output_size is None:
         return default
@@ -208,8 +208,8 @@ def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
     """Put what `max_pool1d` took back to its positions, with zeros between."""
-    _check_indices(input, indices)
     sizes = _unpooled_sizes(1, input, kernel_size, stride, padding, output_size)
+    _check_indices(input, indices)
     rows, places = functions.unsqueeze(input, -1), functions.unsqueeze(indices, -1)
     return functions.squeeze(G.max_unpool2d(rows, places, (*sizes, 1)), -1)
 
@@ -218,8 +218,8 @@ def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
     """Put what `max_pool2d` took back to its positions, with zeros between."""
-    _check_indices(input, indices)
     sizes = _unpooled_sizes(2, input, kernel_size, stride, padding, output_size)
+    _check_indices(input, indices)
     return G.max_unpool2d(input, indices, sizes)
 
 
@@ -227,6 +227,6 @@ def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
     """Put what `max_pool3d` took back to its positions, with zeros between."""
-    _check_indices(input, indices)
     sizes = _unpooled_sizes(3, input, kernel_size, stride, padding, output_size)
+    _check_indices(input, indices)
     return G.max_unpool3d(input, indices, sizes)
