@@ -9,7 +9,7 @@ from pullback.backend import array_module
 from pullback.backend.device import META
 from pullback.backend.dtype import default_float, number_dtype
 from pullback.backend.meta_array import is_meta
-from pullback.creation.options import dtype_option, finish, number_of, sizes_of, wrap
+from pullback.creation.options import allocated, dtype_option, finish, number_of, sizes_of, wrap
 from pullback.kernels.creation import (
     channels_last_array,
     checked_fill,
@@ -29,15 +29,10 @@ def _filled(function: str, make: Maker, size: tuple[Any, ...], options: dict[str
     elif not size:
         raise TypeError(f'{function}() missing 1 required positional arguments: "size"')
     shape = sizes_of(size, function)
-    wanted = dtype_option(function, options.pop("dtype", None))
-    array = make(shape, wanted or _dtype_of(options.get("out")) or default_float())
+    wanted = dtype_option(function, options.pop("dtype", None), options.get("out"))
+    array = allocated(make, shape, wanted or default_float())
     order = getattr(options.pop("memory_format", None), "name", "")
     return finish(function, channels_last_array(array) if order.startswith("channels_last") else array, options)
-
-
-def _dtype_of(out: Any) -> Any:
-    """The dtype of a tensor given as `out=` is that of the result."""
-    return out._array.dtype if isinstance(out, Tensor) else None
 
 
 def zeros(*size: Any, **options: Any) -> Tensor:
@@ -67,10 +62,10 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Te
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     options.pop("names", None)
     value = number_of("full", "fill_value", 2, fill_value)
-    wanted = dtype_option("full", dtype)
+    wanted = dtype_option("full", dtype, options.get("out"))
     if wanted is None:
         wanted = number_dtype(value)
-    return finish("full", checked_fill(sizes_of((size,), "full"), value, wanted), options)
+    return finish("full", allocated(checked_fill, sizes_of((size,), "full"), value, wanted), options)
 
 
 def _like(function: str, input: Tensor, make: Maker, options: dict[str, Any]) -> Tensor:

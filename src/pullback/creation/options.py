@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pullback.backend.device import blocks, usable_device
 from pullback.backend.device import device as Device
-from pullback.backend.dtype import is_float_or_complex
+from pullback.backend.dtype import is_float_or_complex, scalar_type_name
 from pullback.backend.meta_array import as_meta
 from pullback.backend.naming import display_namespace
-from pullback.errors import not_a_bool, wrong_type
+from pullback.errors import no_memory, not_a_bool, wrong_type
 from pullback.graph.in_place import write_out
 from pullback.modes.switches import process, set_switch, switches
 from pullback.tensor.arguments import as_int, as_numpy_dtype
@@ -56,14 +57,28 @@ def _leave_block() -> None:
 blocks.enter, blocks.leave = _enter_block, _leave_block
 
 
-def dtype_option(function: str, value: Any) -> Any:
-    """The NumPy dtype given as `dtype=`, None without one."""
+def dtype_option(function: str, value: Any, out: Any = None) -> Any:
+    """The NumPy dtype given as `dtype=`, or that of a tensor given as `out=`, None without one."""
     try:
-        return as_numpy_dtype(value)
+        wanted = as_numpy_dtype(value)
     except TypeError:
         raise TypeError(
             f"{function}(): argument 'dtype' must be {display_namespace()}.dtype, not {type(value).__name__}"
         ) from None
+    if not isinstance(out, Tensor):
+        return wanted
+    if wanted is not None and wanted != out._array.dtype:
+        names = scalar_type_name(wanted), scalar_type_name(out._array.dtype)
+        raise RuntimeError(f"dtype {names[0]} does not match dtype of out parameter ({names[1]})")
+    return out._array.dtype
+
+
+def allocated(make: Callable[..., Any], *arguments: Any) -> Any:
+    """The array that a function makes; PyTorch's error if there is no memory for it."""
+    try:
+        return make(*arguments)
+    except (MemoryError, ValueError) as error:
+        raise no_memory(error) or error from None
 
 
 def finish(function: str, array: Any, options: dict[str, Any]) -> Tensor:

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from pullback.backend.dtype import default_float, int64, number_dtype
-from pullback.creation.options import dtype_option, finish, number_of
+from pullback.creation.options import allocated, dtype_option, finish, number_of
 from pullback.errors import wrong_type
 from pullback.kernels.creation import (
     arange_array,
@@ -30,7 +30,7 @@ def arange(*bounds: Any, **options: Any) -> Tensor:
     """
     start, end, step = _bounds(bounds, options)
     wanted = dtype_option("arange", options.pop("dtype", None), options.get("out"))
-    return finish("arange", arange_array(start, end, step, wanted), options)
+    return finish("arange", allocated(arange_array, start, end, step, wanted), options)
 
 
 def _bounds(given: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -107,7 +107,7 @@ def eye(n: Any, m: Any = None, *, dtype: Any = None, **options: Any) -> Tensor:
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     wanted = dtype_option("eye", dtype, options.get("out")) or default_float()
-    return finish("eye", eye_array(as_int(n), None if m is None else as_int(m), wanted), options)
+    return finish("eye", allocated(eye_array, as_int(n), None if m is None else as_int(m), wanted), options)
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = int64, **options: Any) -> Tensor:

@@ -8,6 +8,7 @@ operation at the end. A number never counts as an advanced index, unlike in NumP
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import pullback.generated as G
@@ -122,6 +123,8 @@ def _is_mask_of(index: Any, input: Tensor) -> bool:
 
 def _checked_position(input: Tensor, dim: int, position: int, real_dim: int) -> int:
     shape = input._array.shape
+    if not -_LONGEST <= position < _LONGEST:
+        raise ValueError("Overflow when unpacking long long")
     if not shape:
         raise IndexError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
@@ -139,24 +142,34 @@ def _apply_slice(input: Tensor, dim: int, part: slice) -> Tensor:
 
 
 _BOUND = (int, type(None))
+_LONGEST = 2**63
 
 
 def _slice_bounds(input: Tensor, dim: int, part: slice) -> tuple[int, int, int]:
     shape = input._array.shape
-    if not shape:
-        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-    if part.step is None and type(part.start) in _BOUND and type(part.stop) in _BOUND:
+    if shape and part.step is None and type(part.start) in _BOUND and type(part.stop) in _BOUND:
         first, last, _ = part.indices(shape[dim])
         return first, last if last > first else first, 1
-    step = 1 if part.step is None else as_int(part.step)
+    start, stop, step = [None if bound is None else _bound(bound) for bound in (part.start, part.stop, part.step)]
+    step = 1 if step is None else step
     if step == 0:
         raise ValueError("slice step cannot be zero")
     if step < 0:
         raise ValueError("step must be greater than zero")
-    start = None if part.start is None else as_int(part.start)
-    stop = None if part.stop is None else as_int(part.stop)
+    if not shape:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     first, last, _ = slice(start, stop).indices(shape[dim])
     return first, max(first, last), step
+
+
+def _bound(value: Any) -> int:
+    """A bound of a slice as an int."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        if isinstance(value, TensorBase):
+            raise
+        raise TypeError("slice indices must be integers or None or have an __index__ method") from None
 
 
 def take_apart(input: Tensor, index: Any) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
@@ -191,7 +204,7 @@ def take_apart(input: Tensor, index: Any) -> tuple[Tensor, list[Tensor], tuple[i
                     result = G.slice_view(result, dim, *bounds)
             dim, real_dim = dim + 1, real_dim + 1
         else:
-            if item._array.ndim == 0 and has_values(item._array):
+            if item._array.ndim == 0 and has_values(item._array) and item._array.dtype.char in _TRUTHS:
                 result = G.unsqueeze(result, dim)
                 found = [new_tensor(positions_of(item._array)[0])]
             else:
@@ -204,7 +217,12 @@ def take_apart(input: Tensor, index: Any) -> tuple[Tensor, list[Tensor], tuple[i
 
 def _is_index_part(item: Any) -> bool:
     """Whether a list with this item means a tuple, as in PyTorch: x[[[0, 1], [1, 0]]] is x[[0, 1], [1, 0]]."""
-    return item is None or item is Ellipsis or isinstance(item, (slice, TensorBase, list, tuple)) or is_array(item)
+    return item is None or item is Ellipsis or isinstance(item, _PARTS) or is_array(item)
+
+
+_PARTS = (slice, TensorBase, list, tuple, range, str)
+_TRUTHS = "?B"
+"""NumPy's letters for the dtypes of masks, bool and uint8."""
 
 
 def _as_item(item: Any) -> Any:
@@ -213,10 +231,10 @@ def _as_item(item: Any) -> Any:
         return item
     if isinstance(item, TensorBase):
         array = item._array
-        if array.ndim == 0 and array.dtype.kind in "iu" and has_values(array):
+        if array.ndim == 0 and array.dtype.kind in "iu" and array.dtype.char not in _TRUTHS and has_values(array):
             return int(array)
         return item
-    if isinstance(item, bool) or (is_number(item) and getattr(getattr(item, "dtype", None), "kind", "") == "b"):
+    if isinstance(item, bool):
         return tensor_of(bool(item))
     if isinstance(item, slice):
         return item
@@ -229,7 +247,7 @@ def _as_item(item: Any) -> Any:
         return as_int(item)
     except TypeError:
         raise IndexError(
-            f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
             f"{type(item).__name__})"
         ) from None
 
@@ -238,8 +256,11 @@ def _tensor_of_sequence(item: Any) -> Tensor:
     if not is_array(item) and not len(item):
         return tensor_of([], dtype=int64)
     try:
-        return tensor_of(item if is_array(item) else list(item))
-    except (TypeError, RuntimeError):
+        made = tensor_of(item if is_array(item) else list(item))
+        return G.to_dtype(made, int64) if made._array.dtype.kind == "f" else made  # PyTorch reads numbers as positions
+    except (TypeError, RuntimeError) as error:
+        if is_array(item) or "invalid data type" in str(error):
+            raise
         raise IndexError(
             "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
             f"{type(item).__name__})"
@@ -284,6 +305,8 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
             return
         index = ...
     given = _as_value(input, value)
+    if given is value and given._array.size == 1 and given._array.dtype != input._array.dtype and _has_one_mask(index):
+        given = _filling_value(input, given)
     if writes_plainly(input, given):
         _write_unrecorded(input, index, given._array)
         return
@@ -319,6 +342,8 @@ def _written_plainly(input: Tensor, index: Any, value: Any) -> bool:
     if kind is float or kind is int:
         if array.dtype.kind != "f" or array.itemsize < 4 or not -_LARGEST < value < _LARGEST:
             return False
+        if kind is int and not -_LONGEST <= value < _LONGEST:
+            return False
     elif not isinstance(value, Tensor) or not writes_plainly(input, value) or value._array.dtype != array.dtype:
         return False
     else:
@@ -347,12 +372,38 @@ def _part_for_writing(input: Tensor, index: Any) -> tuple[Tensor, list[Tensor], 
 def _as_value(input: Tensor, value: Any) -> Tensor:
     if isinstance(value, Tensor):
         return value
-    if isinstance(value, (bool, int, float, complex)) or is_number(value):
+    if isinstance(value, (bool, int, float, complex)) or (is_number(value) and hasattr(value, "__index__")):
+        if isinstance(value, int) and not -_LONGEST <= value < _LONGEST:
+            raise ValueError("Overflow when unpacking long long")
         dtype = input._array.dtype
         return new_tensor(checked_fill((), value.item() if hasattr(value, "item") else value, dtype))
     kind = type(value)
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     raise TypeError(f"can't assign a {name} to a {type_name(input._array.dtype)}")
+
+
+def _has_one_mask(index: Any) -> bool:
+    """Whether an index is one mask, with numbers, slices and new dimensions around it."""
+    items = index if isinstance(index, tuple) else (index,)
+    advanced = [item for item in items if not isinstance(item, (int, slice, type(None), type(...)))]
+    if len(advanced) != 1:
+        return False
+    only = advanced[0]
+    if isinstance(only, list):
+        return bool(only) and all(isinstance(item, bool) for item in only)
+    return (
+        bool(getattr(only, "_array", only).dtype.kind == "b")
+        if isinstance(only, TensorBase) or is_array(only)
+        else False
+    )
+
+
+def _filling_value(input: Tensor, value: Tensor) -> Tensor:
+    """One element of another dtype as what a mask is filled with."""
+    dtype = input._array.dtype
+    if value._array.dtype.kind == "c" and dtype.kind != "c":
+        value = new_tensor(checked_fill((), value._array.item(), dtype))
+    return G.to_dtype(G.reshape(value, ()), dtype)
 
 
 def _without_leading_ones(value: Tensor, ndim: int) -> Tensor:

@@ -12,7 +12,7 @@ from pullback.graph.history import bump_version, check_in_place
 from pullback.graph.in_place import adopt_result, alias_of, in_place, write_out
 from pullback.kernels.matrix_checks import _require_floating
 from pullback.modes.interception import taken_whole
-from pullback.modes.switches import process
+from pullback.modes.switches import process, switches
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
@@ -317,6 +317,8 @@ def ger(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
 
 def _in_place_product(function: Any, input: Tensor, shape: tuple[int, ...], *args: Any, **scalars: Any) -> Tensor:
     if input._array.shape != shape:
+        if any(a._array.ndim != len(shape) or a._array.dtype != input._array.dtype for a in args):
+            function(input, *args, **scalars)  # what is wrong with the factors is said first
         raise RuntimeError(
             f"Bad in-place call: input tensor size {list(input.shape)} and output tensor size {list(shape)} should match"
         )
@@ -325,23 +327,23 @@ def _in_place_product(function: Any, input: Tensor, shape: tuple[int, ...], *arg
 
 def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """In-place version of baddbmm."""
-    shape = (*batch1._array.shape[:2], batch2._array.shape[-1])
+    shape = (*batch1._array.shape[:2], *batch2._array.shape[-1:])
     return _in_place_product(G.baddbmm, input, shape, batch1, batch2, beta=beta, alpha=alpha)
 
 
 def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """In-place version of addmm."""
-    shape = (mat1._array.shape[0], mat2._array.shape[-1])
+    shape = (*mat1._array.shape[:1], *mat2._array.shape[-1:])
     return _in_place_product(G.addmm, input, shape, mat1, mat2, beta=beta, alpha=alpha)
 
 
 def addbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """In-place version of addbmm; a smaller tensor grows to the size of the product, as in PyTorch."""
-    shape = (batch1._array.shape[-2], batch2._array.shape[-1])
+    shape = (*batch1._array.shape[-2:-1], *batch2._array.shape[-1:])
     if input._array.shape == shape or input._base is not None:
         return in_place(G.addbmm, input, batch1, batch2, beta=beta, alpha=alpha)
     alias = alias_of(input)
-    check_in_place(input, records=input._requires_grad)
+    check_in_place(input, records=input._requires_grad and (not process.changed or switches.records))
     result = G.addbmm(alias, batch1, batch2, beta=beta, alpha=alpha)
     input._array = result._array.copy()
     if result._requires_grad:

@@ -10,6 +10,7 @@ from pullback.backend.dtype import default_float, is_float_or_complex, scalar_ty
 from pullback.backend.meta_array import is_meta
 from pullback.backend.random import Generator
 from pullback.creation import _sizes, empty_like, wrap
+from pullback.creation.options import dtype_option
 from pullback.errors import wrong_type
 from pullback.functions.grids import broadcast_shapes
 from pullback.graph.history import bump_version, check_in_place, gradient_edge, rebase_history
@@ -57,7 +58,7 @@ def rand(*size: Any, **options: Any) -> Tensor:
     if not options:
         return wrap(draw.uniform(_sizes(size), default_float()))
     shape = _shape(size, options)
-    dtype = as_numpy_dtype(options.get("dtype")) or default_float()
+    dtype = dtype_option("rand", options.get("dtype"), options.get("out")) or default_float()
     return _made("rand", draw.uniform(shape, dtype, generator=options.get("generator")), options)
 
 
@@ -73,7 +74,7 @@ def randn(*size: Any, **options: Any) -> Tensor:
     if not options:
         return wrap(draw.normal(_sizes(size), default_float()))
     shape = _shape(size, options)
-    dtype = as_numpy_dtype(options.get("dtype")) or default_float()
+    dtype = dtype_option("randn", options.get("dtype"), options.get("out")) or default_float()
     if not is_float_or_complex(dtype):
         raise NotImplementedError(f"\"normal_kernel_cpu\" not implemented for '{options['dtype']}'")
     return _made("randn", draw.normal(shape, dtype, generator=options.get("generator")), options)

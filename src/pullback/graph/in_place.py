@@ -16,11 +16,23 @@ from pullback.backend.dtype import can_cast, is_float_or_complex, scalar_type_na
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.history import bump_version, check_in_place, gradient_edge, rebase_history
 from pullback.graph.out_dtypes import check_out_dtype
+from pullback.graph.renamed_node import renamed
 from pullback.graph.saved_tensor import SavedOutput
 from pullback.graph.tangents import levels_of, set_tangent, tangent_at
 from pullback.graph.views import view_like
 from pullback.modes.switches import process, switches
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
+
+_NEVER_RECORDED = frozenset({"logical_not", "logical_and", "logical_or", "logical_xor"})
+"""What may be written to leaves: PyTorch does not look at the graph where no gradient could be."""
+
+_RULES_OF_THEIR_OWN = {
+    "AcoshBackward0": "AcoshBackward1",
+    "AsinhBackward0": "AsinhBackward1",
+    "AtanhBackward0": "AtanhBackward1",
+    "ConjPhysicalBackward0": "ConjPhysicalBackward1",
+}
+"""Nodes that PyTorch numbers otherwise where the operation was in place."""
 
 _FILLS = frozenset({"fill", "index_fill", "masked_fill", "masked_fill_tensor", "refill", "refill_tensor", "zero"})
 """What may be written to memory that is seen several times: the elements written become the same."""
@@ -39,6 +51,8 @@ def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any
         return function(input, *args, **kwargs)
     grad_mode = (not process.changed or switches.records) and is_float_or_complex(input._array.dtype)
     records = grad_mode and (input._requires_grad or _require_grad(args) or _require_grad(kwargs.values()))
+    if records and function.__name__ in _NEVER_RECORDED:
+        records = False
     check_in_place(input, records=records)  # type: ignore[arg-type]  # every TensorBase is a Tensor
     if not input._array.flags.c_contiguous and function.__name__ not in _FILLS:
         check_overlap(input)
@@ -190,6 +204,8 @@ def adopt_result(input: Any, alias: Tensor, result: Tensor) -> None:
             value._array = input._array
             value._counter = counter
             setattr(node, f"{name}_version", counter.value)
+    if (own := _RULES_OF_THEIR_OWN.get(type(node).__name__)) is not None:
+        node = renamed(node, own)
     rebase_history(input, node)
 
 
@@ -198,6 +214,13 @@ _MAKING = frozenset(
     "narrow_copy lu".split()
 )
 """Functions that resize a tensor given as `out=` without a warning."""
+
+_SEQUENCES = frozenset(["arange", "range", "linspace", "logspace"])
+"""Functions that fill a tensor given as `out=` in its own shape, if the number of elements is right."""
+
+_ROWS_FIRST = frozenset(["cholesky", "cholesky_solve", "lu"])
+_ROWS_FIRST_AGAIN = frozenset(["cholesky_inverse", "geqrf"])
+"""Functions whose `out=` is resized row by row, though results lie column by column; the second lot if it had elements."""
 
 
 def write_out(name: str, out: Any, result: Any, *read: Any) -> Any:
@@ -212,6 +235,10 @@ def write_out(name: str, out: Any, result: Any, *read: Any) -> Any:
         if taken is not NotImplemented:
             return taken
     if isinstance(result, tuple):
+        if not isinstance(out, (tuple, list)):
+            raise TypeError(f"{name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}")
+        if len(out) != len(result):
+            raise TypeError(f"expected tuple of {len(result)} elements but got {len(out)}")
         for target, value in zip(out, result, strict=True):
             write_out(name, target, value, *read)
         return out
@@ -240,10 +267,13 @@ def write_out(name: str, out: Any, result: Any, *read: Any) -> Any:
             )
     if out._array.dtype != source.dtype:
         check_out_dtype(name, source.dtype, out._array.dtype)
-    if out._array.shape != source.shape:
+    if out._array.shape != source.shape and name in _SEQUENCES and out._array.size == source.size:
+        out._array[...] = source.reshape(out._array.shape)
+    elif out._array.shape != source.shape:
+        by_rows = name in _ROWS_FIRST or (out._array.size and name in _ROWS_FIRST_AGAIN)
         if out._array.size and name not in _MAKING:
             _warn_resize(out, source.shape)
-        out._array = source.astype(out._array.dtype)
+        out._array = source.astype(out._array.dtype, order="C" if by_rows else "K")
     else:
         out._array[...] = source
     bump_version(out)  # type: ignore[arg-type]

@@ -23,7 +23,8 @@ _HISTOGRAM = "torch.histogram: input tensor and hist tensor should have the same
 
 _EXACT = {
     **dict.fromkeys(
-        "gather aminmax addmm addmv baddbmm bmm mm diag isin lu_unpack softmax log_softmax avg_pool2d avg_pool3d linear "
+        "cumsum cumprod gather "
+        "aminmax addmm addmv baddbmm bmm mm diag isin lu_unpack softmax log_softmax avg_pool2d avg_pool3d linear "
         "view_copy split_copy slice_scatter triangular_solve svd index_copy index_add index_reduce scatter scatter_add "
         "scatter_reduce renorm tril triu argmax argmin linalg_cross linalg_lu_solve linalg_qr linalg_vector_norm "
         "linalg_det linalg_cholesky linalg_cholesky_ex linalg_eigh linalg_eigvalsh linalg_ldl_factor linalg_ldl_factor_ex "
@@ -32,7 +33,8 @@ _EXACT = {
         _IN_C,
     ),
     **dict.fromkeys(
-        "abs ceil conj_physical frac floor softshrink hardshrink gelu neg round sign sgn trunc softplus".split(), _FOUND
+        "bitwise_not abs ceil conj_physical frac floor softshrink hardshrink gelu neg round sign sgn trunc softplus".split(),
+        _FOUND,
     ),
     **dict.fromkeys("dot vdot matmul".split(), _FOR_DOT),
     **dict.fromkeys("native_batch_norm logsigmoid linalg_solve_triangular logcumsumexp".split(), _SCALAR_TYPE),
