@@ -226,7 +226,7 @@ static const Parameter parameters_of_relu[] = {
 static const Variant variants_of_relu[] = {
     {loop_relu_float32, loop_relu_float64, 65536, 0},
 };
-DESCRIBE(relu, NULL, 0, 0)
+DESCRIBE(relu, NULL, 0, 0, 0)
 
 /* kernels.activation.relu_grad */
 static const Parameter parameters_of_relu_grad[] = {
@@ -236,7 +236,7 @@ static const Parameter parameters_of_relu_grad[] = {
 static const Variant variants_of_relu_grad[] = {
     {loop_relu_grad_float32, loop_relu_grad_float64, 65536, 0},
 };
-DESCRIBE(relu_grad, NULL, 0, 0)
+DESCRIBE(relu_grad, NULL, 0, 0, 0)
 
 /* kernels.activation.sigmoid */
 static const Parameter parameters_of_sigmoid[] = {
@@ -245,7 +245,7 @@ static const Parameter parameters_of_sigmoid[] = {
 static const Variant variants_of_sigmoid[] = {
     {loop_sigmoid_float32, loop_sigmoid_float64, 16384, 0},
 };
-DESCRIBE(sigmoid, NULL, 0, 0)
+DESCRIBE(sigmoid, NULL, 0, 0, 0)
 
 /* kernels.activation.logsigmoid */
 static const Parameter parameters_of_logsigmoid[] = {
@@ -254,7 +254,7 @@ static const Parameter parameters_of_logsigmoid[] = {
 static const Variant variants_of_logsigmoid[] = {
     {loop_logsigmoid_float32, loop_logsigmoid_float64, 16384, 0},
 };
-DESCRIBE(logsigmoid, NULL, 0, 0)
+DESCRIBE(logsigmoid, NULL, 0, 0, 0)
 
 /* kernels.activation.silu */
 static const Parameter parameters_of_silu[] = {
@@ -263,7 +263,7 @@ static const Parameter parameters_of_silu[] = {
 static const Variant variants_of_silu[] = {
     {loop_silu_float32, loop_silu_float64, 16384, 0},
 };
-DESCRIBE(silu, NULL, 0, 0)
+DESCRIBE(silu, NULL, 0, 0, 0)
 
 /* kernels.activation.mish */
 static const Parameter parameters_of_mish[] = {
@@ -272,7 +272,7 @@ static const Parameter parameters_of_mish[] = {
 static const Variant variants_of_mish[] = {
     {loop_mish_float32, loop_mish_float64, 16384, 0},
 };
-DESCRIBE(mish, NULL, 0, 0)
+DESCRIBE(mish, NULL, 0, 0, 0)
 
 /* kernels.activation.gelu */
 static const Parameter parameters_of_gelu[] = {
@@ -292,7 +292,7 @@ static int choose_gelu(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(gelu, choose_gelu, 0, 0)
+DESCRIBE(gelu, choose_gelu, 0, 0, 0)
 
 /* kernels.activation.softplus */
 static const Parameter parameters_of_softplus[] = {
@@ -303,7 +303,7 @@ static const Parameter parameters_of_softplus[] = {
 static const Variant variants_of_softplus[] = {
     {loop_softplus_float32, loop_softplus_float64, 16384, 0},
 };
-DESCRIBE(softplus, NULL, 0, 0)
+DESCRIBE(softplus, NULL, 0, 0, 0)
 
 /* kernels.activation.softshrink */
 static const Parameter parameters_of_softshrink[] = {
@@ -320,7 +320,7 @@ static int choose_softshrink(const Arguments *given)
         return 0;
     return -1;
 }
-DESCRIBE(softshrink, choose_softshrink, 0, 0)
+DESCRIBE(softshrink, choose_softshrink, 0, 0, 0)
 
 /* kernels.activation.hardshrink */
 static const Parameter parameters_of_hardshrink[] = {
@@ -330,7 +330,7 @@ static const Parameter parameters_of_hardshrink[] = {
 static const Variant variants_of_hardshrink[] = {
     {loop_hardshrink_float32, loop_hardshrink_float64, 65536, 0},
 };
-DESCRIBE(hardshrink, NULL, 0, 1)
+DESCRIBE(hardshrink, NULL, 0, 1, 0)
 
 /* kernels.activation.hardtanh */
 static const Parameter parameters_of_hardtanh[] = {
@@ -341,7 +341,7 @@ static const Parameter parameters_of_hardtanh[] = {
 static const Variant variants_of_hardtanh[] = {
     {loop_hardtanh_float32, loop_hardtanh_float64, 65536, 0},
 };
-DESCRIBE(hardtanh, NULL, 0, 0)
+DESCRIBE(hardtanh, NULL, 0, 0, 0)
 
 /* kernels.activation.hardsigmoid */
 static const Parameter parameters_of_hardsigmoid[] = {
@@ -350,7 +350,7 @@ static const Parameter parameters_of_hardsigmoid[] = {
 static const Variant variants_of_hardsigmoid[] = {
     {loop_hardsigmoid_float32, loop_hardsigmoid_float64, 65536, 0},
 };
-DESCRIBE(hardsigmoid, NULL, 0, 0)
+DESCRIBE(hardsigmoid, NULL, 0, 0, 0)
 
 /* kernels.activation.hardswish */
 static const Parameter parameters_of_hardswish[] = {
@@ -359,7 +359,7 @@ static const Parameter parameters_of_hardswish[] = {
 static const Variant variants_of_hardswish[] = {
     {loop_hardswish_float32, loop_hardswish_float64, 65536, 0},
 };
-DESCRIBE(hardswish, NULL, 0, 0)
+DESCRIBE(hardswish, NULL, 0, 0, 0)
 
 /* kernels.activation.elu */
 static const Parameter parameters_of_elu[] = {
@@ -371,7 +371,7 @@ static const Parameter parameters_of_elu[] = {
 static const Variant variants_of_elu[] = {
     {loop_elu_float32, loop_elu_float64, 16384, 0},
 };
-DESCRIBE(elu, NULL, 0, 0)
+DESCRIBE(elu, NULL, 0, 0, 0)
 
 /* kernels.activation.celu */
 static const Parameter parameters_of_celu[] = {
@@ -388,7 +388,7 @@ static int choose_celu(const Arguments *given)
         return 0;
     return -1;
 }
-DESCRIBE(celu, choose_celu, 0, 0)
+DESCRIBE(celu, choose_celu, 0, 0, 0)
 
 /* kernels.activation.leaky_relu */
 static const Parameter parameters_of_leaky_relu[] = {
@@ -411,7 +411,7 @@ static int choose_leaky_relu(const Arguments *given)
         return 2;
     return -1;
 }
-DESCRIBE(leaky_relu, choose_leaky_relu, 0, 0)
+DESCRIBE(leaky_relu, choose_leaky_relu, 0, 0, 0)
 
 /* kernels.activation.prelu_kernel */
 static const Parameter parameters_of_prelu_kernel[] = {
@@ -421,7 +421,7 @@ static const Parameter parameters_of_prelu_kernel[] = {
 static const Variant variants_of_prelu_kernel[] = {
     {loop_prelu_kernel_float32, loop_prelu_kernel_float64, 65536, 0},
 };
-DESCRIBE(prelu_kernel, NULL, 0, 0)
+DESCRIBE(prelu_kernel, NULL, 0, 0, 0)
 
 /* kernels.activation.rrelu_with_noise */
 static const Parameter parameters_of_rrelu_with_noise[] = {
@@ -431,7 +431,7 @@ static const Parameter parameters_of_rrelu_with_noise[] = {
 static const Variant variants_of_rrelu_with_noise[] = {
     {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536, 0},
 };
-DESCRIBE(rrelu_with_noise, NULL, 0, 0)
+DESCRIBE(rrelu_with_noise, NULL, 0, 0, 0)
 
 /* kernels.activation.threshold */
 static const Parameter parameters_of_threshold[] = {
@@ -442,7 +442,7 @@ static const Parameter parameters_of_threshold[] = {
 static const Variant variants_of_threshold[] = {
     {loop_threshold_float32, loop_threshold_float64, 65536, 0},
 };
-DESCRIBE(threshold, NULL, 0, 0)
+DESCRIBE(threshold, NULL, 0, 0, 0)
 
 /* kernels.arithmetic.add */
 static const Parameter parameters_of_add[] = {
@@ -463,7 +463,7 @@ static int choose_add(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(add, choose_add, 0, 1)
+DESCRIBE(add, choose_add, 0, 1, 0)
 
 /* kernels.arithmetic.sub */
 static const Parameter parameters_of_sub[] = {
@@ -484,7 +484,7 @@ static int choose_sub(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(sub, choose_sub, 0, 1)
+DESCRIBE(sub, choose_sub, 0, 1, 0)
 
 /* kernels.arithmetic.rsub */
 static const Parameter parameters_of_rsub[] = {
@@ -505,7 +505,7 @@ static int choose_rsub(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(rsub, choose_rsub, 0, 1)
+DESCRIBE(rsub, choose_rsub, 0, 1, 0)
 
 /* kernels.arithmetic.rsub_tensor */
 static const Parameter parameters_of_rsub_tensor[] = {
@@ -526,7 +526,7 @@ static int choose_rsub_tensor(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(rsub_tensor, choose_rsub_tensor, 0, 1)
+DESCRIBE(rsub_tensor, choose_rsub_tensor, 0, 1, 0)
 
 /* kernels.arithmetic.mul */
 static const Parameter parameters_of_mul[] = {
@@ -536,7 +536,7 @@ static const Parameter parameters_of_mul[] = {
 static const Variant variants_of_mul[] = {
     {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536, 0},
 };
-DESCRIBE(mul, NULL, 0, 0)
+DESCRIBE(mul, NULL, 0, 0, 0)
 
 /* kernels.arithmetic.div */
 static const Parameter parameters_of_div[] = {
@@ -546,7 +546,7 @@ static const Parameter parameters_of_div[] = {
 static const Variant variants_of_div[] = {
     {loop_div_float32, loop_div_float64, 65536, 0},
 };
-DESCRIBE(div, NULL, 0, 0)
+DESCRIBE(div, NULL, 0, 0, 0)
 
 /* kernels.arithmetic.div_rounded */
 static const Parameter parameters_of_div_rounded[] = {
@@ -567,7 +567,7 @@ static int choose_div_rounded(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(div_rounded, choose_div_rounded, 0, 0)
+DESCRIBE(div_rounded, choose_div_rounded, 0, 0, 1)
 
 /* kernels.arithmetic.floor_divide */
 static const Parameter parameters_of_floor_divide[] = {
@@ -577,7 +577,7 @@ static const Parameter parameters_of_floor_divide[] = {
 static const Variant variants_of_floor_divide[] = {
     {loop_div_rounded_float32, loop_div_rounded_float64, 65536, 1},
 };
-DESCRIBE(floor_divide, NULL, 0, 0)
+DESCRIBE(floor_divide, NULL, 0, 0, 1)
 
 /* kernels.arithmetic.remainder */
 static const Parameter parameters_of_remainder[] = {
@@ -587,7 +587,7 @@ static const Parameter parameters_of_remainder[] = {
 static const Variant variants_of_remainder[] = {
     {loop_remainder_float32, loop_remainder_float64, 65536, 1},
 };
-DESCRIBE(remainder, NULL, 0, 0)
+DESCRIBE(remainder, NULL, 0, 0, 0)
 
 /* kernels.arithmetic.remainder_scalar */
 static const Parameter parameters_of_remainder_scalar[] = {
@@ -597,7 +597,7 @@ static const Parameter parameters_of_remainder_scalar[] = {
 static const Variant variants_of_remainder_scalar[] = {
     {loop_remainder_float32, loop_remainder_float64, 65536, 1},
 };
-DESCRIBE(remainder_scalar, NULL, 0, 1)
+DESCRIBE(remainder_scalar, NULL, 0, 1, 0)
 
 /* kernels.arithmetic.fmod */
 static const Parameter parameters_of_fmod[] = {
@@ -607,7 +607,7 @@ static const Parameter parameters_of_fmod[] = {
 static const Variant variants_of_fmod[] = {
     {loop_fmod_float32, loop_fmod_float64, 65536, 1},
 };
-DESCRIBE(fmod, NULL, 0, 0)
+DESCRIBE(fmod, NULL, 0, 0, 0)
 
 /* kernels.arithmetic.fmod_scalar */
 static const Parameter parameters_of_fmod_scalar[] = {
@@ -617,7 +617,7 @@ static const Parameter parameters_of_fmod_scalar[] = {
 static const Variant variants_of_fmod_scalar[] = {
     {loop_fmod_float32, loop_fmod_float64, 65536, 1},
 };
-DESCRIBE(fmod_scalar, NULL, 0, 1)
+DESCRIBE(fmod_scalar, NULL, 0, 1, 0)
 
 /* kernels.arithmetic.scaled_by */
 static const Parameter parameters_of_scaled_by[] = {
@@ -627,7 +627,7 @@ static const Parameter parameters_of_scaled_by[] = {
 static const Variant variants_of_scaled_by[] = {
     {loop_scaled_by_float32, loop_scaled_by_float64, 65536, 0},
 };
-DESCRIBE(scaled_by, NULL, 0, 0)
+DESCRIBE(scaled_by, NULL, 0, 0, 0)
 
 /* kernels.arithmetic.neg */
 static const Parameter parameters_of_neg[] = {
@@ -636,7 +636,7 @@ static const Parameter parameters_of_neg[] = {
 static const Variant variants_of_neg[] = {
     {loop_neg_float32, loop_neg_float64, 65536, 0},
 };
-DESCRIBE(neg, NULL, 0, 0)
+DESCRIBE(neg, NULL, 0, 0, 0)
 
 /* kernels.arithmetic.reciprocal */
 static const Parameter parameters_of_reciprocal[] = {
@@ -645,7 +645,7 @@ static const Parameter parameters_of_reciprocal[] = {
 static const Variant variants_of_reciprocal[] = {
     {loop_reciprocal_float32, loop_reciprocal_float64, 65536, 0},
 };
-DESCRIBE(reciprocal, NULL, 0, 0)
+DESCRIBE(reciprocal, NULL, 0, 0, 0)
 
 /* kernels.arithmetic.addcmul */
 static const Parameter parameters_of_addcmul[] = {
@@ -667,7 +667,7 @@ static int choose_addcmul(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(addcmul, choose_addcmul, 0, 0)
+DESCRIBE(addcmul, choose_addcmul, 0, 0, 0)
 
 /* kernels.arithmetic.addcdiv */
 static const Parameter parameters_of_addcdiv[] = {
@@ -689,7 +689,7 @@ static int choose_addcdiv(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(addcdiv, choose_addcdiv, 0, 0)
+DESCRIBE(addcdiv, choose_addcdiv, 0, 0, 0)
 
 /* kernels.clamping.where */
 static const Parameter parameters_of_where[] = {
@@ -700,7 +700,7 @@ static const Parameter parameters_of_where[] = {
 static const Variant variants_of_where[] = {
     {loop_where_float32, loop_where_float64, 65536, 0},
 };
-DESCRIBE(where, NULL, 0, 0)
+DESCRIBE(where, NULL, 0, 0, 0)
 
 /* kernels.clamping.drop_where */
 static const Parameter parameters_of_drop_where[] = {
@@ -710,7 +710,7 @@ static const Parameter parameters_of_drop_where[] = {
 static const Variant variants_of_drop_where[] = {
     {loop_drop_where_float32, loop_drop_where_float64, 65536, 0},
 };
-DESCRIBE(drop_where, NULL, 0, 0)
+DESCRIBE(drop_where, NULL, 0, 0, 0)
 
 /* kernels.clamping.keep_where */
 static const Parameter parameters_of_keep_where[] = {
@@ -720,7 +720,7 @@ static const Parameter parameters_of_keep_where[] = {
 static const Variant variants_of_keep_where[] = {
     {loop_keep_where_float32, loop_keep_where_float64, 65536, 0},
 };
-DESCRIBE(keep_where, NULL, 0, 0)
+DESCRIBE(keep_where, NULL, 0, 0, 0)
 
 /* kernels.clamping.maximum */
 static const Parameter parameters_of_maximum[] = {
@@ -730,7 +730,7 @@ static const Parameter parameters_of_maximum[] = {
 static const Variant variants_of_maximum[] = {
     {loop_maximum_float32, loop_maximum_float64, 65536, 0},
 };
-DESCRIBE(maximum, NULL, 0, 0)
+DESCRIBE(maximum, NULL, 0, 0, 0)
 
 /* kernels.clamping.minimum */
 static const Parameter parameters_of_minimum[] = {
@@ -740,7 +740,7 @@ static const Parameter parameters_of_minimum[] = {
 static const Variant variants_of_minimum[] = {
     {loop_minimum_float32, loop_minimum_float64, 65536, 0},
 };
-DESCRIBE(minimum, NULL, 0, 0)
+DESCRIBE(minimum, NULL, 0, 0, 0)
 
 /* kernels.clamping.fmax */
 static const Parameter parameters_of_fmax[] = {
@@ -750,7 +750,7 @@ static const Parameter parameters_of_fmax[] = {
 static const Variant variants_of_fmax[] = {
     {loop_fmax_float32, loop_fmax_float64, 65536, 0},
 };
-DESCRIBE(fmax, NULL, 0, 0)
+DESCRIBE(fmax, NULL, 0, 0, 0)
 
 /* kernels.clamping.fmin */
 static const Parameter parameters_of_fmin[] = {
@@ -760,7 +760,7 @@ static const Parameter parameters_of_fmin[] = {
 static const Variant variants_of_fmin[] = {
     {loop_fmin_float32, loop_fmin_float64, 65536, 0},
 };
-DESCRIBE(fmin, NULL, 0, 0)
+DESCRIBE(fmin, NULL, 0, 0, 0)
 
 /* kernels.clamping.clamp */
 static const Parameter parameters_of_clamp[] = {
@@ -786,7 +786,7 @@ static int choose_clamp(const Arguments *given)
         return 3;
     return -1;
 }
-DESCRIBE(clamp, choose_clamp, 0, 0)
+DESCRIBE(clamp, choose_clamp, 0, 0, 0)
 
 /* kernels.clamping.clamp_tensor */
 static const Parameter parameters_of_clamp_tensor[] = {
@@ -809,7 +809,7 @@ static int choose_clamp_tensor(const Arguments *given)
         return 2;
     return -1;
 }
-DESCRIBE(clamp_tensor, choose_clamp_tensor, 0, 0)
+DESCRIBE(clamp_tensor, choose_clamp_tensor, 0, 0, 0)
 
 /* kernels.clamping.clamp_min */
 static const Parameter parameters_of_clamp_min[] = {
@@ -819,7 +819,7 @@ static const Parameter parameters_of_clamp_min[] = {
 static const Variant variants_of_clamp_min[] = {
     {loop_clamp_2_float32, loop_clamp_2_float64, 65536, 0},
 };
-DESCRIBE(clamp_min, NULL, 0, 0)
+DESCRIBE(clamp_min, NULL, 0, 0, 0)
 
 /* kernels.clamping.clamp_min_tensor */
 static const Parameter parameters_of_clamp_min_tensor[] = {
@@ -829,7 +829,7 @@ static const Parameter parameters_of_clamp_min_tensor[] = {
 static const Variant variants_of_clamp_min_tensor[] = {
     {loop_clamp_tensor_1_float32, loop_clamp_tensor_1_float64, 65536, 0},
 };
-DESCRIBE(clamp_min_tensor, NULL, 0, 0)
+DESCRIBE(clamp_min_tensor, NULL, 0, 0, 0)
 
 /* kernels.clamping.clamp_max */
 static const Parameter parameters_of_clamp_max[] = {
@@ -839,7 +839,7 @@ static const Parameter parameters_of_clamp_max[] = {
 static const Variant variants_of_clamp_max[] = {
     {loop_clamp_max_float32, loop_clamp_max_float64, 65536, 0},
 };
-DESCRIBE(clamp_max, NULL, 0, 0)
+DESCRIBE(clamp_max, NULL, 0, 0, 0)
 
 /* kernels.clamping.clamp_max_tensor */
 static const Parameter parameters_of_clamp_max_tensor[] = {
@@ -849,7 +849,7 @@ static const Parameter parameters_of_clamp_max_tensor[] = {
 static const Variant variants_of_clamp_max_tensor[] = {
     {loop_minimum_float32, loop_minimum_float64, 65536, 0},
 };
-DESCRIBE(clamp_max_tensor, NULL, 0, 0)
+DESCRIBE(clamp_max_tensor, NULL, 0, 0, 0)
 
 /* kernels.clamping.lerp */
 static const Parameter parameters_of_lerp[] = {
@@ -860,7 +860,7 @@ static const Parameter parameters_of_lerp[] = {
 static const Variant variants_of_lerp[] = {
     {loop_lerp_float32, loop_lerp_float64, 65536, 0},
 };
-DESCRIBE(lerp, NULL, 0, 0)
+DESCRIBE(lerp, NULL, 0, 0, 0)
 
 /* kernels.clamping.lerp_scalar */
 static const Parameter parameters_of_lerp_scalar[] = {
@@ -881,7 +881,7 @@ static int choose_lerp_scalar(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(lerp_scalar, choose_lerp_scalar, 0, 0)
+DESCRIBE(lerp_scalar, choose_lerp_scalar, 0, 0, 0)
 
 /* kernels.clamping.nan_to_num */
 static const Parameter parameters_of_nan_to_num[] = {
@@ -920,7 +920,7 @@ static int choose_nan_to_num(const Arguments *given)
         return 7;
     return -1;
 }
-DESCRIBE(nan_to_num, choose_nan_to_num, 0, 0)
+DESCRIBE(nan_to_num, choose_nan_to_num, 0, 0, 0)
 
 /* kernels.complex_numbers.abs */
 static const Parameter parameters_of_abs[] = {
@@ -929,7 +929,7 @@ static const Parameter parameters_of_abs[] = {
 static const Variant variants_of_abs[] = {
     {loop_abs_float32, loop_abs_float64, 65536, 0},
 };
-DESCRIBE(abs, NULL, 0, 0)
+DESCRIBE(abs, NULL, 0, 0, 0)
 
 /* kernels.complex_numbers.sgn */
 static const Parameter parameters_of_sgn[] = {
@@ -938,7 +938,7 @@ static const Parameter parameters_of_sgn[] = {
 static const Variant variants_of_sgn[] = {
     {loop_sgn_float32, loop_sgn_float64, 65536, 0},
 };
-DESCRIBE(sgn, NULL, 0, 0)
+DESCRIBE(sgn, NULL, 0, 0, 0)
 
 /* kernels.exponential.pow_scalar */
 static const Parameter parameters_of_pow_scalar[] = {
@@ -967,7 +967,7 @@ static int choose_pow_scalar(const Arguments *given)
         return 4;
     return -1;
 }
-DESCRIBE(pow_scalar, choose_pow_scalar, 0, 0)
+DESCRIBE(pow_scalar, choose_pow_scalar, 0, 0, 0)
 
 /* kernels.exponential.sqrt */
 static const Parameter parameters_of_sqrt[] = {
@@ -976,7 +976,7 @@ static const Parameter parameters_of_sqrt[] = {
 static const Variant variants_of_sqrt[] = {
     {loop_pow_scalar_4_float32, loop_pow_scalar_4_float64, 65536, 0},
 };
-DESCRIBE(sqrt, NULL, 0, 0)
+DESCRIBE(sqrt, NULL, 0, 0, 0)
 
 /* kernels.exponential.rsqrt */
 static const Parameter parameters_of_rsqrt[] = {
@@ -985,7 +985,7 @@ static const Parameter parameters_of_rsqrt[] = {
 static const Variant variants_of_rsqrt[] = {
     {loop_pow_scalar_3_float32, loop_pow_scalar_3_float64, 65536, 0},
 };
-DESCRIBE(rsqrt, NULL, 0, 0)
+DESCRIBE(rsqrt, NULL, 0, 0, 0)
 
 /* kernels.exponential.exp */
 static const Parameter parameters_of_exp[] = {
@@ -994,7 +994,7 @@ static const Parameter parameters_of_exp[] = {
 static const Variant variants_of_exp[] = {
     {loop_exp_float32, loop_exp_float64, 16384, 0},
 };
-DESCRIBE(exp, NULL, 0, 0)
+DESCRIBE(exp, NULL, 0, 0, 0)
 
 /* kernels.exponential.expm1 */
 static const Parameter parameters_of_expm1[] = {
@@ -1003,7 +1003,7 @@ static const Parameter parameters_of_expm1[] = {
 static const Variant variants_of_expm1[] = {
     {loop_expm1_float32, loop_expm1_float64, 16384, 0},
 };
-DESCRIBE(expm1, NULL, 0, 0)
+DESCRIBE(expm1, NULL, 0, 0, 0)
 
 /* kernels.exponential.log */
 static const Parameter parameters_of_log[] = {
@@ -1012,7 +1012,7 @@ static const Parameter parameters_of_log[] = {
 static const Variant variants_of_log[] = {
     {loop_log_float32, loop_log_float64, 16384, 0},
 };
-DESCRIBE(log, NULL, 0, 0)
+DESCRIBE(log, NULL, 0, 0, 0)
 
 /* kernels.exponential.log2 */
 static const Parameter parameters_of_log2[] = {
@@ -1021,7 +1021,7 @@ static const Parameter parameters_of_log2[] = {
 static const Variant variants_of_log2[] = {
     {loop_log2_float32, NULL, 16384, 0},
 };
-DESCRIBE(log2, NULL, 0, 0)
+DESCRIBE(log2, NULL, 0, 0, 0)
 
 /* kernels.exponential.log10 */
 static const Parameter parameters_of_log10[] = {
@@ -1030,7 +1030,7 @@ static const Parameter parameters_of_log10[] = {
 static const Variant variants_of_log10[] = {
     {loop_log10_float32, NULL, 16384, 0},
 };
-DESCRIBE(log10, NULL, 0, 0)
+DESCRIBE(log10, NULL, 0, 0, 0)
 
 /* kernels.exponential.log1p */
 static const Parameter parameters_of_log1p[] = {
@@ -1039,7 +1039,7 @@ static const Parameter parameters_of_log1p[] = {
 static const Variant variants_of_log1p[] = {
     {loop_log1p_float32, loop_log1p_float64, 16384, 0},
 };
-DESCRIBE(log1p, NULL, 0, 0)
+DESCRIBE(log1p, NULL, 0, 0, 0)
 
 /* kernels.exponential.logaddexp */
 static const Parameter parameters_of_logaddexp[] = {
@@ -1049,7 +1049,7 @@ static const Parameter parameters_of_logaddexp[] = {
 static const Variant variants_of_logaddexp[] = {
     {loop_logaddexp_float32, loop_logaddexp_float64, 16384, 0},
 };
-DESCRIBE(logaddexp, NULL, 0, 0)
+DESCRIBE(logaddexp, NULL, 0, 0, 0)
 
 /* kernels.masking.masked_fill */
 static const Parameter parameters_of_masked_fill[] = {
@@ -1067,7 +1067,7 @@ static int choose_masked_fill(const Arguments *given)
         return 0;
     return -1;
 }
-DESCRIBE(masked_fill, choose_masked_fill, 1, 0)
+DESCRIBE(masked_fill, choose_masked_fill, 1, 0, 0)
 
 /* kernels.rounding.floor */
 static const Parameter parameters_of_floor[] = {
@@ -1076,7 +1076,7 @@ static const Parameter parameters_of_floor[] = {
 static const Variant variants_of_floor[] = {
     {loop_floor_float32, loop_floor_float64, 65536, 0},
 };
-DESCRIBE(floor, NULL, 0, 0)
+DESCRIBE(floor, NULL, 0, 0, 0)
 
 /* kernels.rounding.ceil */
 static const Parameter parameters_of_ceil[] = {
@@ -1085,7 +1085,7 @@ static const Parameter parameters_of_ceil[] = {
 static const Variant variants_of_ceil[] = {
     {loop_ceil_float32, loop_ceil_float64, 65536, 0},
 };
-DESCRIBE(ceil, NULL, 0, 0)
+DESCRIBE(ceil, NULL, 0, 0, 0)
 
 /* kernels.rounding.trunc */
 static const Parameter parameters_of_trunc[] = {
@@ -1094,7 +1094,7 @@ static const Parameter parameters_of_trunc[] = {
 static const Variant variants_of_trunc[] = {
     {loop_trunc_float32, loop_trunc_float64, 65536, 0},
 };
-DESCRIBE(trunc, NULL, 0, 0)
+DESCRIBE(trunc, NULL, 0, 0, 0)
 
 /* kernels.rounding.round */
 static const Parameter parameters_of_round[] = {
@@ -1103,7 +1103,7 @@ static const Parameter parameters_of_round[] = {
 static const Variant variants_of_round[] = {
     {loop_round_float32, loop_round_float64, 65536, 0},
 };
-DESCRIBE(round, NULL, 0, 0)
+DESCRIBE(round, NULL, 0, 0, 0)
 
 /* kernels.rounding.frac */
 static const Parameter parameters_of_frac[] = {
@@ -1112,7 +1112,7 @@ static const Parameter parameters_of_frac[] = {
 static const Variant variants_of_frac[] = {
     {loop_frac_float32, loop_frac_float64, 65536, 0},
 };
-DESCRIBE(frac, NULL, 0, 0)
+DESCRIBE(frac, NULL, 0, 0, 0)
 
 /* kernels.rounding.sign */
 static const Parameter parameters_of_sign[] = {
@@ -1121,7 +1121,7 @@ static const Parameter parameters_of_sign[] = {
 static const Variant variants_of_sign[] = {
     {loop_sgn_float32, loop_sgn_float64, 65536, 0},
 };
-DESCRIBE(sign, NULL, 0, 0)
+DESCRIBE(sign, NULL, 0, 0, 0)
 
 /* kernels.rounding.copysign */
 static const Parameter parameters_of_copysign[] = {
@@ -1131,7 +1131,7 @@ static const Parameter parameters_of_copysign[] = {
 static const Variant variants_of_copysign[] = {
     {loop_copysign_float32, loop_copysign_float64, 65536, 0},
 };
-DESCRIBE(copysign, NULL, 0, 0)
+DESCRIBE(copysign, NULL, 0, 0, 0)
 
 /* kernels.rounding.copysign_scalar */
 static const Parameter parameters_of_copysign_scalar[] = {
@@ -1141,7 +1141,7 @@ static const Parameter parameters_of_copysign_scalar[] = {
 static const Variant variants_of_copysign_scalar[] = {
     {loop_copysign_float32, loop_copysign_float64, 65536, 0},
 };
-DESCRIBE(copysign_scalar, NULL, 0, 0)
+DESCRIBE(copysign_scalar, NULL, 0, 0, 0)
 
 /* kernels.special.erf */
 static const Parameter parameters_of_erf[] = {
@@ -1150,7 +1150,7 @@ static const Parameter parameters_of_erf[] = {
 static const Variant variants_of_erf[] = {
     {loop_erf_float32, loop_erf_float64, 16384, 0},
 };
-DESCRIBE(erf, NULL, 0, 0)
+DESCRIBE(erf, NULL, 0, 0, 0)
 
 /* kernels.special.erfc */
 static const Parameter parameters_of_erfc[] = {
@@ -1159,7 +1159,7 @@ static const Parameter parameters_of_erfc[] = {
 static const Variant variants_of_erfc[] = {
     {loop_erfc_float32, loop_erfc_float64, 16384, 0},
 };
-DESCRIBE(erfc, NULL, 0, 0)
+DESCRIBE(erfc, NULL, 0, 0, 0)
 
 /* kernels.special.erfinv */
 static const Parameter parameters_of_erfinv[] = {
@@ -1168,7 +1168,7 @@ static const Parameter parameters_of_erfinv[] = {
 static const Variant variants_of_erfinv[] = {
     {loop_erfinv_float32, loop_erfinv_float64, 16384, 0},
 };
-DESCRIBE(erfinv, NULL, 0, 0)
+DESCRIBE(erfinv, NULL, 0, 0, 0)
 
 /* kernels.special.sinc */
 static const Parameter parameters_of_sinc[] = {
@@ -1177,7 +1177,7 @@ static const Parameter parameters_of_sinc[] = {
 static const Variant variants_of_sinc[] = {
     {loop_sinc_float32, loop_sinc_float64, 16384, 0},
 };
-DESCRIBE(sinc, NULL, 0, 0)
+DESCRIBE(sinc, NULL, 0, 0, 0)
 
 /* kernels.special.xlogy */
 static const Parameter parameters_of_xlogy[] = {
@@ -1187,7 +1187,7 @@ static const Parameter parameters_of_xlogy[] = {
 static const Variant variants_of_xlogy[] = {
     {loop_xlogy_float32, loop_xlogy_float64, 16384, 0},
 };
-DESCRIBE(xlogy, NULL, 0, 0)
+DESCRIBE(xlogy, NULL, 0, 0, 0)
 
 /* kernels.special.xlog1py */
 static const Parameter parameters_of_xlog1py[] = {
@@ -1197,7 +1197,7 @@ static const Parameter parameters_of_xlog1py[] = {
 static const Variant variants_of_xlog1py[] = {
     {loop_xlog1py_float32, loop_xlog1py_float64, 16384, 0},
 };
-DESCRIBE(xlog1py, NULL, 0, 0)
+DESCRIBE(xlog1py, NULL, 0, 0, 0)
 
 /* kernels.special.entr */
 static const Parameter parameters_of_entr[] = {
@@ -1206,7 +1206,7 @@ static const Parameter parameters_of_entr[] = {
 static const Variant variants_of_entr[] = {
     {loop_entr_float32, loop_entr_float64, 16384, 0},
 };
-DESCRIBE(entr, NULL, 0, 0)
+DESCRIBE(entr, NULL, 0, 0, 0)
 
 /* kernels.special.expit */
 static const Parameter parameters_of_expit[] = {
@@ -1215,7 +1215,7 @@ static const Parameter parameters_of_expit[] = {
 static const Variant variants_of_expit[] = {
     {loop_expit_float32, loop_expit_float64, 16384, 0},
 };
-DESCRIBE(expit, NULL, 0, 0)
+DESCRIBE(expit, NULL, 0, 0, 0)
 
 /* kernels.special.exp2 */
 static const Parameter parameters_of_exp2[] = {
@@ -1224,7 +1224,7 @@ static const Parameter parameters_of_exp2[] = {
 static const Variant variants_of_exp2[] = {
     {loop_exp2_float32, NULL, 16384, 0},
 };
-DESCRIBE(exp2, NULL, 0, 0)
+DESCRIBE(exp2, NULL, 0, 0, 0)
 
 /* kernels.special_gamma.lgamma */
 static const Parameter parameters_of_lgamma[] = {
@@ -1233,7 +1233,7 @@ static const Parameter parameters_of_lgamma[] = {
 static const Variant variants_of_lgamma[] = {
     {loop_lgamma_float32, loop_lgamma_float64, 16384, 0},
 };
-DESCRIBE(lgamma, NULL, 0, 0)
+DESCRIBE(lgamma, NULL, 0, 0, 0)
 
 /* kernels.special_gamma.digamma */
 static const Parameter parameters_of_digamma[] = {
@@ -1242,7 +1242,7 @@ static const Parameter parameters_of_digamma[] = {
 static const Variant variants_of_digamma[] = {
     {loop_digamma_float32, NULL, 16384, 0},
 };
-DESCRIBE(digamma, NULL, 0, 0)
+DESCRIBE(digamma, NULL, 0, 0, 0)
 
 /* kernels.trigonometric.sin */
 static const Parameter parameters_of_sin[] = {
@@ -1251,7 +1251,7 @@ static const Parameter parameters_of_sin[] = {
 static const Variant variants_of_sin[] = {
     {loop_sin_float32, loop_sin_float64, 16384, 1},
 };
-DESCRIBE(sin, NULL, 0, 0)
+DESCRIBE(sin, NULL, 0, 0, 0)
 
 /* kernels.trigonometric.cos */
 static const Parameter parameters_of_cos[] = {
@@ -1260,7 +1260,7 @@ static const Parameter parameters_of_cos[] = {
 static const Variant variants_of_cos[] = {
     {loop_cos_float32, loop_cos_float64, 16384, 1},
 };
-DESCRIBE(cos, NULL, 0, 0)
+DESCRIBE(cos, NULL, 0, 0, 0)
 
 /* kernels.trigonometric.tan */
 static const Parameter parameters_of_tan[] = {
@@ -1269,7 +1269,7 @@ static const Parameter parameters_of_tan[] = {
 static const Variant variants_of_tan[] = {
     {loop_tan_float32, NULL, 16384, 1},
 };
-DESCRIBE(tan, NULL, 0, 0)
+DESCRIBE(tan, NULL, 0, 0, 0)
 
 /* kernels.trigonometric.asin */
 static const Parameter parameters_of_asin[] = {
@@ -1278,7 +1278,7 @@ static const Parameter parameters_of_asin[] = {
 static const Variant variants_of_asin[] = {
     {loop_asin_float32, NULL, 16384, 0},
 };
-DESCRIBE(asin, NULL, 0, 0)
+DESCRIBE(asin, NULL, 0, 0, 0)
 
 /* kernels.trigonometric.cosh */
 static const Parameter parameters_of_cosh[] = {
@@ -1287,7 +1287,7 @@ static const Parameter parameters_of_cosh[] = {
 static const Variant variants_of_cosh[] = {
     {loop_cosh_float32, NULL, 16384, 0},
 };
-DESCRIBE(cosh, NULL, 0, 0)
+DESCRIBE(cosh, NULL, 0, 0, 0)
 
 /* kernels.trigonometric.tanh */
 static const Parameter parameters_of_tanh[] = {
@@ -1296,7 +1296,7 @@ static const Parameter parameters_of_tanh[] = {
 static const Variant variants_of_tanh[] = {
     {loop_tanh_float32, loop_tanh_float64, 16384, 0},
 };
-DESCRIBE(tanh, NULL, 0, 0)
+DESCRIBE(tanh, NULL, 0, 0, 0)
 
 /* kernels.trigonometric.atan2 */
 static const Parameter parameters_of_atan2[] = {
@@ -1306,7 +1306,7 @@ static const Parameter parameters_of_atan2[] = {
 static const Variant variants_of_atan2[] = {
     {loop_atan2_float32, NULL, 16384, 0},
 };
-DESCRIBE(atan2, NULL, 0, 0)
+DESCRIBE(atan2, NULL, 0, 0, 0)
 
 /* kernels.trigonometric.hypot */
 static const Parameter parameters_of_hypot[] = {
@@ -1316,7 +1316,7 @@ static const Parameter parameters_of_hypot[] = {
 static const Variant variants_of_hypot[] = {
     {loop_hypot_float32, loop_hypot_float64, 65536, 0},
 };
-DESCRIBE(hypot, NULL, 0, 0)
+DESCRIBE(hypot, NULL, 0, 0, 0)
 
 /* kernels.trigonometric.deg2rad */
 static const Parameter parameters_of_deg2rad[] = {
@@ -1325,7 +1325,7 @@ static const Parameter parameters_of_deg2rad[] = {
 static const Variant variants_of_deg2rad[] = {
     {loop_deg2rad_float32, loop_deg2rad_float64, 65536, 0},
 };
-DESCRIBE(deg2rad, NULL, 0, 0)
+DESCRIBE(deg2rad, NULL, 0, 0, 0)
 
 /* kernels.trigonometric.rad2deg */
 static const Parameter parameters_of_rad2deg[] = {
@@ -1334,7 +1334,7 @@ static const Parameter parameters_of_rad2deg[] = {
 static const Variant variants_of_rad2deg[] = {
     {loop_rad2deg_float32, loop_rad2deg_float64, 65536, 0},
 };
-DESCRIBE(rad2deg, NULL, 0, 0)
+DESCRIBE(rad2deg, NULL, 0, 0, 0)
 
 /* derivatives.activation.sigmoid: input=grad * F.conj((1 - result) * result) */
 static const Parameter parameters_of_sigmoid_grad_of_input[] = {
@@ -1345,7 +1345,7 @@ static const Parameter parameters_of_sigmoid_grad_of_input[] = {
 static const Variant variants_of_sigmoid_grad_of_input[] = {
     {loop_sigmoid_grad_of_input_float32, loop_sigmoid_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(sigmoid_grad_of_input, NULL, 0, 0)
+DESCRIBE(sigmoid_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.activation.logsigmoid: input=grad * F.small_sigmoid(-input) */
 static const Parameter parameters_of_logsigmoid_grad_of_input[] = {
@@ -1356,7 +1356,7 @@ static const Parameter parameters_of_logsigmoid_grad_of_input[] = {
 static const Variant variants_of_logsigmoid_grad_of_input[] = {
     {loop_logsigmoid_grad_of_input_float32, loop_logsigmoid_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(logsigmoid_grad_of_input, NULL, 0, 0)
+DESCRIBE(logsigmoid_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.activation.silu: input=grad * F.conj(F.silu_slope(input)) */
 static const Parameter parameters_of_silu_grad_of_input[] = {
@@ -1367,7 +1367,7 @@ static const Parameter parameters_of_silu_grad_of_input[] = {
 static const Variant variants_of_silu_grad_of_input[] = {
     {loop_silu_grad_of_input_float32, loop_silu_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(silu_grad_of_input, NULL, 0, 0)
+DESCRIBE(silu_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.activation.mish: input=grad * F.mish_slope(input) */
 static const Parameter parameters_of_mish_grad_of_input[] = {
@@ -1378,7 +1378,7 @@ static const Parameter parameters_of_mish_grad_of_input[] = {
 static const Variant variants_of_mish_grad_of_input[] = {
     {loop_mish_grad_of_input_float32, loop_mish_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(mish_grad_of_input, NULL, 0, 0)
+DESCRIBE(mish_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.activation.gelu: input=grad * (F.gelu_slope(input) if approximate == 'none' else F.gelu_tanh_sl... */
 static const Parameter parameters_of_gelu_grad_of_input[] = {
@@ -1400,7 +1400,7 @@ static int choose_gelu_grad_of_input(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(gelu_grad_of_input, choose_gelu_grad_of_input, 0, 0)
+DESCRIBE(gelu_grad_of_input, choose_gelu_grad_of_input, 0, 0, 0)
 
 /* derivatives.activation.softplus: input=F.where(input * beta > threshold, grad, grad * F.small_sigmoid(input... */
 static const Parameter parameters_of_softplus_grad_of_input[] = {
@@ -1413,7 +1413,7 @@ static const Parameter parameters_of_softplus_grad_of_input[] = {
 static const Variant variants_of_softplus_grad_of_input[] = {
     {loop_softplus_grad_of_input_float32, loop_softplus_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(softplus_grad_of_input, NULL, 0, 0)
+DESCRIBE(softplus_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.activation.softshrink: input=F.tied_to(F.keep_where(F.abs(input) > lambd, grad), input) */
 static const Parameter parameters_of_softshrink_grad_of_input[] = {
@@ -1425,7 +1425,7 @@ static const Parameter parameters_of_softshrink_grad_of_input[] = {
 static const Variant variants_of_softshrink_grad_of_input[] = {
     {loop_softshrink_grad_of_input_float32, loop_softshrink_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(softshrink_grad_of_input, NULL, 0, 0)
+DESCRIBE(softshrink_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.activation.hardshrink: input=F.tied_to(F.keep_where(F.abs(input) > lambd, grad), input) */
 static const Parameter parameters_of_hardshrink_grad_of_input[] = {
@@ -1437,7 +1437,7 @@ static const Parameter parameters_of_hardshrink_grad_of_input[] = {
 static const Variant variants_of_hardshrink_grad_of_input[] = {
     {loop_softshrink_grad_of_input_float32, loop_softshrink_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(hardshrink_grad_of_input, NULL, 0, 0)
+DESCRIBE(hardshrink_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.activation.hardtanh: input=F.tied_to(F.keep_where(F.logical_and(input > min_val, input < max_va... */
 static const Parameter parameters_of_hardtanh_grad_of_input[] = {
@@ -1450,7 +1450,7 @@ static const Parameter parameters_of_hardtanh_grad_of_input[] = {
 static const Variant variants_of_hardtanh_grad_of_input[] = {
     {loop_hardtanh_grad_of_input_float32, loop_hardtanh_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(hardtanh_grad_of_input, NULL, 0, 0)
+DESCRIBE(hardtanh_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.activation.hardsigmoid: input=F.tied_to(F.keep_where(F.logical_and(input > -3, input < 3), grad... */
 static const Parameter parameters_of_hardsigmoid_grad_of_input[] = {
@@ -1461,7 +1461,7 @@ static const Parameter parameters_of_hardsigmoid_grad_of_input[] = {
 static const Variant variants_of_hardsigmoid_grad_of_input[] = {
     {loop_hardsigmoid_grad_of_input_float32, loop_hardsigmoid_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(hardsigmoid_grad_of_input, NULL, 0, 0)
+DESCRIBE(hardsigmoid_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.activation.hardswish: input=F.drop_where(input <= -3, F.where(input < 3, grad * (input / 3 + 0.... */
 static const Parameter parameters_of_hardswish_grad_of_input[] = {
@@ -1472,7 +1472,7 @@ static const Parameter parameters_of_hardswish_grad_of_input[] = {
 static const Variant variants_of_hardswish_grad_of_input[] = {
     {loop_hardswish_grad_of_input_float32, loop_hardswish_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(hardswish_grad_of_input, NULL, 0, 0)
+DESCRIBE(hardswish_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.activation.elu: input=F.elu_grad(grad, input, alpha, scale, input_scale) */
 static const Parameter parameters_of_elu_grad_of_input[] = {
@@ -1486,7 +1486,7 @@ static const Parameter parameters_of_elu_grad_of_input[] = {
 static const Variant variants_of_elu_grad_of_input[] = {
     {loop_elu_grad_of_input_float32, loop_elu_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(elu_grad_of_input, NULL, 0, 0)
+DESCRIBE(elu_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.activation.celu: input=F.elu_grad(grad, input, alpha, 1, 1 / alpha) */
 static const Parameter parameters_of_celu_grad_of_input[] = {
@@ -1505,7 +1505,7 @@ static int choose_celu_grad_of_input(const Arguments *given)
         return 0;
     return -1;
 }
-DESCRIBE(celu_grad_of_input, choose_celu_grad_of_input, 0, 0)
+DESCRIBE(celu_grad_of_input, choose_celu_grad_of_input, 0, 0, 0)
 
 /* derivatives.activation.leaky_relu: input=F.tied_to(F.where(input > 0, grad, F.scaled_by(grad, negative_slop... */
 static const Parameter parameters_of_leaky_relu_grad_of_input[] = {
@@ -1517,7 +1517,7 @@ static const Parameter parameters_of_leaky_relu_grad_of_input[] = {
 static const Variant variants_of_leaky_relu_grad_of_input[] = {
     {loop_leaky_relu_grad_of_input_float32, loop_leaky_relu_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(leaky_relu_grad_of_input, NULL, 0, 0)
+DESCRIBE(leaky_relu_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.activation.prelu_kernel: input=F.where(input > 0, grad, weight * grad) */
 static const Parameter parameters_of_prelu_kernel_grad_of_input[] = {
@@ -1529,7 +1529,7 @@ static const Parameter parameters_of_prelu_kernel_grad_of_input[] = {
 static const Variant variants_of_prelu_kernel_grad_of_input[] = {
     {loop_prelu_kernel_grad_of_input_float32, loop_prelu_kernel_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(prelu_kernel_grad_of_input, NULL, 0, 0)
+DESCRIBE(prelu_kernel_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.activation.prelu_kernel: weight=F.drop_where(input > 0, input * grad) */
 static const Parameter parameters_of_prelu_kernel_grad_of_weight[] = {
@@ -1540,7 +1540,7 @@ static const Parameter parameters_of_prelu_kernel_grad_of_weight[] = {
 static const Variant variants_of_prelu_kernel_grad_of_weight[] = {
     {loop_prelu_kernel_grad_of_weight_float32, loop_prelu_kernel_grad_of_weight_float64, 65536, 0},
 };
-DESCRIBE(prelu_kernel_grad_of_weight, NULL, 0, 0)
+DESCRIBE(prelu_kernel_grad_of_weight, NULL, 0, 0, 0)
 
 /* derivatives.activation.rrelu_with_noise: input=F.tied_to(grad * noise, input) */
 static const Parameter parameters_of_rrelu_with_noise_grad_of_input[] = {
@@ -1552,7 +1552,7 @@ static const Parameter parameters_of_rrelu_with_noise_grad_of_input[] = {
 static const Variant variants_of_rrelu_with_noise_grad_of_input[] = {
     {loop_rrelu_with_noise_grad_of_input_float32, loop_rrelu_with_noise_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(rrelu_with_noise_grad_of_input, NULL, 0, 0)
+DESCRIBE(rrelu_with_noise_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.activation.threshold: input=F.tied_to(F.drop_where(input <= threshold, grad), input) */
 static const Parameter parameters_of_threshold_grad_of_input[] = {
@@ -1564,7 +1564,7 @@ static const Parameter parameters_of_threshold_grad_of_input[] = {
 static const Variant variants_of_threshold_grad_of_input[] = {
     {loop_threshold_grad_of_input_float32, loop_threshold_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(threshold_grad_of_input, NULL, 0, 0)
+DESCRIBE(threshold_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.activation.logit: input=F.logit_grad(grad, input, eps) */
 static const Parameter parameters_of_logit_grad_of_input[] = {
@@ -1585,7 +1585,7 @@ static int choose_logit_grad_of_input(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(logit_grad_of_input, choose_logit_grad_of_input, 0, 0)
+DESCRIBE(logit_grad_of_input, choose_logit_grad_of_input, 0, 0, 0)
 
 /* derivatives.arithmetic.sub: other=-grad if alpha == 1 else F.scaled_by(-grad, alpha) */
 static const Parameter parameters_of_sub_grad_of_other[] = {
@@ -1606,7 +1606,7 @@ static int choose_sub_grad_of_other(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(sub_grad_of_other, choose_sub_grad_of_other, 0, 0)
+DESCRIBE(sub_grad_of_other, choose_sub_grad_of_other, 0, 0, 0)
 
 /* derivatives.arithmetic.rsub: input=-grad if alpha == 1 else F.scaled_by(-grad, alpha) */
 static const Parameter parameters_of_rsub_grad_of_input[] = {
@@ -1627,7 +1627,7 @@ static int choose_rsub_grad_of_input(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(rsub_grad_of_input, choose_rsub_grad_of_input, 0, 0)
+DESCRIBE(rsub_grad_of_input, choose_rsub_grad_of_input, 0, 0, 0)
 
 /* derivatives.arithmetic.rsub_tensor: input=-grad if alpha == 1 else F.scaled_by(-grad, alpha) */
 static const Parameter parameters_of_rsub_tensor_grad_of_input[] = {
@@ -1648,7 +1648,7 @@ static int choose_rsub_tensor_grad_of_input(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(rsub_tensor_grad_of_input, choose_rsub_tensor_grad_of_input, 0, 0)
+DESCRIBE(rsub_tensor_grad_of_input, choose_rsub_tensor_grad_of_input, 0, 0, 0)
 
 /* derivatives.arithmetic.mul: input=grad * F.conj(other) */
 static const Parameter parameters_of_mul_grad_of_input[] = {
@@ -1659,7 +1659,7 @@ static const Parameter parameters_of_mul_grad_of_input[] = {
 static const Variant variants_of_mul_grad_of_input[] = {
     {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536, 0},
 };
-DESCRIBE(mul_grad_of_input, NULL, 0, 0)
+DESCRIBE(mul_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.arithmetic.mul: other=grad * F.conj(input) */
 static const Parameter parameters_of_mul_grad_of_other[] = {
@@ -1670,7 +1670,7 @@ static const Parameter parameters_of_mul_grad_of_other[] = {
 static const Variant variants_of_mul_grad_of_other[] = {
     {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536, 0},
 };
-DESCRIBE(mul_grad_of_other, NULL, 0, 0)
+DESCRIBE(mul_grad_of_other, NULL, 0, 0, 0)
 
 /* derivatives.arithmetic.div: input=grad / F.conj(other) */
 static const Parameter parameters_of_div_grad_of_input[] = {
@@ -1681,7 +1681,7 @@ static const Parameter parameters_of_div_grad_of_input[] = {
 static const Variant variants_of_div_grad_of_input[] = {
     {loop_div_float32, loop_div_float64, 65536, 0},
 };
-DESCRIBE(div_grad_of_input, NULL, 0, 0)
+DESCRIBE(div_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.arithmetic.div: other=-grad * F.conj(input / other / other) */
 static const Parameter parameters_of_div_grad_of_other[] = {
@@ -1693,7 +1693,7 @@ static const Parameter parameters_of_div_grad_of_other[] = {
 static const Variant variants_of_div_grad_of_other[] = {
     {loop_div_grad_of_other_float32, loop_div_grad_of_other_float64, 65536, 0},
 };
-DESCRIBE(div_grad_of_other, NULL, 0, 0)
+DESCRIBE(div_grad_of_other, NULL, 0, 0, 0)
 
 /* derivatives.arithmetic.remainder: other=-grad * F.div_rounded(input, other, 'floor') */
 static const Parameter parameters_of_remainder_grad_of_other[] = {
@@ -1705,7 +1705,7 @@ static const Parameter parameters_of_remainder_grad_of_other[] = {
 static const Variant variants_of_remainder_grad_of_other[] = {
     {loop_remainder_grad_of_other_float32, loop_remainder_grad_of_other_float64, 65536, 1},
 };
-DESCRIBE(remainder_grad_of_other, NULL, 0, 0)
+DESCRIBE(remainder_grad_of_other, NULL, 0, 0, 0)
 
 /* derivatives.arithmetic.fmod: other=-grad * F.div_rounded(input, other, 'trunc') */
 static const Parameter parameters_of_fmod_grad_of_other[] = {
@@ -1717,7 +1717,7 @@ static const Parameter parameters_of_fmod_grad_of_other[] = {
 static const Variant variants_of_fmod_grad_of_other[] = {
     {loop_fmod_grad_of_other_float32, loop_fmod_grad_of_other_float64, 65536, 0},
 };
-DESCRIBE(fmod_grad_of_other, NULL, 0, 0)
+DESCRIBE(fmod_grad_of_other, NULL, 0, 0, 0)
 
 /* derivatives.arithmetic.neg: input=-grad */
 static const Parameter parameters_of_neg_grad_of_input[] = {
@@ -1727,7 +1727,7 @@ static const Parameter parameters_of_neg_grad_of_input[] = {
 static const Variant variants_of_neg_grad_of_input[] = {
     {loop_neg_float32, loop_neg_float64, 65536, 0},
 };
-DESCRIBE(neg_grad_of_input, NULL, 0, 0)
+DESCRIBE(neg_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.arithmetic.reciprocal: input=-grad * F.conj(result * result) */
 static const Parameter parameters_of_reciprocal_grad_of_input[] = {
@@ -1738,7 +1738,7 @@ static const Parameter parameters_of_reciprocal_grad_of_input[] = {
 static const Variant variants_of_reciprocal_grad_of_input[] = {
     {loop_reciprocal_grad_of_input_float32, loop_reciprocal_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(reciprocal_grad_of_input, NULL, 0, 0)
+DESCRIBE(reciprocal_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.arithmetic.addcmul: tensor1=grad * F.conj(tensor2 if value == 1 else tensor2 * value) */
 static const Parameter parameters_of_addcmul_grad_of_tensor1[] = {
@@ -1760,7 +1760,7 @@ static int choose_addcmul_grad_of_tensor1(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(addcmul_grad_of_tensor1, choose_addcmul_grad_of_tensor1, 0, 0)
+DESCRIBE(addcmul_grad_of_tensor1, choose_addcmul_grad_of_tensor1, 0, 0, 0)
 
 /* derivatives.arithmetic.addcmul: tensor2=grad * F.conj(tensor1 if value == 1 else tensor1 * value) */
 static const Parameter parameters_of_addcmul_grad_of_tensor2[] = {
@@ -1782,7 +1782,7 @@ static int choose_addcmul_grad_of_tensor2(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(addcmul_grad_of_tensor2, choose_addcmul_grad_of_tensor2, 0, 0)
+DESCRIBE(addcmul_grad_of_tensor2, choose_addcmul_grad_of_tensor2, 0, 0, 0)
 
 /* derivatives.arithmetic.addcdiv: tensor1=grad * F.conj(value / tensor2) */
 static const Parameter parameters_of_addcdiv_grad_of_tensor1[] = {
@@ -1794,7 +1794,7 @@ static const Parameter parameters_of_addcdiv_grad_of_tensor1[] = {
 static const Variant variants_of_addcdiv_grad_of_tensor1[] = {
     {loop_addcdiv_grad_of_tensor1_float32, loop_addcdiv_grad_of_tensor1_float64, 65536, 0},
 };
-DESCRIBE(addcdiv_grad_of_tensor1, NULL, 0, 0)
+DESCRIBE(addcdiv_grad_of_tensor1, NULL, 0, 0, 0)
 
 /* derivatives.arithmetic.addcdiv: tensor2=-grad * F.conj(value * tensor1 / (tensor2 * tensor2)) */
 static const Parameter parameters_of_addcdiv_grad_of_tensor2[] = {
@@ -1807,7 +1807,7 @@ static const Parameter parameters_of_addcdiv_grad_of_tensor2[] = {
 static const Variant variants_of_addcdiv_grad_of_tensor2[] = {
     {loop_addcdiv_grad_of_tensor2_float32, loop_addcdiv_grad_of_tensor2_float64, 65536, 0},
 };
-DESCRIBE(addcdiv_grad_of_tensor2, NULL, 0, 0)
+DESCRIBE(addcdiv_grad_of_tensor2, NULL, 0, 0, 0)
 
 /* derivatives.clamping.where: input=F.where(condition, grad, 0) */
 static const Parameter parameters_of_where_grad_of_input[] = {
@@ -1818,7 +1818,7 @@ static const Parameter parameters_of_where_grad_of_input[] = {
 static const Variant variants_of_where_grad_of_input[] = {
     {loop_where_grad_of_input_float32, loop_where_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(where_grad_of_input, NULL, 0, 0)
+DESCRIBE(where_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.clamping.where: other=F.where(condition, 0, grad) */
 static const Parameter parameters_of_where_grad_of_other[] = {
@@ -1829,7 +1829,7 @@ static const Parameter parameters_of_where_grad_of_other[] = {
 static const Variant variants_of_where_grad_of_other[] = {
     {loop_where_grad_of_other_float32, loop_where_grad_of_other_float64, 65536, 0},
 };
-DESCRIBE(where_grad_of_other, NULL, 0, 0)
+DESCRIBE(where_grad_of_other, NULL, 0, 0, 0)
 
 /* derivatives.clamping.maximum: input=F.share_of_tie(grad, input < other, input == other) */
 static const Parameter parameters_of_maximum_grad_of_input[] = {
@@ -1841,7 +1841,7 @@ static const Parameter parameters_of_maximum_grad_of_input[] = {
 static const Variant variants_of_maximum_grad_of_input[] = {
     {loop_maximum_grad_of_input_float32, loop_maximum_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(maximum_grad_of_input, NULL, 0, 0)
+DESCRIBE(maximum_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.clamping.maximum: other=F.share_of_tie(grad, input > other, input == other) */
 static const Parameter parameters_of_maximum_grad_of_other[] = {
@@ -1853,7 +1853,7 @@ static const Parameter parameters_of_maximum_grad_of_other[] = {
 static const Variant variants_of_maximum_grad_of_other[] = {
     {loop_maximum_grad_of_other_float32, loop_maximum_grad_of_other_float64, 65536, 0},
 };
-DESCRIBE(maximum_grad_of_other, NULL, 0, 0)
+DESCRIBE(maximum_grad_of_other, NULL, 0, 0, 0)
 
 /* derivatives.clamping.minimum: input=F.share_of_tie(grad, input > other, input == other) */
 static const Parameter parameters_of_minimum_grad_of_input[] = {
@@ -1865,7 +1865,7 @@ static const Parameter parameters_of_minimum_grad_of_input[] = {
 static const Variant variants_of_minimum_grad_of_input[] = {
     {loop_maximum_grad_of_other_float32, loop_maximum_grad_of_other_float64, 65536, 0},
 };
-DESCRIBE(minimum_grad_of_input, NULL, 0, 0)
+DESCRIBE(minimum_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.clamping.minimum: other=F.share_of_tie(grad, input < other, input == other) */
 static const Parameter parameters_of_minimum_grad_of_other[] = {
@@ -1877,7 +1877,7 @@ static const Parameter parameters_of_minimum_grad_of_other[] = {
 static const Variant variants_of_minimum_grad_of_other[] = {
     {loop_maximum_grad_of_input_float32, loop_maximum_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(minimum_grad_of_other, NULL, 0, 0)
+DESCRIBE(minimum_grad_of_other, NULL, 0, 0, 0)
 
 /* derivatives.clamping.fmax: input=F.keep_where(F.logical_or(input >= other, F.isnan(other)), grad) */
 static const Parameter parameters_of_fmax_grad_of_input[] = {
@@ -1889,7 +1889,7 @@ static const Parameter parameters_of_fmax_grad_of_input[] = {
 static const Variant variants_of_fmax_grad_of_input[] = {
     {loop_fmax_grad_of_input_float32, loop_fmax_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(fmax_grad_of_input, NULL, 0, 0)
+DESCRIBE(fmax_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.clamping.fmax: other=F.drop_where(F.logical_or(input >= other, F.isnan(other)), grad) */
 static const Parameter parameters_of_fmax_grad_of_other[] = {
@@ -1901,7 +1901,7 @@ static const Parameter parameters_of_fmax_grad_of_other[] = {
 static const Variant variants_of_fmax_grad_of_other[] = {
     {loop_fmax_grad_of_other_float32, loop_fmax_grad_of_other_float64, 65536, 0},
 };
-DESCRIBE(fmax_grad_of_other, NULL, 0, 0)
+DESCRIBE(fmax_grad_of_other, NULL, 0, 0, 0)
 
 /* derivatives.clamping.fmin: input=F.keep_where(F.logical_or(input <= other, F.isnan(other)), grad) */
 static const Parameter parameters_of_fmin_grad_of_input[] = {
@@ -1913,7 +1913,7 @@ static const Parameter parameters_of_fmin_grad_of_input[] = {
 static const Variant variants_of_fmin_grad_of_input[] = {
     {loop_fmin_grad_of_input_float32, loop_fmin_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(fmin_grad_of_input, NULL, 0, 0)
+DESCRIBE(fmin_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.clamping.fmin: other=F.drop_where(F.logical_or(input <= other, F.isnan(other)), grad) */
 static const Parameter parameters_of_fmin_grad_of_other[] = {
@@ -1925,7 +1925,7 @@ static const Parameter parameters_of_fmin_grad_of_other[] = {
 static const Variant variants_of_fmin_grad_of_other[] = {
     {loop_fmin_grad_of_other_float32, loop_fmin_grad_of_other_float64, 65536, 0},
 };
-DESCRIBE(fmin_grad_of_other, NULL, 0, 0)
+DESCRIBE(fmin_grad_of_other, NULL, 0, 0, 0)
 
 /* derivatives.clamping.clamp: input=F.clamp_grad(grad, input, min, max) */
 static const Parameter parameters_of_clamp_grad_of_input[] = {
@@ -1950,7 +1950,7 @@ static int choose_clamp_grad_of_input(const Arguments *given)
         return 2;
     return -1;
 }
-DESCRIBE(clamp_grad_of_input, choose_clamp_grad_of_input, 0, 0)
+DESCRIBE(clamp_grad_of_input, choose_clamp_grad_of_input, 0, 0, 0)
 
 /* derivatives.clamping.clamp_tensor: input=F.clamp_grad(grad, input, min, max) */
 static const Parameter parameters_of_clamp_tensor_grad_of_input[] = {
@@ -1975,7 +1975,7 @@ static int choose_clamp_tensor_grad_of_input(const Arguments *given)
         return 2;
     return -1;
 }
-DESCRIBE(clamp_tensor_grad_of_input, choose_clamp_tensor_grad_of_input, 0, 0)
+DESCRIBE(clamp_tensor_grad_of_input, choose_clamp_tensor_grad_of_input, 0, 0, 0)
 
 /* derivatives.clamping.clamp_tensor: min=F.clamp_grad_min(grad, input, min, max) */
 static const Parameter parameters_of_clamp_tensor_grad_of_min[] = {
@@ -1997,7 +1997,7 @@ static int choose_clamp_tensor_grad_of_min(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(clamp_tensor_grad_of_min, choose_clamp_tensor_grad_of_min, 0, 0)
+DESCRIBE(clamp_tensor_grad_of_min, choose_clamp_tensor_grad_of_min, 0, 0, 0)
 
 /* derivatives.clamping.clamp_tensor: max=F.clamp_grad_max(grad, input, min, max) */
 static const Parameter parameters_of_clamp_tensor_grad_of_max[] = {
@@ -2019,7 +2019,7 @@ static int choose_clamp_tensor_grad_of_max(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(clamp_tensor_grad_of_max, choose_clamp_tensor_grad_of_max, 0, 0)
+DESCRIBE(clamp_tensor_grad_of_max, choose_clamp_tensor_grad_of_max, 0, 0, 0)
 
 /* derivatives.clamping.clamp_min: input=F.keep_where(input >= min, grad) */
 static const Parameter parameters_of_clamp_min_grad_of_input[] = {
@@ -2031,7 +2031,7 @@ static const Parameter parameters_of_clamp_min_grad_of_input[] = {
 static const Variant variants_of_clamp_min_grad_of_input[] = {
     {loop_clamp_grad_of_input_1_float32, loop_clamp_grad_of_input_1_float64, 65536, 0},
 };
-DESCRIBE(clamp_min_grad_of_input, NULL, 0, 0)
+DESCRIBE(clamp_min_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.clamping.clamp_min_tensor: input=F.keep_where(input >= min, grad) */
 static const Parameter parameters_of_clamp_min_tensor_grad_of_input[] = {
@@ -2043,7 +2043,7 @@ static const Parameter parameters_of_clamp_min_tensor_grad_of_input[] = {
 static const Variant variants_of_clamp_min_tensor_grad_of_input[] = {
     {loop_clamp_tensor_grad_of_input_1_float32, loop_clamp_tensor_grad_of_input_1_float64, 65536, 0},
 };
-DESCRIBE(clamp_min_tensor_grad_of_input, NULL, 0, 0)
+DESCRIBE(clamp_min_tensor_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.clamping.clamp_min_tensor: min=F.keep_where(input < min, grad) */
 static const Parameter parameters_of_clamp_min_tensor_grad_of_min[] = {
@@ -2055,7 +2055,7 @@ static const Parameter parameters_of_clamp_min_tensor_grad_of_min[] = {
 static const Variant variants_of_clamp_min_tensor_grad_of_min[] = {
     {loop_clamp_min_tensor_grad_of_min_float32, loop_clamp_min_tensor_grad_of_min_float64, 65536, 0},
 };
-DESCRIBE(clamp_min_tensor_grad_of_min, NULL, 0, 0)
+DESCRIBE(clamp_min_tensor_grad_of_min, NULL, 0, 0, 0)
 
 /* derivatives.clamping.clamp_max: input=F.keep_where(input <= max, grad) */
 static const Parameter parameters_of_clamp_max_grad_of_input[] = {
@@ -2067,7 +2067,7 @@ static const Parameter parameters_of_clamp_max_grad_of_input[] = {
 static const Variant variants_of_clamp_max_grad_of_input[] = {
     {loop_clamp_max_grad_of_input_float32, loop_clamp_max_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(clamp_max_grad_of_input, NULL, 0, 0)
+DESCRIBE(clamp_max_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.clamping.clamp_max_tensor: input=F.keep_where(input <= max, grad) */
 static const Parameter parameters_of_clamp_max_tensor_grad_of_input[] = {
@@ -2079,7 +2079,7 @@ static const Parameter parameters_of_clamp_max_tensor_grad_of_input[] = {
 static const Variant variants_of_clamp_max_tensor_grad_of_input[] = {
     {loop_clamp_max_tensor_grad_of_input_float32, loop_clamp_max_tensor_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(clamp_max_tensor_grad_of_input, NULL, 0, 0)
+DESCRIBE(clamp_max_tensor_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.clamping.clamp_max_tensor: max=F.keep_where(input > max, grad) */
 static const Parameter parameters_of_clamp_max_tensor_grad_of_max[] = {
@@ -2091,7 +2091,7 @@ static const Parameter parameters_of_clamp_max_tensor_grad_of_max[] = {
 static const Variant variants_of_clamp_max_tensor_grad_of_max[] = {
     {loop_clamp_max_tensor_grad_of_max_float32, loop_clamp_max_tensor_grad_of_max_float64, 65536, 0},
 };
-DESCRIBE(clamp_max_tensor_grad_of_max, NULL, 0, 0)
+DESCRIBE(clamp_max_tensor_grad_of_max, NULL, 0, 0, 0)
 
 /* derivatives.clamping.lerp: input=grad * F.conj(1 - weight) */
 static const Parameter parameters_of_lerp_grad_of_input[] = {
@@ -2102,7 +2102,7 @@ static const Parameter parameters_of_lerp_grad_of_input[] = {
 static const Variant variants_of_lerp_grad_of_input[] = {
     {loop_lerp_grad_of_input_float32, loop_lerp_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(lerp_grad_of_input, NULL, 0, 0)
+DESCRIBE(lerp_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.clamping.lerp: end=grad * F.conj(weight) */
 static const Parameter parameters_of_lerp_grad_of_end[] = {
@@ -2113,7 +2113,7 @@ static const Parameter parameters_of_lerp_grad_of_end[] = {
 static const Variant variants_of_lerp_grad_of_end[] = {
     {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536, 0},
 };
-DESCRIBE(lerp_grad_of_end, NULL, 0, 0)
+DESCRIBE(lerp_grad_of_end, NULL, 0, 0, 0)
 
 /* derivatives.clamping.lerp: weight=grad * F.conj(end - input) */
 static const Parameter parameters_of_lerp_grad_of_weight[] = {
@@ -2125,7 +2125,7 @@ static const Parameter parameters_of_lerp_grad_of_weight[] = {
 static const Variant variants_of_lerp_grad_of_weight[] = {
     {loop_lerp_grad_of_weight_float32, loop_lerp_grad_of_weight_float64, 65536, 0},
 };
-DESCRIBE(lerp_grad_of_weight, NULL, 0, 0)
+DESCRIBE(lerp_grad_of_weight, NULL, 0, 0, 0)
 
 /* derivatives.clamping.lerp_scalar: input=grad * F.conj_number(1 - weight) */
 static const Parameter parameters_of_lerp_scalar_grad_of_input[] = {
@@ -2136,7 +2136,7 @@ static const Parameter parameters_of_lerp_scalar_grad_of_input[] = {
 static const Variant variants_of_lerp_scalar_grad_of_input[] = {
     {loop_lerp_scalar_grad_of_input_float32, loop_lerp_scalar_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(lerp_scalar_grad_of_input, NULL, 0, 0)
+DESCRIBE(lerp_scalar_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.clamping.lerp_scalar: end=grad * F.conj_number(weight) */
 static const Parameter parameters_of_lerp_scalar_grad_of_end[] = {
@@ -2147,7 +2147,7 @@ static const Parameter parameters_of_lerp_scalar_grad_of_end[] = {
 static const Variant variants_of_lerp_scalar_grad_of_end[] = {
     {loop_scaled_by_float32, loop_scaled_by_float64, 65536, 0},
 };
-DESCRIBE(lerp_scalar_grad_of_end, NULL, 0, 0)
+DESCRIBE(lerp_scalar_grad_of_end, NULL, 0, 0, 0)
 
 /* derivatives.clamping.nan_to_num: input=F.keep_where(F.isfinite(input), grad) */
 static const Parameter parameters_of_nan_to_num_grad_of_input[] = {
@@ -2158,7 +2158,7 @@ static const Parameter parameters_of_nan_to_num_grad_of_input[] = {
 static const Variant variants_of_nan_to_num_grad_of_input[] = {
     {loop_nan_to_num_grad_of_input_float32, loop_nan_to_num_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(nan_to_num_grad_of_input, NULL, 0, 0)
+DESCRIBE(nan_to_num_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.complex_numbers.abs: input=grad * F.sgn(input) */
 static const Parameter parameters_of_abs_grad_of_input[] = {
@@ -2169,7 +2169,7 @@ static const Parameter parameters_of_abs_grad_of_input[] = {
 static const Variant variants_of_abs_grad_of_input[] = {
     {loop_abs_grad_of_input_float32, loop_abs_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(abs_grad_of_input, NULL, 0, 0)
+DESCRIBE(abs_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.exponential.pow_scalar: input=F.pow_grad_input(grad, input, exponent) */
 static const Parameter parameters_of_pow_scalar_grad_of_input[] = {
@@ -2203,7 +2203,7 @@ static int choose_pow_scalar_grad_of_input(const Arguments *given)
         return 5;
     return -1;
 }
-DESCRIBE(pow_scalar_grad_of_input, choose_pow_scalar_grad_of_input, 0, 0)
+DESCRIBE(pow_scalar_grad_of_input, choose_pow_scalar_grad_of_input, 0, 0, 0)
 
 /* derivatives.exponential.pow_base: exponent=F.pow_base_grad(grad, exponent, input, result) */
 static const Parameter parameters_of_pow_base_grad_of_exponent[] = {
@@ -2226,7 +2226,7 @@ static int choose_pow_base_grad_of_exponent(const Arguments *given)
         return 1;
     return -1;
 }
-DESCRIBE(pow_base_grad_of_exponent, choose_pow_base_grad_of_exponent, 0, 0)
+DESCRIBE(pow_base_grad_of_exponent, choose_pow_base_grad_of_exponent, 0, 0, 0)
 
 /* derivatives.exponential.sqrt: input=grad / (2 * F.conj(result)) */
 static const Parameter parameters_of_sqrt_grad_of_input[] = {
@@ -2237,7 +2237,7 @@ static const Parameter parameters_of_sqrt_grad_of_input[] = {
 static const Variant variants_of_sqrt_grad_of_input[] = {
     {loop_sqrt_grad_of_input_float32, loop_sqrt_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(sqrt_grad_of_input, NULL, 0, 0)
+DESCRIBE(sqrt_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.exponential.rsqrt: input=grad * F.conj(F.pow_scalar(result, 3)) / -2 */
 static const Parameter parameters_of_rsqrt_grad_of_input[] = {
@@ -2248,7 +2248,7 @@ static const Parameter parameters_of_rsqrt_grad_of_input[] = {
 static const Variant variants_of_rsqrt_grad_of_input[] = {
     {loop_rsqrt_grad_of_input_float32, loop_rsqrt_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(rsqrt_grad_of_input, NULL, 0, 0)
+DESCRIBE(rsqrt_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.exponential.exp: input=grad * F.conj(result) */
 static const Parameter parameters_of_exp_grad_of_input[] = {
@@ -2259,7 +2259,7 @@ static const Parameter parameters_of_exp_grad_of_input[] = {
 static const Variant variants_of_exp_grad_of_input[] = {
     {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536, 0},
 };
-DESCRIBE(exp_grad_of_input, NULL, 0, 0)
+DESCRIBE(exp_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.exponential.exp2: input=grad * F.conj(result) * 0.6931471805599453 */
 static const Parameter parameters_of_exp2_grad_of_input[] = {
@@ -2270,7 +2270,7 @@ static const Parameter parameters_of_exp2_grad_of_input[] = {
 static const Variant variants_of_exp2_grad_of_input[] = {
     {loop_exp2_grad_of_input_float32, loop_exp2_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(exp2_grad_of_input, NULL, 0, 0)
+DESCRIBE(exp2_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.exponential.expm1: input=grad * (F.conj(result) + 1) */
 static const Parameter parameters_of_expm1_grad_of_input[] = {
@@ -2281,7 +2281,7 @@ static const Parameter parameters_of_expm1_grad_of_input[] = {
 static const Variant variants_of_expm1_grad_of_input[] = {
     {loop_expm1_grad_of_input_float32, loop_expm1_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(expm1_grad_of_input, NULL, 0, 0)
+DESCRIBE(expm1_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.exponential.log: input=grad / F.conj(input) */
 static const Parameter parameters_of_log_grad_of_input[] = {
@@ -2292,7 +2292,7 @@ static const Parameter parameters_of_log_grad_of_input[] = {
 static const Variant variants_of_log_grad_of_input[] = {
     {loop_div_float32, loop_div_float64, 65536, 0},
 };
-DESCRIBE(log_grad_of_input, NULL, 0, 0)
+DESCRIBE(log_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.exponential.log2: input=grad / (F.conj(input) * 0.6931471805599453) */
 static const Parameter parameters_of_log2_grad_of_input[] = {
@@ -2303,7 +2303,7 @@ static const Parameter parameters_of_log2_grad_of_input[] = {
 static const Variant variants_of_log2_grad_of_input[] = {
     {loop_log2_grad_of_input_float32, loop_log2_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(log2_grad_of_input, NULL, 0, 0)
+DESCRIBE(log2_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.exponential.log10: input=grad / (F.conj(input) * 2.302585092994046) */
 static const Parameter parameters_of_log10_grad_of_input[] = {
@@ -2314,7 +2314,7 @@ static const Parameter parameters_of_log10_grad_of_input[] = {
 static const Variant variants_of_log10_grad_of_input[] = {
     {loop_log10_grad_of_input_float32, loop_log10_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(log10_grad_of_input, NULL, 0, 0)
+DESCRIBE(log10_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.exponential.log1p: input=grad / F.conj(input + 1) */
 static const Parameter parameters_of_log1p_grad_of_input[] = {
@@ -2325,7 +2325,7 @@ static const Parameter parameters_of_log1p_grad_of_input[] = {
 static const Variant variants_of_log1p_grad_of_input[] = {
     {loop_log1p_grad_of_input_float32, loop_log1p_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(log1p_grad_of_input, NULL, 0, 0)
+DESCRIBE(log1p_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.exponential.logaddexp: input=grad / F.conj(1 + F.exp(other - input)) */
 static const Parameter parameters_of_logaddexp_grad_of_input[] = {
@@ -2337,7 +2337,7 @@ static const Parameter parameters_of_logaddexp_grad_of_input[] = {
 static const Variant variants_of_logaddexp_grad_of_input[] = {
     {loop_logaddexp_grad_of_input_float32, loop_logaddexp_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(logaddexp_grad_of_input, NULL, 0, 0)
+DESCRIBE(logaddexp_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.exponential.logaddexp: other=grad / F.conj(1 + F.exp(input - other)) */
 static const Parameter parameters_of_logaddexp_grad_of_other[] = {
@@ -2349,7 +2349,7 @@ static const Parameter parameters_of_logaddexp_grad_of_other[] = {
 static const Variant variants_of_logaddexp_grad_of_other[] = {
     {loop_logaddexp_grad_of_other_float32, loop_logaddexp_grad_of_other_float64, 16384, 0},
 };
-DESCRIBE(logaddexp_grad_of_other, NULL, 0, 0)
+DESCRIBE(logaddexp_grad_of_other, NULL, 0, 0, 0)
 
 /* derivatives.exponential.logaddexp2: input=grad / F.conj(1 + F.exp2(other - input)) */
 static const Parameter parameters_of_logaddexp2_grad_of_input[] = {
@@ -2361,7 +2361,7 @@ static const Parameter parameters_of_logaddexp2_grad_of_input[] = {
 static const Variant variants_of_logaddexp2_grad_of_input[] = {
     {loop_logaddexp2_grad_of_input_float32, NULL, 16384, 0},
 };
-DESCRIBE(logaddexp2_grad_of_input, NULL, 0, 0)
+DESCRIBE(logaddexp2_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.exponential.logaddexp2: other=grad / F.conj(1 + F.exp2(input - other)) */
 static const Parameter parameters_of_logaddexp2_grad_of_other[] = {
@@ -2373,7 +2373,7 @@ static const Parameter parameters_of_logaddexp2_grad_of_other[] = {
 static const Variant variants_of_logaddexp2_grad_of_other[] = {
     {loop_logaddexp2_grad_of_other_float32, NULL, 16384, 0},
 };
-DESCRIBE(logaddexp2_grad_of_other, NULL, 0, 0)
+DESCRIBE(logaddexp2_grad_of_other, NULL, 0, 0, 0)
 
 /* derivatives.rounding.copysign: input=F.copysign_grad(grad, input, result) */
 static const Parameter parameters_of_copysign_grad_of_input[] = {
@@ -2385,7 +2385,7 @@ static const Parameter parameters_of_copysign_grad_of_input[] = {
 static const Variant variants_of_copysign_grad_of_input[] = {
     {loop_copysign_grad_of_input_float32, loop_copysign_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(copysign_grad_of_input, NULL, 0, 0)
+DESCRIBE(copysign_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.rounding.copysign_scalar: input=F.copysign_grad(grad, input, result) */
 static const Parameter parameters_of_copysign_scalar_grad_of_input[] = {
@@ -2397,7 +2397,7 @@ static const Parameter parameters_of_copysign_scalar_grad_of_input[] = {
 static const Variant variants_of_copysign_scalar_grad_of_input[] = {
     {loop_copysign_grad_of_input_float32, loop_copysign_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(copysign_scalar_grad_of_input, NULL, 0, 0)
+DESCRIBE(copysign_scalar_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.rounding.nextafter: input=F.drop_where(input == other, grad) */
 static const Parameter parameters_of_nextafter_grad_of_input[] = {
@@ -2409,7 +2409,7 @@ static const Parameter parameters_of_nextafter_grad_of_input[] = {
 static const Variant variants_of_nextafter_grad_of_input[] = {
     {loop_nextafter_grad_of_input_float32, loop_nextafter_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(nextafter_grad_of_input, NULL, 0, 0)
+DESCRIBE(nextafter_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.rounding.ldexp: input=grad * F.conj(F.exp2(other)) */
 static const Parameter parameters_of_ldexp_grad_of_input[] = {
@@ -2420,7 +2420,7 @@ static const Parameter parameters_of_ldexp_grad_of_input[] = {
 static const Variant variants_of_ldexp_grad_of_input[] = {
     {loop_ldexp_grad_of_input_float32, NULL, 16384, 0},
 };
-DESCRIBE(ldexp_grad_of_input, NULL, 0, 0)
+DESCRIBE(ldexp_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.rounding.ldexp: other=grad * F.conj(result * 0.6931471805599453) */
 static const Parameter parameters_of_ldexp_grad_of_other[] = {
@@ -2431,7 +2431,7 @@ static const Parameter parameters_of_ldexp_grad_of_other[] = {
 static const Variant variants_of_ldexp_grad_of_other[] = {
     {loop_ldexp_grad_of_other_float32, loop_ldexp_grad_of_other_float64, 65536, 0},
 };
-DESCRIBE(ldexp_grad_of_other, NULL, 0, 0)
+DESCRIBE(ldexp_grad_of_other, NULL, 0, 0, 0)
 
 /* derivatives.special.erf: input=grad * F.exp(-input * input) * 1.1283791670955126 */
 static const Parameter parameters_of_erf_grad_of_input[] = {
@@ -2442,7 +2442,7 @@ static const Parameter parameters_of_erf_grad_of_input[] = {
 static const Variant variants_of_erf_grad_of_input[] = {
     {loop_erf_grad_of_input_float32, loop_erf_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(erf_grad_of_input, NULL, 0, 0)
+DESCRIBE(erf_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.special.erfc: input=grad * F.exp(-input * input) * -1.1283791670955126 */
 static const Parameter parameters_of_erfc_grad_of_input[] = {
@@ -2453,7 +2453,7 @@ static const Parameter parameters_of_erfc_grad_of_input[] = {
 static const Variant variants_of_erfc_grad_of_input[] = {
     {loop_erfc_grad_of_input_float32, loop_erfc_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(erfc_grad_of_input, NULL, 0, 0)
+DESCRIBE(erfc_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.special.erfcx: input=grad * (2 * input * result - 1.1283791670955126) */
 static const Parameter parameters_of_erfcx_grad_of_input[] = {
@@ -2465,7 +2465,7 @@ static const Parameter parameters_of_erfcx_grad_of_input[] = {
 static const Variant variants_of_erfcx_grad_of_input[] = {
     {loop_erfcx_grad_of_input_float32, loop_erfcx_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(erfcx_grad_of_input, NULL, 0, 0)
+DESCRIBE(erfcx_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.special.erfinv: input=grad * F.exp(result * result) * 0.886226925452758 */
 static const Parameter parameters_of_erfinv_grad_of_input[] = {
@@ -2476,7 +2476,7 @@ static const Parameter parameters_of_erfinv_grad_of_input[] = {
 static const Variant variants_of_erfinv_grad_of_input[] = {
     {loop_erfinv_grad_of_input_float32, loop_erfinv_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(erfinv_grad_of_input, NULL, 0, 0)
+DESCRIBE(erfinv_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.special.ndtr: input=grad * F.exp(input * input / -2) * 0.3989422804014327 */
 static const Parameter parameters_of_ndtr_grad_of_input[] = {
@@ -2487,7 +2487,7 @@ static const Parameter parameters_of_ndtr_grad_of_input[] = {
 static const Variant variants_of_ndtr_grad_of_input[] = {
     {loop_ndtr_grad_of_input_float32, loop_ndtr_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(ndtr_grad_of_input, NULL, 0, 0)
+DESCRIBE(ndtr_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.special.ndtri: input=grad * F.exp(result * result / 2) * 2.5066282746310002 */
 static const Parameter parameters_of_ndtri_grad_of_input[] = {
@@ -2498,7 +2498,7 @@ static const Parameter parameters_of_ndtri_grad_of_input[] = {
 static const Variant variants_of_ndtri_grad_of_input[] = {
     {loop_ndtri_grad_of_input_float32, loop_ndtri_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(ndtri_grad_of_input, NULL, 0, 0)
+DESCRIBE(ndtri_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.special.entr: input=grad * (-F.log(input) - 1) */
 static const Parameter parameters_of_entr_grad_of_input[] = {
@@ -2509,7 +2509,7 @@ static const Parameter parameters_of_entr_grad_of_input[] = {
 static const Variant variants_of_entr_grad_of_input[] = {
     {loop_entr_grad_of_input_float32, loop_entr_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(entr_grad_of_input, NULL, 0, 0)
+DESCRIBE(entr_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.special.xlogy: input=F.drop_where(F.logical_and(input == 0, other <= 0), grad * F.log(other)) */
 static const Parameter parameters_of_xlogy_grad_of_input[] = {
@@ -2521,7 +2521,7 @@ static const Parameter parameters_of_xlogy_grad_of_input[] = {
 static const Variant variants_of_xlogy_grad_of_input[] = {
     {loop_xlogy_grad_of_input_float32, loop_xlogy_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(xlogy_grad_of_input, NULL, 0, 0)
+DESCRIBE(xlogy_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.special.xlogy: other=grad * input / other */
 static const Parameter parameters_of_xlogy_grad_of_other[] = {
@@ -2533,7 +2533,7 @@ static const Parameter parameters_of_xlogy_grad_of_other[] = {
 static const Variant variants_of_xlogy_grad_of_other[] = {
     {loop_xlogy_grad_of_other_float32, loop_xlogy_grad_of_other_float64, 65536, 0},
 };
-DESCRIBE(xlogy_grad_of_other, NULL, 0, 0)
+DESCRIBE(xlogy_grad_of_other, NULL, 0, 0, 0)
 
 /* derivatives.special.xlog1py: input=F.drop_where(F.logical_and(input == 0, other <= -1), grad * F.log1p(othe... */
 static const Parameter parameters_of_xlog1py_grad_of_input[] = {
@@ -2545,7 +2545,7 @@ static const Parameter parameters_of_xlog1py_grad_of_input[] = {
 static const Variant variants_of_xlog1py_grad_of_input[] = {
     {loop_xlog1py_grad_of_input_float32, loop_xlog1py_grad_of_input_float64, 16384, 0},
 };
-DESCRIBE(xlog1py_grad_of_input, NULL, 0, 0)
+DESCRIBE(xlog1py_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.special.xlog1py: other=grad * input / (other + 1) */
 static const Parameter parameters_of_xlog1py_grad_of_other[] = {
@@ -2557,7 +2557,7 @@ static const Parameter parameters_of_xlog1py_grad_of_other[] = {
 static const Variant variants_of_xlog1py_grad_of_other[] = {
     {loop_xlog1py_grad_of_other_float32, loop_xlog1py_grad_of_other_float64, 65536, 0},
 };
-DESCRIBE(xlog1py_grad_of_other, NULL, 0, 0)
+DESCRIBE(xlog1py_grad_of_other, NULL, 0, 0, 0)
 
 /* derivatives.special.lgamma: input=grad * F.digamma(input) */
 static const Parameter parameters_of_lgamma_grad_of_input[] = {
@@ -2568,7 +2568,7 @@ static const Parameter parameters_of_lgamma_grad_of_input[] = {
 static const Variant variants_of_lgamma_grad_of_input[] = {
     {loop_lgamma_grad_of_input_float32, NULL, 16384, 0},
 };
-DESCRIBE(lgamma_grad_of_input, NULL, 0, 0)
+DESCRIBE(lgamma_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.special.igamma: other=grad * F.gamma_density(input, other) */
 static const Parameter parameters_of_igamma_grad_of_other[] = {
@@ -2580,7 +2580,7 @@ static const Parameter parameters_of_igamma_grad_of_other[] = {
 static const Variant variants_of_igamma_grad_of_other[] = {
     {loop_igamma_grad_of_other_float32, loop_igamma_grad_of_other_float64, 16384, 0},
 };
-DESCRIBE(igamma_grad_of_other, NULL, 0, 0)
+DESCRIBE(igamma_grad_of_other, NULL, 0, 0, 0)
 
 /* derivatives.special.igammac: other=-grad * F.gamma_density(input, other) */
 static const Parameter parameters_of_igammac_grad_of_other[] = {
@@ -2592,7 +2592,7 @@ static const Parameter parameters_of_igammac_grad_of_other[] = {
 static const Variant variants_of_igammac_grad_of_other[] = {
     {loop_igammac_grad_of_other_float32, loop_igammac_grad_of_other_float64, 16384, 0},
 };
-DESCRIBE(igammac_grad_of_other, NULL, 0, 0)
+DESCRIBE(igammac_grad_of_other, NULL, 0, 0, 0)
 
 /* derivatives.trigonometric.sin: input=grad * F.conj(F.cos(input)) */
 static const Parameter parameters_of_sin_grad_of_input[] = {
@@ -2603,7 +2603,7 @@ static const Parameter parameters_of_sin_grad_of_input[] = {
 static const Variant variants_of_sin_grad_of_input[] = {
     {loop_sin_grad_of_input_float32, loop_sin_grad_of_input_float64, 16384, 1},
 };
-DESCRIBE(sin_grad_of_input, NULL, 0, 0)
+DESCRIBE(sin_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.trigonometric.cos: input=grad * F.conj(-F.sin(input)) */
 static const Parameter parameters_of_cos_grad_of_input[] = {
@@ -2614,7 +2614,7 @@ static const Parameter parameters_of_cos_grad_of_input[] = {
 static const Variant variants_of_cos_grad_of_input[] = {
     {loop_cos_grad_of_input_float32, loop_cos_grad_of_input_float64, 16384, 1},
 };
-DESCRIBE(cos_grad_of_input, NULL, 0, 0)
+DESCRIBE(cos_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.trigonometric.tan: input=grad * F.conj(1 + result * result) */
 static const Parameter parameters_of_tan_grad_of_input[] = {
@@ -2625,7 +2625,7 @@ static const Parameter parameters_of_tan_grad_of_input[] = {
 static const Variant variants_of_tan_grad_of_input[] = {
     {loop_tan_grad_of_input_float32, loop_tan_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(tan_grad_of_input, NULL, 0, 0)
+DESCRIBE(tan_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.trigonometric.asin: input=grad * F.conj(F.rsqrt(1 - input * input)) */
 static const Parameter parameters_of_asin_grad_of_input[] = {
@@ -2636,7 +2636,7 @@ static const Parameter parameters_of_asin_grad_of_input[] = {
 static const Variant variants_of_asin_grad_of_input[] = {
     {loop_asin_grad_of_input_float32, loop_asin_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(asin_grad_of_input, NULL, 0, 0)
+DESCRIBE(asin_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.trigonometric.acos: input=grad * F.conj(-F.rsqrt(1 - input * input)) */
 static const Parameter parameters_of_acos_grad_of_input[] = {
@@ -2647,7 +2647,7 @@ static const Parameter parameters_of_acos_grad_of_input[] = {
 static const Variant variants_of_acos_grad_of_input[] = {
     {loop_acos_grad_of_input_float32, loop_acos_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(acos_grad_of_input, NULL, 0, 0)
+DESCRIBE(acos_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.trigonometric.atan: input=grad / F.conj(input * input + 1) */
 static const Parameter parameters_of_atan_grad_of_input[] = {
@@ -2658,7 +2658,7 @@ static const Parameter parameters_of_atan_grad_of_input[] = {
 static const Variant variants_of_atan_grad_of_input[] = {
     {loop_atan_grad_of_input_float32, loop_atan_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(atan_grad_of_input, NULL, 0, 0)
+DESCRIBE(atan_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.trigonometric.sinh: input=grad * F.conj(F.cosh(input)) */
 static const Parameter parameters_of_sinh_grad_of_input[] = {
@@ -2669,7 +2669,7 @@ static const Parameter parameters_of_sinh_grad_of_input[] = {
 static const Variant variants_of_sinh_grad_of_input[] = {
     {loop_sinh_grad_of_input_float32, NULL, 16384, 0},
 };
-DESCRIBE(sinh_grad_of_input, NULL, 0, 0)
+DESCRIBE(sinh_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.trigonometric.tanh: input=grad * F.conj(1 - result * result) */
 static const Parameter parameters_of_tanh_grad_of_input[] = {
@@ -2680,7 +2680,7 @@ static const Parameter parameters_of_tanh_grad_of_input[] = {
 static const Variant variants_of_tanh_grad_of_input[] = {
     {loop_tanh_grad_of_input_float32, loop_tanh_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(tanh_grad_of_input, NULL, 0, 0)
+DESCRIBE(tanh_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.trigonometric.asinh: input=grad * F.conj(F.rsqrt(input * input + 1)) */
 static const Parameter parameters_of_asinh_grad_of_input[] = {
@@ -2691,7 +2691,7 @@ static const Parameter parameters_of_asinh_grad_of_input[] = {
 static const Variant variants_of_asinh_grad_of_input[] = {
     {loop_asinh_grad_of_input_float32, loop_asinh_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(asinh_grad_of_input, NULL, 0, 0)
+DESCRIBE(asinh_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.trigonometric.acosh: input=grad * F.conj(F.acosh_slope(input)) */
 static const Parameter parameters_of_acosh_grad_of_input[] = {
@@ -2702,7 +2702,7 @@ static const Parameter parameters_of_acosh_grad_of_input[] = {
 static const Variant variants_of_acosh_grad_of_input[] = {
     {loop_acosh_grad_of_input_float32, loop_acosh_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(acosh_grad_of_input, NULL, 0, 0)
+DESCRIBE(acosh_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.trigonometric.atanh: input=grad / F.conj(1 - input * input) */
 static const Parameter parameters_of_atanh_grad_of_input[] = {
@@ -2713,7 +2713,7 @@ static const Parameter parameters_of_atanh_grad_of_input[] = {
 static const Variant variants_of_atanh_grad_of_input[] = {
     {loop_atanh_grad_of_input_float32, loop_atanh_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(atanh_grad_of_input, NULL, 0, 0)
+DESCRIBE(atanh_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.trigonometric.hypot: input=grad * (input / result) */
 static const Parameter parameters_of_hypot_grad_of_input[] = {
@@ -2725,7 +2725,7 @@ static const Parameter parameters_of_hypot_grad_of_input[] = {
 static const Variant variants_of_hypot_grad_of_input[] = {
     {loop_hypot_grad_of_input_float32, loop_hypot_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(hypot_grad_of_input, NULL, 0, 0)
+DESCRIBE(hypot_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.trigonometric.hypot: other=grad * (other / result) */
 static const Parameter parameters_of_hypot_grad_of_other[] = {
@@ -2737,7 +2737,7 @@ static const Parameter parameters_of_hypot_grad_of_other[] = {
 static const Variant variants_of_hypot_grad_of_other[] = {
     {loop_hypot_grad_of_input_float32, loop_hypot_grad_of_input_float64, 65536, 0},
 };
-DESCRIBE(hypot_grad_of_other, NULL, 0, 0)
+DESCRIBE(hypot_grad_of_other, NULL, 0, 0, 0)
 
 /* derivatives.trigonometric.sinc: input=F.sinc_grad(grad, input) */
 static const Parameter parameters_of_sinc_grad_of_input[] = {
@@ -2748,7 +2748,7 @@ static const Parameter parameters_of_sinc_grad_of_input[] = {
 static const Variant variants_of_sinc_grad_of_input[] = {
     {loop_sinc_grad_of_input_float32, loop_sinc_grad_of_input_float64, 16384, 1},
 };
-DESCRIBE(sinc_grad_of_input, NULL, 0, 0)
+DESCRIBE(sinc_grad_of_input, NULL, 0, 0, 0)
 
 const KernelEntry elementwise_kernels[] = {
     {"relu", call_relu, overwrite_relu},

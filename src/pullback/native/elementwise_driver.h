@@ -83,6 +83,7 @@ typedef struct {
     PyObject **names;                      /* room for the interned names of the parameters */
     int row_major;                         /* whether the result is, and not in the operands' order of dimensions */
     int rounds_numbers;                    /* whether numbers that meet floats of 16 bits are rounded to those first */
+    int rounds_steps;                      /* whether PyTorch rounds to 16 bits between: such calls are declined */
 } Elementwise;
 
 PyObject *run_elementwise(const Elementwise *kernel, PyObject *const *arguments, Py_ssize_t positional,
@@ -93,13 +94,13 @@ PyObject *overwrite_elementwise(const Elementwise *kernel, PyObject *const *argu
                                 PyObject *keywords);
 
 /* The description and the entries of the kernel whose parameters and variants stand above. */
-#define DESCRIBE(kernel, choice, order, rounding)                                                                     \
+#define DESCRIBE(kernel, choice, order, rounding, steps)                                                              \
     static PyObject *names_of_##kernel[MOST_PARAMETERS];                                                              \
     static const Elementwise description_of_##kernel = {                                                              \
         parameters_of_##kernel, sizeof parameters_of_##kernel / sizeof *parameters_of_##kernel,                       \
         variants_of_##kernel,   choice,                                                                               \
         names_of_##kernel,      order,                                                                                \
-        rounding,                                                                                                     \
+        rounding,               steps,                                                                                \
     };                                                                                                                \
     static PyObject *call_##kernel(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)             \
     {                                                                                                                 \

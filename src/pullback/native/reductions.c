@@ -1,5 +1,6 @@
 /* The compiled kernels of kernels/reductions.py, norms.py, statistics.py and broadcasting.py, and the extrema that need
  * no indices. */
+#include <float.h>
 #include <math.h>
 
 #include "casts.h"
@@ -160,6 +161,23 @@ static PyObject *linalg_vector_norm(PyObject *const *arguments, Py_ssize_t posit
     return reduce_any(slots[0], slots[2], slots[3], operation, order == 2 ? ROOT : AS_IT_IS);
 }
 
+/* Put the first value in place of a mean that differs from it by rounding: the variance of equal values is zero exactly.
+ * Means of float32 need none of this, as the sums are of double precision. */
+static void snap_to_first(const Plan *plan, PyObject *mean)
+{
+    if (type_of(mean) != NPY_DOUBLE)
+        return;
+    Layout layout = plan->steps[0];
+    const double *input = data_of(plan->array);
+    double *means = data_of(mean);
+    for (ptrdiff_t outer = 0; outer < layout.outer; outer++)
+        for (ptrdiff_t j = 0; j < layout.inner; j++) {
+            double first = input[outer * layout.count * layout.inner + j], *at = means + outer * layout.inner + j;
+            if (fabs(*at - first) <= 8 * DBL_EPSILON * fabs(first))
+                *at = first;
+        }
+}
+
 /* Variances: the sum of squared distances from the means, which are found first. */
 static PyObject *moments(PyObject *const *slots, Finish finish, int with_mean)
 {
@@ -177,6 +195,8 @@ static PyObject *moments(PyObject *const *slots, Finish finish, int with_mean)
     if (plan.step_count == 1) { /* several would need the mean of all of them in the first */
         double count = (double)plan.reduced_size, freedom = count > correction ? count - correction : 0;
         mean = run_plan(&plan, (Task){SUM, DIVIDED, count, NULL});
+        if (mean)
+            snap_to_first(&plan, mean);
         if (mean)
             variance = run_plan(&plan, (Task){DEVIATIONS, finish, freedom, data_of(mean)});
     }
