@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 from pullback.backend.array_module import as_array, is_array, is_number
@@ -229,8 +229,8 @@ def shapes_differ(error: ValueError, *operands: Any) -> Exception:
 
 
 def do_not_broadcast(shapes: Sequence[Shape]) -> RuntimeError | None:
-    """PyTorch's words for the first two neighbours among the shapes that do not broadcast; None if all do."""
-    for first, second in pairwise(shapes):
+    """PyTorch's words for the first two among the shapes, neighbours before others, that do not broadcast, or None."""
+    for first, second in (*pairwise(shapes), *combinations(shapes, 2)):
         ndim = max(len(first), len(second))
         for back in range(1, min(len(first), len(second)) + 1):
             a, b = first[-back], second[-back]
