@@ -19,33 +19,46 @@ def fft_c2c(input: Array, dim: Shape, scale: str, forward: bool) -> Array:
     """The transform of complex numbers, or its inverse."""
     if not dim or input.size == 0:
         return input.copy()
-    function, norms = (np.fft.fftn, _FORWARD) if forward else (np.fft.ifftn, _INVERSE)
-    return _back(function(_innermost(input, dim), axes=_last(dim), norm=norms[scale]), dim)
+    function, norms = (np.fft.fft, _FORWARD) if forward else (np.fft.ifft, _INVERSE)
+    return _back(_along_each(function, _innermost(input, dim), _last(dim), norms[scale]), dim)
 
 
 def fft_r2c(input: Array, dim: Shape, scale: str, onesided: bool) -> Array:
     """The transform of real numbers; one-sided without the conjugate half of the last of the dimensions."""
-    function = np.fft.rfftn if onesided else np.fft.fftn
-    return _back(function(_innermost(input, dim), axes=_last(dim), norm=_FORWARD[scale]), dim)
+    norm = _FORWARD[scale]
+    half = (np.fft.rfft if onesided else np.fft.fft)(_innermost(input, dim), norm=norm)
+    return _back(_along_each(np.fft.fft, half, _last(dim)[:-1], norm), dim)
 
 
 def fft_c2r(input: Array, dim: Shape, scale: str, last_size: int) -> Array:
     """The inverse of the one-sided transform of `last_size` real numbers along the last of the dimensions."""
-    sizes = [*[input.shape[d] for d in dim[:-1]], last_size]
-    return _back(np.fft.irfftn(_innermost(input, dim), sizes, axes=_last(dim), norm=_INVERSE[scale]), dim)
+    norm = _INVERSE[scale]
+    half = _along_each(np.fft.ifft, _innermost(input, dim), _last(dim)[:-1], norm)
+    return _back(np.fft.irfft(half, last_size, norm=norm), dim)
+
+
+def _along_each(function: Any, array: Array, axes: Shape, norm: str) -> Array:
+    """One dimension after the other, the last one first: NumPy's functions of several check much that is known here."""
+    for axis in reversed(axes):
+        array = function(array, axis=axis, norm=norm)
+    return array
 
 
 def _innermost(input: Array, dim: Shape) -> Array:
     """The dimensions to transform moved to the end: results lie in memory that way, as PyTorch's do."""
-    return np.ascontiguousarray(np.moveaxis(input, dim, _last(dim)))
+    return np.ascontiguousarray(input if _are_last(input, dim) else np.moveaxis(input, dim, _last(dim)))
 
 
 def _last(dim: Shape) -> Shape:
     return tuple(range(-len(dim), 0))
 
 
+def _are_last(array: Array, dim: Shape) -> bool:
+    return all(d == array.ndim - len(dim) + i for i, d in enumerate(dim))
+
+
 def _back(result: Array, dim: Shape) -> Array:
-    return np.moveaxis(result, _last(dim), dim)
+    return result if _are_last(result, dim) else np.moveaxis(result, _last(dim), dim)
 
 
 def doubled_inside(input: Array, dim: int, count: int) -> Array:
