@@ -74,7 +74,7 @@ def _warn_scalar() -> None:
     )
 
 
-def scalar_tensor(value: Any, *, dtype: Dtype | None = None, **options: Any) -> Tensor:
+def scalar_tensor(s: Any, *, dtype: Dtype | None = None, **options: Any) -> Tensor:
     """A 0-dim tensor."""
     options.pop("layout", None)
-    return tensor(value, dtype=from_numpy_dtype(default_float()) if dtype is None else dtype, **options)
+    return tensor(s, dtype=from_numpy_dtype(default_float()) if dtype is None else dtype, **options)

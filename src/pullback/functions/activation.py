@@ -157,8 +157,9 @@ def prelu(input: Tensor, weight: Tensor) -> Any:
 
 @interceptable
 def rrelu(
-    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
-) -> Any:
+    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False,
+    *, generator: Any = None,
+) -> Any:  # fmt: skip
     """Positive elements as they are, the rest times a slope drawn from [lower, upper]; its middle when not training."""
     if lower > upper:
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}")
@@ -167,16 +168,18 @@ def rrelu(
     if training:
         low, high = (b if input.dtype is float64 else float(float32.numpy_dtype.type(b)) for b in (lower, upper))
         # Not by uniform's own bounds, whose arithmetic is fused.
-        drawn = uniform((int((~positive).sum()),), float64.numpy_dtype) * (high - low) + low
+        drawn = uniform((int((~positive).sum()),), float64.numpy_dtype, generator=generator) * (high - low) + low
     else:
         drawn = (lower + upper) / 2
     slopes[~positive] = drawn
     return _apply(G.rrelu_with_noise, inplace, input, new_tensor(slopes))
 
 
-def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Any:
+def rrelu_(
+    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, generator: Any = None
+) -> Any:
     """In-place version of rrelu."""
-    return rrelu(input, lower, upper, training, inplace=True)
+    return rrelu(input, lower, upper, training, inplace=True, generator=generator)
 
 
 def tanhshrink(input: Tensor) -> Any:

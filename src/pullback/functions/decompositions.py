@@ -187,6 +187,6 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
     )
 
 
-def orgqr(input: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
+def orgqr(input: Tensor, input2: Tensor, *, out: Any = None) -> Tensor:
     """As `linalg.householder_product`, under the older name."""
-    return G.linalg_householder_product(input, tau, out=out)
+    return G.linalg_householder_product(input, input2, out=out)

@@ -172,10 +172,10 @@ def _refuse_recorded(input: Tensor, what: str) -> None:
 
 
 @interceptable
-def resize_(input: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
+def resize_(input: Tensor, *size: Any, memory_format: Any = None, **named: Any) -> Tensor:
     """Give the tensor another shape in place: on its own storage where that is large enough."""
     _refuse_recorded(input, "resize")
-    shape = sizes(size, "resize_", "size")
+    shape = sizes((named["size"],) if named else size, "resize_", "size")
     if any(n < 0 for n in shape):
         raise RuntimeError(f"numel: integer multiplication overflow: sizes {list(shape)} must not be negative")
     array = input._array

@@ -98,9 +98,11 @@ def tile(input: Tensor, *dims: Any, **named: Any) -> Tensor:
 
 
 def repeat_interleave(
-    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None, axis: Any = None
+    input: Any = None, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None, axis: Any = None
 ) -> Tensor:
     """Each element, or each slice along a dimension, repeated."""
+    if input is None:
+        input, repeats = repeats, None
     dim = dim if axis is None else axis
     if repeats is None:
         return _interleaved_positions(input)

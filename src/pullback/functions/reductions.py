@@ -108,6 +108,7 @@ def nanmean(
     keepdim = keepdim if keepdims is None else keepdims
     if not (input.is_floating_point() or input.is_complex()):  # attached at run time
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype}")
+    dtype = None if dtype is None else as_dtype(dtype)
     if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
         raise RuntimeError(
             "nanmean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. "

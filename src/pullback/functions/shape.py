@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
-from pullback.backend.array_module import cast_array, has_internal_overlap
+from pullback.backend.array_module import cast_array, has_internal_overlap, is_number
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import is_float_or_complex
 from pullback.errors import dim_out_of_range, not_a_tensor, wrong_type
@@ -18,7 +18,7 @@ from pullback.kernels.overwriting import write_value
 from pullback.kernels.shape import infer_shape, view_dtype
 from pullback.modes.interception import interceptable
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_dtype, as_int, the_dim
+from pullback.tensor.arguments import as_dtype, as_int, plain_number, the_dim
 from pullback.tensor.foreign_arguments import answers, ask_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
@@ -357,13 +357,14 @@ def is_contiguous(input: Tensor, memory_format: Any = None) -> bool:
     return bool(array.flags.c_contiguous)
 
 
-def copy_(input: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+def copy_(input: Tensor, src: Any = None, non_blocking: bool = False, *, other: Any = None) -> Tensor:
     """Overwrite the tensor with the values of `src`, which is broadcast and converted."""
+    src = src if other is None else other
     if overwrite(write_value, input, src):
         return input
     if not isinstance(src, Tensor):
-        if isinstance(src, (bool, int, float, complex)):
-            return G.refill_(input, src)
+        if is_number(src):
+            return G.refill_(input, plain_number(src))
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
     if src is input and has_internal_overlap(input._array):
         check_in_place(input, records=input._requires_grad and (not process.changed or switches.records))
@@ -440,9 +441,9 @@ def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Tensor)
 
 
-def sum_to_size(input: Tensor, *size: Any) -> Tensor:
+def sum_to_size(input: Tensor, *size: Any, **named: Any) -> Tensor:
     """The sum over the dimensions along which a tensor of `size` would be broadcast to this one."""
-    wanted = sizes(size, "sum_to_size", "size")
+    wanted = sizes(_by_name("sum_to_size", "size", named, size) if named else size, "sum_to_size", "size")
     if not is_expandable_to(wanted, input._array.shape):
         raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(input._array.shape)}}}.")
     shape = input._array.shape

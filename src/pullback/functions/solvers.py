@@ -85,9 +85,9 @@ def linalg_lstsq(
     return named_results("linalg_lstsq", G.linalg_lstsq, A, B, rcond, driver=driver, out=out)
 
 
-def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
-    """X of AX = b from the LU factorization of A, under the older name."""
-    return G.linalg_lu_solve(LU_data, LU_pivots, b, out=out)
+def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
+    """X of AX = `input` from the LU factorization of A, under the older name."""
+    return G.linalg_lu_solve(LU_data, LU_pivots, input, out=out)
 
 
 @taken_whole

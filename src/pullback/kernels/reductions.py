@@ -141,10 +141,10 @@ def nansum(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: DTyp
     """The sum that counts NaN as zero."""
     if input.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
+    if is_float_or_complex(input.dtype):  # before the conversion: an integer cannot be NaN
+        input = np.where(np.isnan(input), np.zeros((), input.dtype), input)
     values = _in_dtype(input, dtype)
     refuse_complex("nansum_cpu", values)
-    if is_float_or_complex(values.dtype):
-        values = np.where(np.isnan(values), np.zeros((), values.dtype), values)
     return accurate_sum(values, reduced_axes(input, dim), keepdim)
 
 

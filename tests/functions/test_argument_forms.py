@@ -1,0 +1,94 @@
+"""One argument said in all the ways that PyTorch takes: NumPy's numbers, 0-dim tensors, other names, complex numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback
+
+torch: Any = pullback
+X = torch.arange(9.0).reshape(3, 3)
+FIRST = torch.zeros(3, 3, dtype=torch.int64)
+
+
+@pytest.mark.parametrize("k", [2, np.int64(2), np.int32(2), torch.tensor(2)], ids=repr)
+def test_an_int_may_be_numpys_or_a_tensor(k: Any) -> None:
+    assert torch.kthvalue(X, k).values.tolist() == [1.0, 4.0, 7.0]
+    assert torch.hann_window(k).tolist() == [0.0, 1.0]
+    assert len(torch.hsplit(torch.ones(2, 4), np.int64(2))) == 2
+
+
+@pytest.mark.parametrize("p", [np.float64(0.5), np.float32(0.5), torch.tensor(0.5)], ids=repr)
+def test_a_float_may_be_numpys_or_a_tensor(p: Any) -> None:
+    torch.manual_seed(0)
+    expected = torch.dropout(X, 0.5, True), torch.bernoulli(X, 0.5)
+    torch.manual_seed(0)
+    actual = torch.dropout(X, p, True), torch.bernoulli(X, p)
+    assert [t.tolist() for t in actual] == [t.tolist() for t in expected]
+    assert torch.allclose(X, X + 0.25, rtol=0.0, atol=p)
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda: torch.gather(X, axis=1, index=FIRST), X[:, :1].expand(3, 3)),
+        (lambda: torch.index_select(X, axis=0, index=FIRST[0]), X[:1].expand(3, 3)),
+        (lambda: X.gather(axis=0, index=FIRST), X[:1].expand(3, 3)),
+        (lambda: torch.select(X, axis=0, index=1), X[1]),
+        (lambda: torch.narrow(X, axis=1, start=0, length=1), X[:, :1]),
+        (lambda: X.index_fill(axis=0, index=torch.tensor([0, 1, 2]), value=2.0), torch.full((3, 3), 2.0)),
+        (lambda: X.clone().scatter_(axis=0, index=FIRST[:1], src=X + 9), torch.cat([X[:1] + 9, X[1:]])),
+    ],
+)
+def test_axis_stands_for_a_required_dim(call: Any, expected: Any) -> None:
+    assert call().tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("call", [lambda: torch.gather(X, 1), lambda: torch.scatter(X), lambda: torch.narrow(X, 0)])
+def test_what_must_follow_dim_is_still_required(call: Any) -> None:
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        call()
+
+
+def test_a_complex_number_without_imaginary_part_is_a_real_one() -> None:
+    assert torch.addmm(X, X, X, beta=2 + 0j).tolist() == torch.addmm(X, X, X, beta=2).tolist()
+    assert torch.full((1,), 2 + 0j, dtype=torch.int64).tolist() == [2]
+    with pytest.raises(RuntimeError, match="without overflow"):
+        torch.full((1,), 2 + 1j, dtype=torch.float32)
+
+
+def test_names_of_arguments_are_pytorchs() -> None:
+    assert torch.scalar_tensor(s=2.0).item() == 2.0
+    assert torch.zeros(3, 3).copy_(other=X).tolist() == X.tolist()
+    assert X.sum_to_size(size=(1, 3)).tolist() == [[9.0, 12.0, 15.0]]
+    assert torch.ones(4).resize_(size=(2, 2)).shape == (2, 2)
+    assert torch.repeat_interleave(repeats=torch.tensor([1, 2])).tolist() == [0, 1, 1]
+
+
+def test_the_fill_value_of_full_has_no_dtype() -> None:
+    assert torch.full((1,), torch.tensor(1, dtype=torch.uint8)).dtype is torch.int64
+    assert torch.full((1,), torch.tensor(1.0, dtype=torch.float64)).dtype is torch.float32
+
+
+def test_nansum_counts_nan_as_zero_before_it_converts() -> None:
+    assert torch.tensor([1.0, float("nan")]).nansum(dtype=torch.int64).item() == 1
+    assert torch.nanmean(X, dtype=float).dtype is torch.float64
+
+
+@pytest.mark.parametrize(
+    ("call", "strides"),
+    [
+        (lambda x: x.triu(), (12, 4, 1)),
+        (lambda x: x.tile((1,)), (12, 4, 1)),
+        (lambda x: x.rot90(0), (12, 4, 1)),
+        (lambda x: x.argsort(), (1, 2, 6)),
+        (lambda x: x.index_fill(0, torch.tensor([0]), 1.0), (1, 2, 6)),
+        (lambda x: x.topk(2).indices, (6, 2, 1)),
+    ],
+)
+def test_results_lie_in_memory_as_pytorchs(call: Any, strides: tuple[int, ...]) -> None:
+    transposed = torch.arange(24.0).reshape(4, 3, 2).transpose(0, 2)
+    assert call(transposed).stride() == strides
