@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from pullback.backend.dtype import default_float, int64, number_dtype
+from pullback.backend.dtype import default_float, int64, number_dtype, scalar_type_name
 from pullback.creation.options import allocated, dtype_option, finish, number_of
 from pullback.errors import wrong_type
 from pullback.kernels.creation import (
@@ -127,4 +127,6 @@ def _triangle(function: str, row: int, col: int, offset: int, dtype: Any, option
         if size < 0 and name != "offset":
             raise RuntimeError(f"{name} must be non-negative, got{size}")
     wanted = dtype_option(function, dtype) or int64.numpy_dtype
+    if wanted.kind in "bc":
+        raise NotImplementedError(f"\"{function}\" not implemented for '{scalar_type_name(wanted)}'")
     return finish(function, triangle_positions(row, col, offset, wanted, lower=function == "tril_indices"), options)

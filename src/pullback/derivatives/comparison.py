@@ -29,15 +29,15 @@ def gt(input: Tensor, other: Tensor) -> None: ...
 def ge(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable
+@non_differentiable(out=False)
 def isnan(input: Tensor) -> None: ...
 
 
-@non_differentiable
+@non_differentiable(out=False)
 def isinf(input: Tensor) -> None: ...
 
 
-@non_differentiable
+@non_differentiable(out=False)
 def isfinite(input: Tensor) -> None: ...
 
 
@@ -49,7 +49,7 @@ def isposinf(input: Tensor) -> None: ...
 def isneginf(input: Tensor) -> None: ...
 
 
-@non_differentiable
+@non_differentiable(out=False)
 def isreal(input: Tensor) -> None: ...
 
 

@@ -65,6 +65,16 @@ def _check(logarithms: Any, targets: Any, inputs: Any, lengths: Any, blank: int)
         raise RuntimeError("input_lengths must be of size batch_size")
     if lengths.shape[0] != batch:
         raise RuntimeError("target_lengths must be of size batch_size")
+    if batch and inputs.min() < 0:
+        raise RuntimeError(
+            f"Expected input_lengths to have value at least 0, but got value {inputs.min()} "
+            "(while checking arguments for ctc_loss_cpu)"
+        )
+    if targets.ndim == 1 and targets.shape[0] != lengths.sum():
+        raise RuntimeError(
+            f"Expected tensor to have size {lengths.sum()} at dimension 0, but got size {targets.shape[0]} for argument "
+            "#2 'targets' (while checking arguments for ctc_loss_cpu)"
+        )
     if batch and inputs.max() > steps:
         raise RuntimeError(
             f"Expected input_lengths to have value at most {steps}, but got value {inputs.max()} "

@@ -132,10 +132,10 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if r == 0:
         return input.new_empty(0)
     count = input._array.size
-    if r > count and not with_replacement:
-        return G.zeros_in_shape(input, (0, r))
     if count**r > sys.maxsize:
         raise RuntimeError("numel: integer multiplication overflow")
+    if r > count and not with_replacement:
+        return G.zeros_in_shape(input, (0, r))
     steps = G.nonzero(G.ones_in_shape_of(input.detach()))
     grids = [g._array for g in meshgrid(*[G.reshape(steps, (-1,))] * r, indexing="ij")] if count else []
     keep: Any = None

@@ -27,6 +27,8 @@ def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
             [2]])
     """
     if as_tuple:
+        if out is not None:
+            raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
         return G.unbind(G.nonzero(input if input._array.ndim else G.unsqueeze(input, 0)), 1)
     return G.nonzero(input, out=out)
 
@@ -43,6 +45,8 @@ def searchsorted(
 ) -> Tensor:  # fmt: skip
     """Where each value would be inserted into the last dimension of a sorted sequence."""
     given = input if values is None else values
+    if given is None or isinstance(given, (list, tuple)):
+        raise not_a_tensor("searchsorted", "input", 2, given)
     array = given._array if isinstance(given, TensorBase) else kernels.as_value(given, sorted_sequence._array.dtype)
     order = None if sorter is None else sorter._array
     made = new_tensor(kernels.searchsorted(

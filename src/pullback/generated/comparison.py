@@ -254,18 +254,16 @@ def ge(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     return result
 
 
-def isnan(input: Tensor, *, out: Any = None) -> Tensor:
+def isnan(input: Tensor) -> Tensor:
     """Whether elements are not a number."""
     if process.changed:
         if switches.interceptors or overrides.types:
-            taken = intercept(isnan, (input,), {"out": out})
+            taken = intercept(isnan, (input,), {})
             if taken is not NotImplemented:
                 return taken
-    if out is not None:
-        return write_out("isnan", out, isnan(input))
     if not isinstance(input, TensorBase):
         if is_foreign(input):
-            return ask_foreign(isnan, (input,), {"out": out})
+            return ask_foreign(isnan, (input,), {})
         input = as_tensor_argument("isnan", "input", 1, input)
     input_array = input._array
     computed: Any = isnan_kernel(input_array)
@@ -278,18 +276,16 @@ def isnan(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
-def isinf(input: Tensor, *, out: Any = None) -> Tensor:
+def isinf(input: Tensor) -> Tensor:
     """Whether elements are infinite."""
     if process.changed:
         if switches.interceptors or overrides.types:
-            taken = intercept(isinf, (input,), {"out": out})
+            taken = intercept(isinf, (input,), {})
             if taken is not NotImplemented:
                 return taken
-    if out is not None:
-        return write_out("isinf", out, isinf(input))
     if not isinstance(input, TensorBase):
         if is_foreign(input):
-            return ask_foreign(isinf, (input,), {"out": out})
+            return ask_foreign(isinf, (input,), {})
         input = as_tensor_argument("isinf", "input", 1, input)
     input_array = input._array
     computed: Any = isinf_kernel(input_array)
@@ -302,18 +298,16 @@ def isinf(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
-def isfinite(input: Tensor, *, out: Any = None) -> Tensor:
+def isfinite(input: Tensor) -> Tensor:
     """Whether elements are finite."""
     if process.changed:
         if switches.interceptors or overrides.types:
-            taken = intercept(isfinite, (input,), {"out": out})
+            taken = intercept(isfinite, (input,), {})
             if taken is not NotImplemented:
                 return taken
-    if out is not None:
-        return write_out("isfinite", out, isfinite(input))
     if not isinstance(input, TensorBase):
         if is_foreign(input):
-            return ask_foreign(isfinite, (input,), {"out": out})
+            return ask_foreign(isfinite, (input,), {})
         input = as_tensor_argument("isfinite", "input", 1, input)
     input_array = input._array
     computed: Any = isfinite_kernel(input_array)
@@ -374,18 +368,16 @@ def isneginf(input: Tensor, *, out: Any = None) -> Tensor:
     return result
 
 
-def isreal(input: Tensor, *, out: Any = None) -> Tensor:
+def isreal(input: Tensor) -> Tensor:
     """Whether elements have no imaginary part."""
     if process.changed:
         if switches.interceptors or overrides.types:
-            taken = intercept(isreal, (input,), {"out": out})
+            taken = intercept(isreal, (input,), {})
             if taken is not NotImplemented:
                 return taken
-    if out is not None:
-        return write_out("isreal", out, isreal(input))
     if not isinstance(input, TensorBase):
         if is_foreign(input):
-            return ask_foreign(isreal, (input,), {"out": out})
+            return ask_foreign(isreal, (input,), {})
         input = as_tensor_argument("isreal", "input", 1, input)
     input_array = input._array
     computed: Any = isreal_kernel(input_array)

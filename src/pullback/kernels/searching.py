@@ -23,6 +23,7 @@ def searchsorted(
             "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
         )
     if sorter is not None:
+        _check_sorter(sorted_sequence, sorter)
         sorted_sequence = np.take_along_axis(sorted_sequence, sorter, -1)
     if np.size(input):
         _refuse_kinds(sorted_sequence, "bc", "searchsorted_out_cpu")
@@ -33,6 +34,20 @@ def searchsorted(
     if sorted_sequence.ndim == 1:
         return np.searchsorted(sorted_sequence, input, where).astype(dtype)
     return _search_rows(sorted_sequence, np.asarray(input), where).astype(dtype)
+
+
+def _check_sorter(sorted_sequence: Array, sorter: Array) -> None:
+    if sorter.shape != sorted_sequence.shape:
+        raise RuntimeError(
+            "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
+            f"{list(sorted_sequence.shape)} and got sorter tensor {list(sorter.shape)}"
+        )
+    if sorter.dtype != np.int64:
+        raise RuntimeError(
+            f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {scalar_type_name(sorter.dtype)}"
+        )
+    if sorter.size and (int(sorter.min()) < 0 or int(sorter.max()) >= sorter.shape[-1]):
+        raise RuntimeError("torch.searchsorted(): sorter index out of range")
 
 
 def _has_nan(values: Array) -> bool:
