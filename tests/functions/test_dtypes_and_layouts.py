@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import pullback
@@ -141,3 +143,21 @@ def test_items_of_complex32_are_set() -> None:
     x[:, pullback.tensor([0, 2])] = 1j
     assert x.tolist() == [[1j, 5, 1j], [1j, 1, 1j]]
     assert pullback.block_diag(pullback.ones(1, 1), x).dtype == pullback.complex64
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: sum(pullback.aminmax(x)), lambda x: pullback.linalg.vector_norm(x, float("inf"))],
+    ids=["aminmax", "vector_norm"],
+)
+def test_extremes_of_everything_have_tangents_and_graphs(function: Any) -> None:
+    x = pullback.tensor([[1.0, -3.0], [2.0, 0.5]], requires_grad=True)
+    (gradient,) = pullback.autograd.grad(function(x), x, create_graph=True)
+    _, tangent = pullback.func.jvp(function, (x.detach(),), (pullback.ones(2, 2),))
+    assert tangent.item() == gradient.sum().item()
+
+
+def test_operands_that_do_not_broadcast_need_not_be_neighbours() -> None:
+    mask = pullback.ones(0, 10, dtype=pullback.bool)
+    with pytest.raises(RuntimeError, match="must match the size of tensor b"):
+        pullback.where(mask, pullback.ones(0, 1, 10), pullback.ones(0, 10, 1))

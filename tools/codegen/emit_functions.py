@@ -45,7 +45,7 @@ def emit_function(operation: Operation) -> list[str]:
         out.append(f'    """{operation.kernel.doc.splitlines()[0]}"""')
     for p, alias in _aliases(operation):
         out += [f"    if {alias} is not None:", f"        {p.name} = {alias}"]
-    for p in _left_open(operation):
+    for p in (p for p in _left_open(operation) if p.role != DIMS):  # to which None means all
         out += [f"    if {p.name} is None:", f"        raise missing_arguments({public_name(operation)!r}, {p.name!r})"]
     out += _interception(operation, bool(takes_out))
     if takes_out:
@@ -99,7 +99,7 @@ def _signature(operation: Operation, takes_out: bool) -> str:
             star = True
         kind = _TYPES.get(p.role, "Any" if p.role in (DIM, DIMS) else _plain_type(p.annotation))
         default = "" if p.default is None else f" = {p.default}"
-        if p.default is None and (p in _left_open(operation) or (_has_axis(p) and _may_default(operation, p))):
+        if p.default is None and (p in _left_open(operation) or (has_axis(p) and _may_default(operation, p))):
             kind, default = "Any", " = None"
         parts.append(f"{p.name}: {kind}{default}")
     extras = ["out: Any = None"] if takes_out else []
@@ -121,19 +121,20 @@ def _may_default(operation: Operation, p: Parameter) -> bool:
 def _left_open(operation: Operation) -> list[Parameter]:
     """A required `dim` and what must be given after it: with `axis=` for `dim`, those come by keyword."""
     parameters = operation.kernel.parameters
-    dim = next((p for p in parameters if _has_axis(p) and p.default is None and not _may_default(operation, p)), None)
+    dim = next((p for p in parameters if has_axis(p) and p.default is None and not _may_default(operation, p)), None)
     if dim is None:
         return []
     return [p for p in parameters[parameters.index(dim) :] if p.default is None and not p.keyword_only]
 
 
-def _has_axis(p: Parameter) -> bool:
+def has_axis(p: Parameter) -> bool:
+    """Whether a parameter is the dimension for which PyTorch takes `axis=` as well."""
     return p.name == "dim" and p.role in (DIM, DIMS)
 
 
 def _aliases(operation: Operation) -> list[tuple[Parameter, str]]:
     """NumPy's words that PyTorch accepts as well: axis for dim, keepdims for keepdim."""
-    pairs = [(p, "axis") for p in operation.kernel.parameters if _has_axis(p)]
+    pairs = [(p, "axis") for p in operation.kernel.parameters if has_axis(p)]
     return pairs + [(p, "keepdims") for p in operation.kernel.parameters if pairs and p.name == "keepdim"]
 
 

@@ -961,8 +961,6 @@ def shares(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    if dim is None:
-        raise missing_arguments("shares", "dim")
     if keepdim is None:
         raise missing_arguments("shares", "keepdim")
     if process.changed:
