@@ -88,6 +88,11 @@ def lgamma_reduced(x: mp.mpf) -> mp.mpf:
     return mp.loggamma(x) / ((x - 1) * (x - 2))
 
 
+def lgamma_slope(zero: int, z: mp.mpf) -> mp.mpf:
+    """lgamma(zero + z) / z."""
+    return mp.loggamma(zero + z) / z if abs(z) > mp.mpf(10) ** -20 else mp.digamma(zero)
+
+
 def stirling_correction(w: mp.mpf) -> mp.mpf:
     """x (lgamma(x) - Stirling's formula) at w = 1 / x**2."""
     x = 1 / mp.sqrt(w)
@@ -104,7 +109,12 @@ def derive_gamma(table: Table) -> None:
     """Tables of the gamma function's family."""
     root = mp.findroot(mp.digamma, mp.mpf("1.4616"))
     table.rational("LGAMMA_SMALL", lgamma_reduced, "0.5", "2.5", "0.5", what="lgamma(z) / ((z - 1) (z - 2))")
-    table.rational("LGAMMA_MIDDLE", mp.loggamma, "2.5", 8, "2.5", what="lgamma(z)")
+    table.polynomial("LGAMMA_NEAR_ONE", lambda z: lgamma_slope(1, z), "-0.25", "0.25", what="lgamma(1 + z) / z")
+    table.polynomial("LGAMMA_NEAR_TWO", lambda z: lgamma_slope(2, z), "-0.25", "0.25", what="lgamma(2 + z) / z")
+    logarithms = [mp.log(1 + (j + mp.mpf("0.5")) / 16) for j in reversed(range(16))]
+    heads = [mp.mpf(float(logarithm)) for logarithm in logarithms]
+    table.write("LOGARITHMS_HIGH", heads, "log(1 + (j + 1/2) / 16), j = 0, 1, ... 15, as sums of two numbers")
+    table.write("LOGARITHMS_LOW", [a - b for a, b in zip(logarithms, heads, strict=True)])
     table.polynomial(
         "STIRLING", stirling_correction, "1e-9", "0.015625", what="x (lgamma(x) - Stirling) at z = 1 / x**2"
     )

@@ -22,6 +22,7 @@ _CUTS = "which side of a branch cut a zero lies on is lost in PyTorch's vectors"
 _ODD = "PyTorch's is the positive zero, of an odd function"
 _POLES = "PyTorch's is a large number at a pole, and pi times a rounded number far from zero"
 _SCALAR = "PyTorch's vectors and the rest of an array differ there"
+_UNSET = "PyTorch's recurrence ends at NaN before its result is set: it is whatever was there"
 ACCEPTED = {
     "acos complex128": _CUTS,
     "acosh complex64 derivative": _CUTS,
@@ -33,6 +34,8 @@ ACCEPTED = {
     "special.log_ndtr float64 derivative": "PyTorch's is NaN far below zero, where the slope is -x",
     "digamma float32 derivative": _POLES,
     "digamma float64 derivative": _POLES,
+    "polygamma n=1 float32": _POLES,
+    "polygamma n=1 float64": _POLES,
     "mvlgamma p=1 float32 derivative": "PyTorch's loses the sign of zero",
     "mvlgamma p=1 float64 derivative": "PyTorch's loses the sign of zero",
     "special.i1 float32": _ODD,
@@ -42,6 +45,16 @@ ACCEPTED = {
     "special.modified_bessel_i1 float32": _ODD,
     "special.modified_bessel_i1 float64": _ODD,
     "special.airy_ai float64": "neither has a digit there; ours is NaN",
+    **{
+        f"special.{name} {dtype}": _UNSET
+        for dtype in ("float32", "float64")
+        for name in (
+            "chebyshev_polynomial_u",
+            "laguerre_polynomial_l",
+            "legendre_polynomial_p",
+            "shifted_chebyshev_polynomial_u",
+        )
+    },
 }
 """Lines whose flags do not count, and why."""
 

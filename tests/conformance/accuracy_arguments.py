@@ -25,7 +25,7 @@ def real_regions(function: Function, dtype: Any) -> dict[str, Array]:
         "huge": both_signs(np.exp(np.linspace(np.log(1e3), np.log(large) - 1e-3, COUNT))),
         "near": np.concatenate([around(point, limits) for point in function.near]),
     }
-    return {name: values.astype(dtype) for name, values in regions.items()}
+    return {name: values[values >= function.least].astype(dtype) for name, values in regions.items()}
 
 
 def both_signs(magnitudes: Array) -> Array:
@@ -67,8 +67,9 @@ def pair_regions(function: Function, dtype: Any) -> dict[str, tuple[Array, Array
         "one tiny": (wide(low, -30), generator.uniform(-3, 3, COUNT)),
         "other tiny": (generator.uniform(-3, 3, COUNT), wide(low, -30)),
     }
+    kept = {name: np.minimum(a, b) >= function.least for name, (a, b) in regions.items()}
     with np.errstate(over="ignore"):
-        return {name: (a.astype(dtype), b.astype(dtype)) for name, (a, b) in regions.items()}
+        return {name: (a.astype(dtype)[kept[name]], b.astype(dtype)[kept[name]]) for name, (a, b) in regions.items()}
 
 
 def complex_regions(dtype: Any) -> dict[str, Array]:

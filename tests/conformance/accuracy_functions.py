@@ -34,6 +34,8 @@ class Function:
     """Whether it is a function of complex numbers too."""
     slow: bool = False
     """Whether the reference takes milliseconds: fewer arguments, and mpmath's own care for cancellation is trusted."""
+    least: float = -math.inf
+    """The least argument: PyTorch takes one step per whole number below zero in some."""
 
     @property
     def label(self) -> str:
@@ -93,9 +95,39 @@ def truncated_quotient(a: Any, b: Any) -> Any:
 
 
 def hurwitz_zeta(s: Any, q: Any) -> Any:
+    """Terms one by one, and the rest by Euler and Maclaurin's formula once its terms decrease: mpmath's takes minutes."""
     if s <= 1 or q <= 0:
         raise ValueError("PyTorch's zeta is real")
-    return mp.zeta(s, q)
+    if s * abs(mp.log(q)) > 1e5:
+        return mp.mpf(0) if q > 1 else mp.inf
+    total, enough, corrections = mp.mpf(0), mp.ldexp(1, -mp.prec - 10), mp.prec // 4
+    for _ in range(4000):
+        if q > s + 2 * corrections:
+            break
+        term = mp.power(q, -s)
+        total, q = total + term, q + 1
+        if term < enough * total and q < s * 100:
+            return total
+    else:
+        raise ValueError("too many terms")
+    tail, rising = q / (s - 1) + mp.mpf(1) / 2, s / q
+    for j in range(1, corrections):
+        tail += mp.bernoulli(2 * j) / mp.factorial(2 * j) * rising
+        rising *= (s + 2 * j - 1) * (s + 2 * j) / (q * q)
+    return total + mp.power(q, -s) * tail
+
+
+def polygamma(n: int, x: Any) -> Any:
+    """mpmath's, and for negative numbers the reflection: mpmath's adds a term for every whole number above."""
+    if x > -20:
+        return mp.polygamma(n, x)
+    if x == mp.floor(x):
+        raise ValueError("a pole")
+    cotangent, slopes = mp.cot(mp.pi * (x - mp.nint(x))), [mp.mpf(0), mp.mpf(1)]  # a polynomial in the cotangent
+    for _ in range(n):
+        steps = [k * c for k, c in enumerate(slopes)][1:]
+        slopes = [-mp.pi * (a + b) for a, b in zip([*steps, 0, 0], [0, 0, *steps], strict=True)]
+    return (-1) ** n * mp.polygamma(n, 1 - x) - mp.pi * mp.polyval(slopes[::-1], cotangent)
 
 
 def incomplete_gamma(lower: bool) -> Reference:
@@ -195,7 +227,7 @@ NORMAL = (
 GAMMA = (
     Function("lgamma", log_gamma, (*INTEGERS, 1.5, -2.457024738220800, -3.143580888349980)),
     Function("digamma", mp.digamma, (*INTEGERS, 1.4616321449683623, -0.504083008264455), slow=True),
-    *(Function("polygamma", lambda n, x: mp.polygamma(n, x), INTEGERS, {"n": n}, slow=True) for n in (1, 2, 4)),
+    *(Function("polygamma", polygamma, INTEGERS, {"n": n}, slow=True, least=-999) for n in (1, 2, 4)),
     *(Function("mvlgamma", lambda x, p=p: _multivariate(x, p), (p / 2 + 0.5, 2.0, 3.0), {"p": p}) for p in (1, 3)),
 )
 
@@ -268,7 +300,7 @@ PAIRS = (
     _pair("logaddexp2", lambda a, b: max(a, b) + mp.log1p(mp.power(2, -abs(a - b))) / mp.log(2)),
     _pair("xlogy", x_log(mp.log)),
     _pair("special.xlog1py", x_log(mp.log1p)),
-    _pair("special.zeta", hurwitz_zeta, slow=True),
+    _pair("special.zeta", hurwitz_zeta, slow=True, least=-1e4),
     _pair("igamma", incomplete_gamma(True), slow=True),
     _pair("igammac", incomplete_gamma(False), slow=True),
 )

@@ -32,7 +32,7 @@ def ndtr(grad: Tensor, input: Tensor) -> Pullback:
 
 @elementwise(promote="float", node="SpecialLogNdtrBackward0")
 def log_ndtr(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=grad / F.erfcx(input * -0.7071067811865476) * 0.7978845608028654)
+    return wrt(input=grad * F.log_ndtr_slope(input))
 
 
 @elementwise(promote="float", node="SpecialNdtriBackward0")

@@ -15,6 +15,11 @@ def mvlgamma_slope(input: Any, p: int) -> Any:
     return total
 
 
+def log_ndtr_slope(input: Any) -> Any:
+    """The derivative of log_ndtr: the density over the distribution function."""
+    return 0.7978845608028654 / F.erfcx(input * -0.7071067811865476)
+
+
 def gamma_density(shape: Any, value: Any) -> Any:
     """The density of the gamma distribution, which is the derivative of igamma."""
     return F.exp((shape - 1) * F.log(value) - value - F.lgamma(shape))

@@ -1665,6 +1665,7 @@ _FORMULAS = {
     "lstsq_matrix_back": "solvers",
     "lstsq_distance": "solvers",
     "mvlgamma_slope": "special",
+    "log_ndtr_slope": "special",
     "gamma_density": "special",
     "i1_grad": "special",
     "i1e_grad": "special",

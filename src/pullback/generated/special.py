@@ -35,6 +35,7 @@ from pullback.kernels.special import erfc as erfc_kernel
 from pullback.kernels.special import erfcx as erfcx_kernel
 from pullback.kernels.special import erfinv as erfinv_kernel
 from pullback.kernels.special import log_ndtr as log_ndtr_kernel
+from pullback.kernels.special import log_ndtr_slope as log_ndtr_slope_kernel
 from pullback.kernels.special import ndtr as ndtr_kernel
 from pullback.kernels.special import ndtri as ndtri_kernel
 from pullback.kernels.special import xlog1py as xlog1py_kernel
@@ -679,7 +680,7 @@ class LogNdtrNode(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = grad / erfcx_kernel(input * -0.7071067811865476) * 0.7978845608028654
+        grad_of_input = grad * log_ndtr_slope_kernel(input)
         if half:
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
@@ -692,7 +693,7 @@ class LogNdtrNode(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = grad / F.erfcx(input * -0.7071067811865476) * 0.7978845608028654
+        grad_of_input = grad * F.log_ndtr_slope(input)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -750,7 +751,7 @@ def log_ndtr_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad / F.erfcx(input * -0.7071067811865476) * 0.7978845608028654))
+        terms.append(conjugate(grad * F.log_ndtr_slope(input)))
     return sum_of_terms(terms, result)
 
 

@@ -11,6 +11,7 @@ from pullback.backend.halves import FLOAT32, cast_half
 from pullback.kernels.clamping import _select, drop_where
 from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
 from pullback.kernels.special import erf
+from pullback.kernels.special_evaluation import _through_float64
 from pullback.native import native
 from pullback.typing import Array, Dim, Scalar
 
@@ -142,7 +143,7 @@ def hardswish(input: Array) -> Array:
 def elu(input: Array, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scalar = 1) -> Array:
     """Positive elements times `scale`; below zero `scale * alpha * (exp(input_scale * input) - 1)`."""
     _refuse_kinds(input, "biuc", "elu_cpu")
-    return _select(input <= 0, np.expm1(input * input_scale) * (alpha * scale), input * scale)
+    return _select(input <= 0, _through_float64(np.expm1, input * input_scale) * (alpha * scale), input * scale)
 
 
 @native

@@ -28,13 +28,6 @@ def _with_number(function: Callable[[Any, Any], Any], input: Array, other: Any) 
     return cast_half(function(cast_half(input, FLOAT32), np.float32(other)), input.dtype)
 
 
-def _through_float64(function: Callable[..., Any], *inputs: Array) -> Array:
-    """Compute float32 in float64 and round: NumPy's float32 tangent is 2.8 units in the last place off, PyTorch's 0.9."""
-    if inputs[0].dtype != np.float32:
-        return function(*inputs)
-    return function(*(input.astype(np.float64) for input in inputs)).astype(np.float32)
-
-
 def _in_float32(kernel: _Kernel) -> _Kernel:
     """Compute a kernel of several steps in float32 where its first array is float16 or bfloat16, and round once."""
 

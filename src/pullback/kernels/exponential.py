@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from pullback.kernels.dtype_support import _in_float32, _refuse_kinds, _through_float64
+from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
+from pullback.kernels.special_evaluation import _through_float64
 from pullback.native import native
 from pullback.typing import Array, Scalar
 
@@ -67,19 +68,19 @@ def rsqrt(input: Array) -> Array:
 @native
 def exp(input: Array) -> Array:
     """The exponential function."""
-    return np.exp(input)
+    return _through_float64(np.exp, input)
 
 
 @native
 def expm1(input: Array) -> Array:
     """Compute exp(input) - 1, accurate near zero."""
-    return np.expm1(input)
+    return _through_float64(np.expm1, input)
 
 
 @native
 def log(input: Array) -> Array:
     """The natural logarithm."""
-    return np.log(input)
+    return _through_float64(np.log, input)
 
 
 @native

@@ -66,7 +66,7 @@ FILES = {
     "softmaxes": "softmax softmax_grad log_softmax log_softmax_grad logsumexp",
     "solvers": "is_vector linalg_solve_ex check_solution solve_adjoint cholesky_solve cholesky_inverse linalg_lstsq",
     "sorting": "sort sort_stable argsort order_along topk kthvalue median_all nanmedian_all median_dim nanmedian_dim mode",
-    "special": "erf erfc erfcx erfinv ndtr log_ndtr ndtri sinc xlogy xlog1py entr expit logit exp2",
+    "special": "erf erfc erfcx erfinv ndtr log_ndtr log_ndtr_slope ndtri sinc xlogy xlog1py entr expit logit exp2",
     "special_airy": "airy_ai",
     "special_bessel": "bessel_j0 bessel_j1 bessel_y0 bessel_y1 spherical_bessel_j0",
     "special_bessel_modified": "i0 i0e i1 i1e modified_bessel_i0 modified_bessel_i1 modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1",

@@ -17,20 +17,25 @@ from pullback.kernels.special_evaluation import (
     _exp_square,
     _natively,
     _polynomial,
+    _product_remainder,
     _rational,
     _sin_pi,
+    _sum_remainder,
+    _through_float64,
 )
 from pullback.native import native
 from pullback.typing import Array
 
 _SQRT_HALF = math.sqrt(0.5)
 _SQRT_HALF_PI = math.sqrt(math.pi / 2)
+_SQRT_TWO_OVER_PI = 0.7978845608028654
+_ERF_SLOPE = (*table.ERF_SMALL[:-1], 0.12837916709551257)
 
 
 @native
 def erf(input: Array) -> Array:
     """Compute the error function."""
-    return _natively(_erf_float32, input) if input.dtype == np.float32 else _elementwise(_erf, input)
+    return _elementwise(_erf_float32 if input.dtype == np.float32 else _erf, input)
 
 
 @native
@@ -58,6 +63,11 @@ def ndtr(input: Array) -> Array:
 def log_ndtr(input: Array) -> Array:
     """Compute the logarithm of the standard normal distribution function."""
     return _elementwise(_log_ndtr, input)
+
+
+def log_ndtr_slope(input: Array) -> Array:
+    """The derivative of log_ndtr: the density over the distribution function."""
+    return _elementwise(_log_ndtr_slope, input)
 
 
 def ndtri(input: Array) -> Array:
@@ -111,12 +121,12 @@ def logit(input: Array, eps: float | None = None) -> Array:
 @native
 def exp2(input: Array) -> Array:
     """Compute 2**input."""
-    return np.exp2(input)
+    return _through_float64(np.exp2, input)
 
 
 def _erf_float32(x: Array) -> Array:
     # One branch for every x: erf(x) = 1 - exp(-h(x)), and h(x) / x is a polynomial; at 3.95 the result rounds to 1.
-    magnitude = np.minimum(np.abs(x), np.float32(3.95))
+    magnitude = np.minimum(np.abs(x), 3.95)
     exponent = _polynomial(table.ERF_FLOAT32, magnitude)
     exponent *= magnitude
     np.negative(exponent, out=exponent)
@@ -125,35 +135,69 @@ def _erf_float32(x: Array) -> Array:
 
 
 def _erf(x: Array) -> Array:
-    return _branch(np.abs(x) <= 1.0, _erf_small, _erf_large, x)
+    return _branch(np.abs(x) < 0.5, _erf_small, lambda x: np.copysign(1.0 - _erfc_beyond_half(np.abs(x)), x), x)
 
 
 def _erf_small(x: Array) -> Array:
-    return x * _polynomial(table.ERF_SMALL, x * x)
+    return x + x * _erf_slope(x)
 
 
-def _erf_large(x: Array) -> Array:
-    exponent = _polynomial(table.ERF_LARGE, np.minimum(np.abs(x), 5.95) - 2.0)
-    return np.copysign(1.0 - np.exp(-exponent), x)
+def _erf_slope(x: Array) -> Array:
+    """Return erf(x) / x - 1 for |x| up to 1."""
+    return _polynomial(_ERF_SLOPE, x * x)
 
 
 def _erfcx_positive(x: Array) -> Array:
     """Return erfcx(|x|)."""
     magnitude = np.abs(x)
-    finite = np.minimum(magnitude, 1e300)
-    return _polynomial(table.ERFCX, (finite - 4.0) / (finite + 4.0)) * (0.5 / (0.5 + magnitude))
+    factor, rest = _erfcx_factor(np.minimum(magnitude, 1e100))
+    return _branch(
+        magnitude < 1e100, _over_one_plus_twice, lambda f, _, x: f * (0.5 / (0.5 + x)), factor, rest, magnitude
+    )
+
+
+def _erfcx_factor(x: Array) -> tuple[Array, Array]:
+    """Return (1 + 2 x) erfcx(x) as a sum of two numbers, x >= 0."""
+    ratio = (x - 4.0) / (x + 4.0)
+    rising = ratio * _polynomial(table.ERFCX[:-1], ratio)
+    factor = table.ERFCX[-1] + rising
+    return factor, (table.ERFCX[-1] - factor) + rising
+
+
+def _over_one_plus_twice(value: Array, rest: Array, x: Array) -> Array:
+    """Return (value + rest) / (1 + 2 x), rounded once."""
+    divisor, divisor_rest = _sum_remainder(2.0 * x, 1.0)
+    quotient = value / divisor
+    product, product_rest = _product_remainder(quotient, divisor)
+    return quotient + (((value - product) - product_rest) + (rest - quotient * divisor_rest)) / divisor
 
 
 def _erfc(x: Array) -> Array:
-    return _branch(np.abs(x) < 0.5, lambda x: 1.0 - _erf_small(x), _erfc_large, x)
+    return _branch(np.abs(x) < 0.5, lambda x: 1.0 - _erf_small(x), _erfc_outside, x)
 
 
-def _erfc_large(x: Array) -> Array:
-    tail = _exp_square(x, -1.0) * _erfcx_positive(x)
+def _erfc_outside(x: Array) -> Array:
+    tail = _erfc_beyond_half(np.abs(x))
     return np.where(x < 0, 2.0 - tail, tail)
 
 
+def _erfc_beyond_half(x: Array) -> Array:
+    """Return erfc(x) = exp(-x**2) erfcx(x) for x from 1/2; each factor is a sum of two numbers."""
+    x = np.minimum(x, 28.0)
+    head = x.astype(np.float32).astype(np.float64)
+    power = np.exp(-head * head)
+    factor, factor_rest = _erfcx_factor(x)
+    product, rest = _product_remainder(power, factor)
+    rest += power * factor_rest
+    rest += product * np.expm1((head - x) * (head + x))
+    return _over_one_plus_twice(product, rest, x)
+
+
 def _erfcx(x: Array) -> Array:
+    return _branch(np.abs(x) < 0.5, lambda x: np.exp(x * x) * (1.0 - _erf_small(x)), _erfcx_outside, x)
+
+
+def _erfcx_outside(x: Array) -> Array:
     return _branch(x < 0, lambda x: 2.0 * _exp_square(x, 1.0) - _erfcx_positive(x), _erfcx_positive, x)
 
 
@@ -173,6 +217,15 @@ def _ndtr_large(x: Array) -> Array:
 
 def _log_ndtr(x: Array) -> Array:
     return _branch(x < -1.0, _log_ndtr_negative, _log_ndtr_positive, x)
+
+
+def _log_ndtr_slope(x: Array) -> Array:
+    return _branch(np.abs(x) < 0.6, _log_ndtr_slope_near, lambda y: _SQRT_TWO_OVER_PI / _erfcx(y), x * -_SQRT_HALF)
+
+
+def _log_ndtr_slope_near(x: Array) -> Array:
+    excess = np.expm1(x * x) - _erf_small(x) * np.exp(x * x)  # erfcx(x) - 1
+    return _SQRT_TWO_OVER_PI - _SQRT_TWO_OVER_PI * (excess / (1.0 + excess))
 
 
 def _log_ndtr_negative(x: Array) -> Array:
@@ -200,13 +253,20 @@ def _ndtri_tail(offset: Array, p: Array) -> Array:
 
 def _normal_quantile_tail(p: Array) -> Array:
     """Return -ndtri(p) for p up to 0.075; inf at 0, nan below."""
-    root = np.sqrt(-np.log(p))
-    near = _branch(root < 5.0, _quantile_near, _quantile_far, root)
-    # A step of Newton's: of five units in the last place one is left. A subnormal tail would not have the digits for it.
+    near = _quantile_estimate(p)
+    # A step of Newton's: of five units in the last place one is left. A subnormal tail would not have the digits for it,
+    # but its root has, twice as far from it as that.
     ratio = _erfcx_positive(near * _SQRT_HALF)
-    excess = 0.5 * _exp_square(near, -0.5) * ratio / p - 1.0
-    near += np.where(p > 1e-307, excess * ratio * _SQRT_HALF_PI, 0.0)
+    root = _exp_square(near, -0.25)
+    density = np.where(p > 1e-300, _exp_square(near, -0.5), (root * 2.0**200) * root)
+    excess = 0.5 * density * ratio / (p * np.where(p > 1e-300, 1.0, 2.0**200)) - 1.0
+    near += np.where(p > 0, excess * ratio * _SQRT_HALF_PI, 0.0)
     return np.where(p == 0, np.inf, near)
+
+
+def _quantile_estimate(p: Array) -> Array:
+    root = np.sqrt(-np.log(p))
+    return _branch(root < 5.0, _quantile_near, _quantile_far, root)
 
 
 def _quantile_near(root: Array) -> Array:
@@ -218,21 +278,29 @@ def _quantile_far(root: Array) -> Array:
 
 
 def _erfinv(y: Array) -> Array:
-    return _branch(np.abs(y) <= 0.85, _erfinv_centre, _erfinv_tail, y)
+    magnitude = np.abs(y)
+    near = _branch(magnitude <= 0.85, _erfinv_centre, _erfinv_tail, magnitude)
+    # A step of Halley's on erf(v) = y, or on erfc(v) = 1 - y where that has more digits.
+    error = _branch(near < 0.5, _erf_excess, lambda v, y: (1.0 - y) - _erfc_beyond_half(v), near, magnitude)
+    step = error * (_SQRT_HALF_PI * _SQRT_HALF) * np.exp(near * near)
+    near -= np.where(magnitude < 1.0, step / (1.0 + near * step), 0.0)
+    return np.copysign(near, y)
+
+
+def _erf_excess(v: Array, y: Array) -> Array:
+    return v * _erf_slope(v) + (v - y)
 
 
 def _erfinv_centre(y: Array) -> Array:
-    value = y * (0.5 * _SQRT_HALF * _rational(table.NDTRI_CENTRE_P, table.NDTRI_CENTRE_Q, 0.25 * y * y - 0.180625))
-    value -= (_erf(value) - y) * (_SQRT_HALF_PI * _SQRT_HALF) * np.exp(value * value)
-    return value
+    return y * (0.5 * _SQRT_HALF * _rational(table.NDTRI_CENTRE_P, table.NDTRI_CENTRE_Q, 0.25 * y * y - 0.180625))
 
 
 def _erfinv_tail(y: Array) -> Array:
-    return np.copysign(_SQRT_HALF * _normal_quantile_tail(0.5 * (1.0 - np.abs(y))), y)
+    return np.where(y == 1.0, np.inf, _SQRT_HALF * _quantile_estimate(0.5 * (1.0 - y)))
 
 
 def _xlogy(x: Array, y: Array) -> Array:
-    return np.where((x == 0.0) & ~np.isnan(y), np.zeros_like(x), x * np.log(y))
+    return np.where((x == 0.0) & ~np.isnan(y), np.zeros_like(x), x * _through_float64(np.log, y))
 
 
 def _xlog1py(x: Array, y: Array) -> Array:
@@ -240,7 +308,7 @@ def _xlog1py(x: Array, y: Array) -> Array:
 
 
 def _entr(x: Array) -> Array:
-    return np.where(x > 0.0, -x * np.log(x), np.where(x == 0.0, np.zeros_like(x), x * np.inf))
+    return np.where(x > 0.0, -x * _through_float64(np.log, x), np.where(x == 0.0, np.zeros_like(x), x * np.inf))
 
 
 def _expit(x: Array) -> Array:

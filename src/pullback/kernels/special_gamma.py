@@ -6,6 +6,7 @@ between poles; the error there is an ulp or two of the reflection's larger term,
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -14,20 +15,19 @@ from pullback.kernels import special_coefficients as table
 from pullback.kernels.special_evaluation import (
     _branch,
     _elementwise,
-    _multiply_exactly,
     _polynomial,
     _rational,
     _sin_pi,
     _tan_pi,
 )
+from pullback.kernels.special_log_gamma import _lgamma
 from pullback.native import native
 from pullback.typing import Array
-
-_HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 _BERNOULLI = (
     1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330,
 )  # fmt: skip
+_MOST_REFLECTED = 30
 # B(2j) / (2j)!, the coefficients of the Euler-Maclaurin formula.
 _EULER_MACLAURIN = tuple(number / math.factorial(2 * j) for j, number in enumerate(_BERNOULLI, 1))
 
@@ -71,72 +71,9 @@ def zeta(input: Array, other: Array) -> Array:
     return _elementwise(_zeta, input, other)
 
 
-def _lgamma(x: Array) -> Array:
-    return _branch((x >= -0.5) & (x < 2.5), _lgamma_small, _lgamma_outside, x)
-
-
-def _lgamma_small(x: Array) -> Array:
-    # lgamma(x) = lgamma(1 + x) - log(x) near the pole at zero.
-    near_pole = x < 0.5
-    result = np.log(np.where(near_pole, np.abs(x), 1.0))
-    result -= _lgamma_one_plus(np.where(near_pole, x, x - 1.0))
-    return 0.0 - result
-
-
 def _lgamma_one_plus(y: Array) -> Array:
-    """Return lgamma(1 + y) for y in [-0.5, 1.5], accurate relative to y."""
+    """Return lgamma(1 + y) for y in [-0.5, 1.5], accurate relative to y (four ulp)."""
     return y * (y - 1.0) * _rational(table.LGAMMA_SMALL_P, table.LGAMMA_SMALL_Q, y + 0.5)
-
-
-def _lgamma_outside(x: Array) -> Array:
-    return _branch(x < 0.0, _lgamma_negative, _lgamma_positive, x)
-
-
-def _lgamma_positive(x: Array) -> Array:
-    return _branch(x < 8.0, _lgamma_middle, _lgamma_large, x)
-
-
-def _lgamma_middle(x: Array) -> Array:
-    return _rational(table.LGAMMA_MIDDLE_P, table.LGAMMA_MIDDLE_Q, x - 2.5)
-
-
-def _lgamma_large(x: Array) -> Array:
-    inverse = 1.0 / x
-    correction = inverse * _polynomial(table.STIRLING, inverse * inverse)
-    return (x - 0.5) * (np.log(x) - 1.0) + ((_HALF_LOG_TWO_PI - 0.5) + correction)
-
-
-def _lgamma_negative(x: Array) -> Array:
-    # gamma(x) gamma(-x) = -pi / (x sin(pi x)).
-    magnitude = -x
-    sine = np.abs(_sin_pi(x))
-    result = np.log(np.pi / (magnitude * sine)) - _lgamma(magnitude)
-    near_zero = (np.abs(result) < 0.5) & (x > -20.0) & (sine > 0.0)
-    positions = np.flatnonzero(near_zero)
-    if positions.size:
-        result[positions] = _lgamma_near_negative_zero(x.take(positions))
-    return np.where(x < -4.5e15, np.inf, result)
-
-
-def _lgamma_near_negative_zero(x: Array) -> Array:
-    """Return lgamma(x) where it is small, x in [-20, -2]: the product 1 / gamma(x) is formed with twice the digits.
-
-    1 / gamma(x) = x (x + 1) ... (x + n - 1) / gamma(x + n), where x + n lies in [1, 2].
-    """
-    shifts = 1.0 - np.floor(x)
-    offset = x + (shifts - 1.0)
-    head, tail = np.zeros_like(x), np.zeros_like(x)
-    for high, low in zip(table.RECIPROCAL_GAMMA_HIGH, table.RECIPROCAL_GAMMA_LOW, strict=True):
-        head, tail = _multiply_exactly(head, tail, offset)
-        total = head + high
-        part = total - head
-        tail = tail + low + ((head - (total - part)) + (high - part))
-        head = total
-    for step in range(int(shifts.max())):
-        head, tail = _multiply_exactly(head, tail, np.where(step < shifts, x + step, 1.0))
-    sign = np.copysign(1.0, head)
-    logarithm: Array = np.log1p((sign * head - 1.0) + sign * tail)
-    return -logarithm
 
 
 def _mvlgamma(x: Array, p: int) -> Array:
@@ -207,12 +144,34 @@ def _trigamma_negative(x: Array) -> Array:
 
 
 def _polygamma(n: int, x: Array) -> Array:
+    # Between poles by the cotangent, which keeps its digits where it is small; beside one, powers multiply its error.
+    between = (x < 0.0) & (np.abs(x - np.round(x)) > 0.25) & (n <= _MOST_REFLECTED)
+    return _branch(between, lambda x: _polygamma_between(n, x), lambda x: _polygamma_by_zeta(n, x), x)
+
+
+def _polygamma_by_zeta(n: int, x: Array) -> Array:
     # (-1)**(n + 1) n! zeta(n + 1, x); beyond 170 the factorial alone would overflow.
     value = _zeta(np.full_like(x, n + 1.0), x)
     sign = 1.0 if n % 2 else -1.0
     if n <= 170:
         return value * (sign * float(math.factorial(n)))
     return sign * np.copysign(np.exp(np.log(np.abs(value)) + math.lgamma(n + 1)), value)
+
+
+def _polygamma_between(n: int, x: Array) -> Array:
+    # digamma(1 - x) - digamma(x) = pi cot(pi x), differentiated n times.
+    sign = -1.0 if n % 2 else 1.0
+    return sign * _polygamma_by_zeta(n, 1.0 - x) - _polynomial(_cotangent_slope(n), 1.0 / _tan_pi(x))
+
+
+@functools.cache
+def _cotangent_slope(n: int) -> tuple[float, ...]:
+    """The n-th derivative of pi cot(pi x) as a polynomial in the cotangent c, from dc/dx = -pi (1 + c**2)."""
+    slope = [0, 1]
+    for _ in range(n):
+        steps = [k * coefficient for k, coefficient in enumerate(slope)][1:]
+        slope = [-(a + b) for a, b in zip([*steps, 0, 0], [0, 0, *steps], strict=True)]
+    return tuple(math.pi ** (n + 1) * coefficient for coefficient in reversed(slope))
 
 
 def _zeta(s: Array, q: Array) -> Array:

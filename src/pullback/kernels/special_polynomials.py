@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pullback.kernels.special_evaluation import _branch, _elementwise
+from pullback.kernels.special_evaluation import _branch, _elementwise, _multiply_exactly
 from pullback.typing import Array
 
 # Rounding errors of the recurrence grow inside [-1, 1]; outside all its terms pull the same way.
@@ -145,11 +145,37 @@ def _double_recurrence(y: Array, n: Array, first: Array) -> Array:
 
 
 def _closed_t(y: Array, distance: Array, n: Array) -> Array:
+    return _branch(np.abs(y) < 0.5, lambda y, _, n: _turned_cosine(np.arcsin(y), n), _closed_t_outside, y, distance, n)
+
+
+def _closed_t_outside(y: Array, distance: Array, n: Array) -> Array:
     return _parity(y, n) * _branch(distance >= 0.0, _cosine, _hyperbolic_cosine, distance, n)
 
 
 def _closed_u(y: Array, distance: Array, n: Array) -> Array:
+    return _branch(np.abs(y) < 0.5, lambda y, _, n: _central_u(y, n), _closed_u_outside, y, distance, n)
+
+
+def _closed_u_outside(y: Array, distance: Array, n: Array) -> Array:
     return _parity(y, n) * _sine_ratio(distance, n + 1.0, 1.0)
+
+
+def _central_u(y: Array, n: Array) -> Array:
+    # sin(m (pi/2 - a)) is cos(m (pi/2 - a)) a quarter turn earlier.
+    angle = np.arcsin(y)
+    turned: Array = _turned(np.mod(n, 4.0), (n + 1.0) * angle) / np.cos(angle)
+    return turned
+
+
+def _turned_cosine(angle: Array, n: Array) -> Array:
+    """Return cos(n (pi/2 - angle)); near the middle of [-1, 1] the angle from there has more digits."""
+    return _turned(np.mod(n, 4.0), n * angle)
+
+
+def _turned(quarters: Array, angle: Array) -> Array:
+    """Return cos(quarters * pi/2 - angle)."""
+    value = np.where(np.mod(quarters, 2.0) == 1.0, np.sin(angle), np.cos(angle))
+    return np.where(quarters >= 2.0, -value, value)
 
 
 def _closed_v(y: Array, distance: Array, n: Array) -> Array:
@@ -173,7 +199,7 @@ def _half_cosine_ratio(distance: Array, n: Array) -> Array:
 
 def _parity(y: Array, n: Array) -> Array:
     """Return the sign that reflection to |y| costs: -1 for odd degrees at negative y."""
-    return np.where((y < 0.0) & (np.mod(n, 2.0) == 1.0), -1.0, 1.0)
+    return np.where((y < 0.0) & (n > 0.0) & (np.mod(n, 2.0) == 1.0), -1.0, 1.0)
 
 
 def _angle(distance: Array) -> Array:
@@ -215,44 +241,57 @@ def _hyperbolic_sine_ratio(distance: Array, multiple: Array, unit: float) -> Arr
 
 
 def _hermite_h(x: Array, n: Array) -> Array:
-    degree = _degree(n)
-    twice = 2.0 * x
-    value = _recur(
-        x,
-        np.minimum(degree, _HIGHEST_HERMITE),
-        twice,
-        lambda k, current, previous: twice * current - (2.0 * k) * previous,
-    )
-    return np.where(degree > _HIGHEST_HERMITE, np.nan, value)
+    return _hermite(2.0 * x, 2.0, _degree(n))
 
 
 def _hermite_he(x: Array, n: Array) -> Array:
-    degree = _degree(n)
-    value = _recur(
-        x,
-        np.minimum(degree, _HIGHEST_HERMITE),
-        x.copy(),
-        lambda k, current, previous: x * current - float(k) * previous,
-    )
-    return np.where(degree > _HIGHEST_HERMITE, np.nan, value)
+    return _hermite(x, 1.0, _degree(n))
+
+
+def _hermite(first: Array, unit: float, degree: Array) -> Array:
+    """Follow p(k + 1) = first p(k) - unit k p(k - 1)."""
+    bounded = np.minimum(degree, _HIGHEST_HERMITE)
+    value = _recur(first, bounded, first.copy(), lambda k, current, previous: first * current - (unit * k) * previous)
+    wide = _recur_exactly(first, bounded, lambda k: -unit * k)
+    return np.where(degree > _HIGHEST_HERMITE, np.nan, np.where(np.isfinite(wide), wide, value))
+
+
+def _recur_exactly(first: Array, n: Array, weight: Callable[[int], float]) -> Array:
+    """Follow p(k + 1) = first p(k) + weight(k) p(k - 1) with twice the digits; nan where that overflows."""
+    zeros = np.zeros_like(first)
+    before, current = (np.ones_like(first), zeros), (first, zeros)
+    result = np.where(n < 0.0, 0.0, np.where(n == 0.0, 1.0, first))
+    for k in range(1, int(np.max(n, initial=0.0))):
+        a, a_rest = _multiply_exactly(*current, first)
+        b, b_rest = _multiply_exactly(*before, np.full_like(first, weight(k)))
+        total = a + b
+        part = total - a
+        rest = ((a - (total - part)) + (b - part)) + (a_rest + b_rest)
+        before, current = current, (total, rest)
+        result = np.where(n == k + 1, total + rest, result)
+    return result
 
 
 def _laguerre(x: Array, n: Array) -> Array:
-    # The recurrence for differences of neighbours: (k + 1) d(k + 1) = k d(k) - x p(k).
+    # The recurrence for differences of neighbours: (k + 1) d(k + 1) = k d(k) - x p(k). Far out they overflow too early.
+    far = np.abs(x) > 1e100
+
     def step(k: int, current: Array, previous: Array) -> Array:
-        result: Array = current + (k * (current - previous) - x * current) / (k + 1.0)
-        return result
+        near: Array = current + (k * (current - previous) - x * current) / (k + 1.0)
+        return np.where(far, (((2.0 * k + 1.0) - x) * current - k * previous) / (k + 1.0), near)
 
     return _recur(x, _degree(n), 1.0 - x, step)
 
 
 def _legendre(x: Array, n: Array) -> Array:
-    # For x >= 0, (k + 1) d(k + 1) = k d(k) + (2k + 1) (x - 1) p(k); negative x by symmetry.
+    # For x >= 0, (k + 1) d(k + 1) = k d(k) + (2k + 1) (x - 1) p(k), d the difference of neighbours; not beside the zero of
+    # odd degrees, which is one of the plain recurrence too. Negative x by symmetry.
     magnitude = np.abs(x)
     degree = _degree(n)
-    below = magnitude - 1.0
+    central, below = magnitude < 0.5, magnitude - 1.0
 
     def step(k: int, current: Array, previous: Array) -> Array:
-        return current + (k * (current - previous) + (2.0 * k + 1.0) * below * current) / (k + 1.0)
+        outer = current + (k * (current - previous) + (2.0 * k + 1.0) * below * current) / (k + 1.0)
+        return np.where(central, ((2.0 * k + 1.0) * magnitude * current - k * previous) / (k + 1.0), outer)
 
-    return _parity(x, degree) * _recur(x, degree, magnitude, step)
+    return np.where(degree == 1.0, x, _parity(x, degree) * _recur(x, degree, magnitude, step))

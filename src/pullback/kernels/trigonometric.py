@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pullback.kernels.dtype_support import _in_float32, _refuse_kinds, _through_float64
+from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
+from pullback.kernels.special_evaluation import _through_float64
 from pullback.native import native
 from pullback.typing import Array
 

@@ -2,7 +2,7 @@
  * remainders, the complementary error function and its inverse, hypot, log(exp + exp), sine of multiples of pi, lgamma and digamma,
  * tangents, inverse sines, logarithms and powers of other bases.
  *
- * float32 goes through float64 where that is what makes a result exact enough. In float64, erfc and lgamma call libm, and
+ * float32 goes through float64 where that is what makes a result exact enough. In float64, lgamma is in log_gamma.c, and
  * some others are left to the Python kernel, where more digits would take branches. The polynomials are close to the best of their degree (Chebyshev).
  */
 #ifndef PULLBACK_SPECIAL_FUNCTIONS_H
@@ -11,6 +11,7 @@
 #include <float.h>
 
 #include "functions.h"
+#include "log_gamma.h"
 
 /* Remainders are right up to this quotient; loops hand what is beyond it to libm. Up to there the quotient, rounded
  * towards zero, is the true one or one more, and what is left after one fused step is exact. */
@@ -104,37 +105,86 @@ INLINE float fast_erfcf(float x)
     return (float)(x < 0.0f ? 2.0 - value : value);
 }
 
-/* erfinv(y) = y P(w) with w = -log(1 - y^2); for large w, P is a polynomial in its root. The last two steps of a polynomial
- * are those whose rounding would show. */
-INLINE double erfinv_near(float w)
+/* The same in float64, with what rounding loses of each factor carried along: y^2 is the square of its first 26 bits, exactly,
+ * and a rest; exp, Q and 1 + 2 y are sums of two numbers. */
+INLINE double erfc_beyond_half(double y)
 {
-    float u = w - 3.125f, p = 1.364249864e-12f;
-    p = p * u - 1.239671498e-11f;
-    p = p * u - 3.780363279e-11f;
-    p = p * u + 1.031321687e-09f;
-    p = p * u - 4.219002102e-09f;
-    p = p * u - 2.890376124e-08f;
-    p = p * u + 4.238373157e-07f;
-    p = p * u - 1.366098270e-06f;
-    p = p * u - 1.388310211e-05f;
-    p = p * u + 1.867352844e-04f;
-    p = p * u - 7.407021824e-04f;
-    p = p * u - 6.033671544e-03f;
-    return ((double)p * u + 2.40158182390567188e-01) * u + 1.65365456275043643e+00;
+    double head = double_of_bits(bits_of_double(y) & ~(uint64_t)0x7ffffff), rest = (head - y) * (head + y);
+    double t = (y - 3.5) / (y + 3.5), q = 1.05916223514253987e-08;
+    q = q * t + 4.27832983005064343e-10;
+    q = q * t - 9.36127336514781498e-08;
+    q = q * t - 7.54505569345448370e-09;
+    q = q * t + 6.00951725853740974e-07;
+    q = q * t - 4.46628320517784693e-08;
+    q = q * t - 3.81499107670057600e-06;
+    q = q * t + 2.32856256170498855e-06;
+    q = q * t + 2.42612207164445179e-05;
+    q = q * t - 4.27823206222095322e-05;
+    q = q * t - 1.21512508708438761e-04;
+    q = q * t + 5.64384437084272119e-04;
+    q = q * t - 3.02267860928498032e-04;
+    q = q * t - 4.21501991038493277e-03;
+    q = q * t + 1.90993309405666917e-02;
+    q = q * t - 4.88233258276966689e-02;
+    q = q * t + 8.79831538249757072e-02;
+    q = q * t - 1.15089598160200424e-01;
+    q = q * t + 9.75190951532556305e-02;
+    q = q * t - 1.05555963322181510e-02;
+    q = q * t - 1.40009180137619399e-01;
+    double factor = q * t + 1.24234924487115439, factor_low = (1.24234924487115439 - factor) + q * t;
+    double whole = -head * head * 1.44269504088896341 + SHIFT, n = whole - SHIFT;
+    double high = -head * head - n * LOG2_HIGH, low = rest - n * LOG2_LOW, r = high + low;
+    low = (high - r) + low;
+    double power = 1.0 + r, power_low = ((1.0 - power) + r) + (exp_remainder(r) * (r * r) + low * power);
+    double product = power * factor, product_low = power_low * factor + power * factor_low + __builtin_fma(power, factor, -product);
+    double divisor = 1.0 + 2.0 * y, divisor_low = 1.0 - (divisor - 2.0 * y), inverse = 1.0 / divisor, value = product * inverse;
+    value += (__builtin_fma(-value, divisor, product) + (product_low - value * divisor_low)) * inverse;
+    uint64_t bits = bits_of_double(whole), half = (bits >> 1) << 52, others = (bits << 52) - half;
+    const uint64_t one = (uint64_t)1023 << 52;
+    return value * double_of_bits(half + one) * double_of_bits(others + one);
+}
+
+INLINE double fast_erfc(double x)
+{
+    double y = fabs(x) > 28.0 ? 28.0 : fabs(x), near = 1.0 - x, value = erfc_beyond_half(y < 0.5 ? 0.5 : y);
+    near += ((1.0 - near) - x) - erf_slope_near(x * x) * x;
+    return y < 0.5 ? near : x < 0.0 ? 2.0 - value : value;
+}
+
+/* erfinv(y) = y P(w) with w = -log(1 - y^2); for large w, P is a polynomial in its root. */
+INLINE double erfinv_near(double w)
+{
+    double u = w - 3.125, p = 7.13111282160578316e-14;
+    p = p * u + 1.28523664302136875e-12;
+    p = p * u - 1.48201717465601670e-11;
+    p = p * u - 3.52912107552333822e-11;
+    p = p * u + 1.06363930025012147e-09;
+    p = p * u - 4.24973959001425303e-09;
+    p = p * u - 2.91171277188192734e-08;
+    p = p * u + 4.24017904790911219e-07;
+    p = p * u - 1.36537672296481704e-06;
+    p = p * u - 1.38836182087830823e-05;
+    p = p * u + 1.86734126120589129e-04;
+    p = p * u - 7.40701549746133349e-04;
+    p = p * u - 6.03367085018382491e-03;
+    p = p * u + 2.40158182168682427e-01;
+    return p * u + 1.65365456268310274e+00;
 }
 
 INLINE float fast_erfinvf(float x)
 {
-    float w = -fast_logf(__builtin_fmaf(-x, x, 1.0f)), v = sqrtf(w) - 3.25f, far = 7.152777263e-05f;
-    far = far * v - 3.968124691e-05f;
-    far = far * v - 3.492884421e-04f;
-    far = far * v + 9.850135455e-04f;
-    far = far * v - 1.691670644e-03f;
-    far = far * v + 2.484866143e-03f;
-    far = far * v - 3.750640732e-03f;
-    far = far * v + 5.371397241e-03f;
-    double factor = w < 6.25f ? erfinv_near(w) : ((double)far * v + 1.00525894411883621) * v + 3.08388560477078988;
-    return fabsf(x) == 1.0f ? x * INFINITY : (float)(x * factor);
+    double w = -fast_log((1.0 - (double)x) * (1.0 + (double)x)), v = sqrt(w) - 3.25, far = -3.82894382339279591e-05;
+    far = far * v + 8.23169891398777009e-05;
+    far = far * v + 1.66173021093512892e-05;
+    far = far * v - 3.62351567559269887e-04;
+    far = far * v + 9.55910297272758737e-04;
+    far = far * v - 1.68645198801892627e-03;
+    far = far * v + 2.49103671624920520e-03;
+    far = far * v - 3.75140295170054480e-03;
+    far = far * v + 5.37093690843826101e-03;
+    far = far * v + 1.00525897368056216e+00;
+    far = far * v + 3.08388561029804187e+00;
+    return fabsf(x) == 1.0f ? x * INFINITY : (float)(x * (w < 6.25 ? erfinv_near(w) : far));
 }
 
 /* To seven digits, and one step of Halley's on erf(v) = y, or on erfc(v) = 1 - y where that has more digits. */
@@ -152,8 +202,8 @@ INLINE double fast_erfinv(double x)
     far = far * u + 7.10630638538832884e-04;
     far = far * u + 1.00997833805065884e+00;
     far = far * u + 4.09222351474185420e+00;
-    double v = y * (w < 6.25 ? erfinv_near((float)w) : far), density = fast_exp(-v * v);
-    double error = v < 0.95 ? erf_slope_near(v * v) * v + (v - y) : (1.0 - y) - density * erfc_factor(v);
+    double v = y * (w < 6.25 ? erfinv_near(w) : far), density = fast_exp(-v * v);
+    double error = v < 0.5 ? erf_slope_near(v * v) * v + (v - y) : (1.0 - y) - erfc_beyond_half(v < 0.5 ? 0.5 : v);
     double step = error * 0.88622692545275801 / density, value = v - step / (1.0 + v * step);
     return copysign(y == 1.0 ? (double)INFINITY : value, x);
 }
@@ -224,17 +274,6 @@ INLINE float fast_digammaf(float x)
     double value = fast_log(z) - 0.5 * i - series * s - (y < 8.0 ? slope / product : 0.0), sine = fast_sin_pi(x);
     double reflected = sine == 0.0 ? (double)NAN : value - 3.14159265358979324 * fast_sin_pi(x + 0.5) / sine;
     return x == 0.0f ? -copysignf(INFINITY, x) : (float)(x < 0.0f ? reflected : value);
-}
-
-/* Without the sign, which libm's lgamma leaves in one place for all threads. */
-INLINE double libm_lgamma(double x)
-{
-#ifdef _WIN32
-    return lgamma(x);
-#else
-    int sign;
-    return lgamma_r(x, &sign);
-#endif
 }
 
 /* What NumPy has in float32 with errors of two units or three. */
@@ -321,7 +360,7 @@ INLINE float fast_exp2f(float x)
 #define logaddexp_of(a, b) _Generic((a), float: fast_logaddexpf, default: fast_logaddexp)(a, b)
 #define hypot_of(a, b) _Generic((a), float: fast_hypotf, default: fast_hypot)(a, b)
 #define sinc_of(x) _Generic((x), float: fast_sincf, default: fast_sinc)(x)
-#define erfc_of(x) _Generic((x), float: fast_erfcf, default: erfc)(x)
+#define erfc_of(x) _Generic((x), float: fast_erfcf, default: fast_erfc)(x)
 #define erfinv_of(x) _Generic((x), float: fast_erfinvf, default: fast_erfinv)(x)
 #define tan_of(x) fast_tanf(x)
 #define libm_tan_of(x) tanf(x)
@@ -330,7 +369,7 @@ INLINE float fast_exp2f(float x)
 #define log2_of(x) fast_log2f(x)
 #define log10_of(x) fast_log10f(x)
 #define exp2_of(x) fast_exp2f(x)
-#define lgamma_of(x) _Generic((x), float: fast_lgammaf, default: libm_lgamma)(x)
+#define lgamma_of(x) _Generic((x), float: fast_lgammaf, default: precise_lgamma)(x)
 #define digamma_of(x) fast_digammaf(x)
 #define atan2_of(a, b) fast_atan2f(a, b)
 /* The largest number of the type of x. */
