@@ -92,9 +92,10 @@ def logspace(start: Any, end: Any, steps: Any, base: float = 10.0, *, dtype: Any
     """`steps` values whose logarithms are evenly spaced."""
     wanted = dtype_option("logspace", dtype, options.get("out"))
     first, last = number_of("logspace", "start", 1, start), number_of("logspace", "end", 2, end)
+    radix = number_of("logspace", "base", 4, base)
     if wanted is None:
         wanted = number_dtype(1j) if isinstance(first, complex) or isinstance(last, complex) else default_float()
-    return finish("logspace", logspace_array(first, last, _steps("logspace", steps), base, wanted), options)
+    return finish("logspace", logspace_array(first, last, _steps("logspace", steps), radix, wanted), options)
 
 
 def eye(n: Any, m: Any = None, *, dtype: Any = None, **options: Any) -> Tensor:

@@ -54,7 +54,7 @@ def _with_statistics(
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """Divide by the root mean square of the last dimensions, then multiply by `weight`."""
     shape = as_shape(normalized_shape)
-    if input._array.ndim < len(shape):
+    if input._array.ndim < len(shape) and (weight is None or weight._array.shape == shape):
         raise ValueError(f"Input tensor must have at least {len(shape)} dimensions, but got {input._array.ndim}")
     _check_normalized_shape(input, shape, weight, None)
     if input.dtype.is_complex:

@@ -38,8 +38,10 @@ _ANY_TRUTH = frozenset(["get_infos", "inplace", "recompute_scale_factor", "retur
 _UNPARSED = frozenset(["multi_head_attention_forward", "local_response_norm"])
 """Functions that PyTorch has in Python alone: no parser looks at their numbers and switches."""
 
-_RENAMING = frozenset(["embedding", "embedding_bag"])
-"""Functions that hand their tensors to one which has other names for them, and refuses them under these."""
+_LENIENT = frozenset(
+    "embedding embedding_bag add subtract multiply divide true_divide multilabel_soft_margin_loss".split()
+)
+"""Functions that hand their tensors to one which refuses them under other names, or which takes numbers for them."""
 
 
 def all_plain(values: Iterable[Any]) -> bool:
@@ -100,7 +102,7 @@ def offering(function: Callable[..., Any], module: str, name: str) -> Any:
     required = [
         (index, p.name, None if p.kind is p.KEYWORD_ONLY else index + 1)
         for index, p in enumerate(parameters)
-        if p.annotation == "Tensor" and p.default is p.empty and name not in _RENAMING
+        if p.annotation == "Tensor" and p.default is p.empty and name not in _LENIENT
     ]
     asking = (
         f"    if ({_foreign_test(parameters)}) and any_foreign_among({name!r}, {required!r}, {{values}}):\n"
@@ -191,7 +193,7 @@ def _written_out(
     keywords = ", ".join(f"{n!r}: {n}" for n in named)
     given = f"({''.join(n + ', ' for n in positional)}), {{{keywords}}}"
     passed = ", ".join([*positional, *[f"{n}={n}" for n in named]])
-    if opened:
+    if "dim" in positional and "axis" not in named:
         heads += ["axis=None"] if named else ["*", "axis=None"]
         asking = _AXIS_FOR_DIM + "".join(_REQUIRED.format(parameter=p.name, function=name) for p in opened) + asking
     text = (
@@ -218,11 +220,11 @@ _REQUIRED = "    if {parameter} is missing:\n        raise missing_arguments({fu
 
 def _left_open(parameters: list[inspect.Parameter]) -> list[inspect.Parameter]:
     """A required `dim` and what must be given after it: with `axis=`, which PyTorch takes for `dim`, they go by keyword."""
-    required = [p for p in parameters if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
-    names = [p.name for p in required]
-    if "dim" not in names or any(p.name == "axis" for p in parameters):
+    names = [p.name for p in parameters]
+    if "dim" not in names or "axis" in names:
         return []
-    return required[names.index("dim") :]
+    after = parameters[names.index("dim") :]
+    return [p for p in after if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
 
 
 def _offering_any(function: Callable[..., Any], module: str, name: str) -> Any:
