@@ -86,9 +86,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
         return G.linear_product_folded(input, weight) if folded else G.linear_product(input, weight)
     if weight._array.ndim != 2:
         raise RuntimeError(f"mat2 must be a matrix, got {weight._array.ndim}-D tensor")
-    if isinstance(bias, TensorBase) and bias._array.ndim > input._array.ndim:
+    if isinstance(bias, TensorBase) and bias._array.ndim > 2:
         raise RuntimeError(
-            f"expand: the number of sizes provided ({input._array.ndim}) must be greater or equal to the number of "
+            f"expand: the number of sizes provided (2) must be greater or equal to the number of "
             f"dimensions in the tensor ({bias._array.ndim})"
         )
     return G.linear_bias_folded(input, weight, bias) if folded else G.linear_bias(input, weight, bias)

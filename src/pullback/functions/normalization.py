@@ -187,6 +187,9 @@ def instance_norm(
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
     if (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
+    if running_mean is not None and running_var is not None and running_var._array.dtype != running_mean._array.dtype:
+        expected, found = (scalar_type_name(r._array.dtype) for r in (running_mean, running_var))
+        raise RuntimeError(f"expected scalar type {expected} but found {found}")
     sizes = input._array.shape
     batch, channels = sizes[:2]
     side_by_side = G.view(_contiguous(input), (1, batch * channels, *sizes[2:]))

@@ -22,8 +22,8 @@ from pullback.tensor.tensor import Tensor
 @taken_whole
 def stft(
     input: Tensor, n_fft: int, hop_length: Any = None, win_length: Any = None, window: Any = None, center: bool = True,
-    pad_mode: str = "reflect", normalized: bool = False, onesided: Any = None, return_complex: Any = None,
-    align_to_window: Any = None,
+    pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
+    return_complex: bool | None = None, align_to_window: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """The transforms of overlapping frames of a signal, as (batch, frequency, frame).
 

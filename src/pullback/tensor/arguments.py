@@ -63,7 +63,7 @@ def plain_number(value: Any) -> Any:
 
 def plain_float(value: Any) -> Any:
     """As `plain_number`; what can be no number is refused, since NumPy takes None for NaN and broadcasts lists."""
-    if value is None or isinstance(value, (str, tuple, list)):
+    if not isinstance(value, TensorBase) and not is_number(value):
         raise TypeError(f"argument must be Number, not {type(value).__name__}")
     return plain_number(value)
 
