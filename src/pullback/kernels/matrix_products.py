@@ -9,6 +9,7 @@ import numpy as np
 from pullback.backend.dtype import scalar_type_name
 from pullback.backend.halves import cast_half
 from pullback.kernels.accumulation import widened
+from pullback.kernels.arithmetic import mul
 from pullback.kernels.broadcasting import sum_to
 from pullback.kernels.creation import checked_number
 from pullback.kernels.dtype_support import _refuse_kinds
@@ -134,7 +135,7 @@ def outer(input: Array, vec2: Array) -> Array:
     if input.ndim != 1 or vec2.ndim != 1:
         raise RuntimeError(f"outer: Expected 1-D argument {'self' if input.ndim != 1 else 'vec2'}, but got "
                            f"{(input if input.ndim != 1 else vec2).ndim}-D")  # fmt: skip
-    return input[:, None] * vec2
+    return mul(input[:, None], vec2)
 
 
 @native
