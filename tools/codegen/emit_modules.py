@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 from tools.codegen.emit_arguments import itself
-from tools.codegen.emit_functions import emit_function
+from tools.codegen.emit_functions import emit_function, has_axis
 from tools.codegen.emit_nodes import emit_line_functions, emit_node
 from tools.codegen.emit_tangents import emit_tangent
 from tools.codegen.model import TENSOR, TENSOR_OR_NUMBER, Operation
@@ -91,15 +91,21 @@ def emit_family(family: str, operations: list[Operation], library: Library) -> s
 
 def _emit_in_place(operation: Operation) -> list[str]:
     parameters = operation.kernel.parameters
-    parts, star = [], False
+    parts, star, after_dim = [], False, False
     for p in parameters:
         if p.keyword_only and not star:
             parts.append("*")
             star = True
-        kind = "Tensor" if p.role == TENSOR else "Any"
-        parts.append(f"{p.name}: {kind}" + ("" if p.default is None else f" = {p.default}"))
+        after_dim = after_dim or has_axis(p)  # what must be given from there on is missed by the function itself
+        kind = "Tensor" if p.role == TENSOR and not after_dim else "Any"
+        default = "None" if p.default is None and after_dim else p.default
+        parts.append(f"{p.name}: {kind}" + ("" if default is None else f" = {default}"))
+    if after_dim:
+        parts += ["axis: Any = None"] if star else ["*", "axis: Any = None"]
     arguments = ", ".join(f"{p.name}={p.name}" if p.keyword_only else p.name for p in parameters[1:])
     out = [f"def {operation.name}_({', '.join(parts)}) -> Tensor:", f'    """In-place version of {operation.name}."""']
+    if after_dim:
+        out += ["    if axis is not None:", "        dim = axis"]
     if _can_overwrite(operation):
         operands = ", ".join(p.name for p in parameters)
         out += [f"    if overwrite({operation.name}_overwriting, {operands}):", f"        return {parameters[0].name}"]

@@ -908,8 +908,10 @@ def renorm(
     return result
 
 
-def renorm_(input: Tensor, p: Any, dim: Any, maxnorm: Any) -> Tensor:
+def renorm_(input: Tensor, p: Any, dim: Any = None, maxnorm: Any = None, *, axis: Any = None) -> Tensor:
     """In-place version of renorm."""
+    if axis is not None:
+        dim = axis
     return in_place(renorm, input, p, dim, maxnorm)
 
 

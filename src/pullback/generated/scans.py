@@ -121,8 +121,10 @@ def cumsum(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = None
     return result
 
 
-def cumsum_(input: Tensor, dim: Any, *, dtype: Any = None) -> Tensor:
+def cumsum_(input: Tensor, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
     """In-place version of cumsum."""
+    if axis is not None:
+        dim = axis
     return in_place(cumsum, input, dim, dtype=dtype)
 
 
@@ -321,8 +323,10 @@ def cumprod(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = Non
     return result
 
 
-def cumprod_(input: Tensor, dim: Any, *, dtype: Any = None) -> Tensor:
+def cumprod_(input: Tensor, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
     """In-place version of cumprod."""
+    if axis is not None:
+        dim = axis
     return in_place(cumprod, input, dim, dtype=dtype)
 
 

@@ -376,8 +376,10 @@ def scatter(
     return result
 
 
-def scatter_(input: Tensor, dim: Any, index: Tensor, src: Tensor) -> Tensor:
+def scatter_(input: Tensor, dim: Any = None, index: Any = None, src: Any = None, *, axis: Any = None) -> Tensor:
     """In-place version of scatter."""
+    if axis is not None:
+        dim = axis
     return in_place(scatter, input, dim, index, src)
 
 
@@ -518,8 +520,10 @@ def scatter_value(
     return result
 
 
-def scatter_value_(input: Tensor, dim: Any, index: Tensor, value: Any) -> Tensor:
+def scatter_value_(input: Tensor, dim: Any = None, index: Any = None, value: Any = None, *, axis: Any = None) -> Tensor:
     """In-place version of scatter_value."""
+    if axis is not None:
+        dim = axis
     return in_place(scatter_value, input, dim, index, value)
 
 
@@ -673,8 +677,10 @@ def scatter_add(
     return result
 
 
-def scatter_add_(input: Tensor, dim: Any, index: Tensor, src: Tensor) -> Tensor:
+def scatter_add_(input: Tensor, dim: Any = None, index: Any = None, src: Any = None, *, axis: Any = None) -> Tensor:
     """In-place version of scatter_add."""
+    if axis is not None:
+        dim = axis
     return in_place(scatter_add, input, dim, index, src)
 
 
@@ -995,9 +1001,18 @@ def scatter_reduce(
 
 
 def scatter_reduce_(
-    input: Tensor, dim: Any, index: Tensor, src: Tensor, reduce: Any, *, include_self: Any = True
+    input: Tensor,
+    dim: Any = None,
+    index: Any = None,
+    src: Any = None,
+    reduce: Any = None,
+    *,
+    include_self: Any = True,
+    axis: Any = None,
 ) -> Tensor:
     """In-place version of scatter_reduce."""
+    if axis is not None:
+        dim = axis
     return in_place(scatter_reduce, input, dim, index, src, reduce, include_self=include_self)
 
 
@@ -1184,8 +1199,12 @@ def index_add(
     return result
 
 
-def index_add_(input: Tensor, dim: Any, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+def index_add_(
+    input: Tensor, dim: Any = None, index: Any = None, source: Any = None, *, alpha: Any = 1, axis: Any = None
+) -> Tensor:
     """In-place version of index_add."""
+    if axis is not None:
+        dim = axis
     return in_place(index_add, input, dim, index, source, alpha=alpha)
 
 
@@ -1345,8 +1364,10 @@ def index_copy(
     return result
 
 
-def index_copy_(input: Tensor, dim: Any, index: Tensor, source: Tensor) -> Tensor:
+def index_copy_(input: Tensor, dim: Any = None, index: Any = None, source: Any = None, *, axis: Any = None) -> Tensor:
     """In-place version of index_copy."""
+    if axis is not None:
+        dim = axis
     return in_place(index_copy, input, dim, index, source)
 
 
@@ -1483,8 +1504,10 @@ def index_fill(
     return result
 
 
-def index_fill_(input: Tensor, dim: Any, index: Tensor, value: Any) -> Tensor:
+def index_fill_(input: Tensor, dim: Any = None, index: Any = None, value: Any = None, *, axis: Any = None) -> Tensor:
     """In-place version of index_fill."""
+    if axis is not None:
+        dim = axis
     return in_place(index_fill, input, dim, index, value)
 
 
@@ -1652,8 +1675,12 @@ def index_fill_tensor(
     return result
 
 
-def index_fill_tensor_(input: Tensor, dim: Any, index: Tensor, value: Tensor) -> Tensor:
+def index_fill_tensor_(
+    input: Tensor, dim: Any = None, index: Any = None, value: Any = None, *, axis: Any = None
+) -> Tensor:
     """In-place version of index_fill_tensor."""
+    if axis is not None:
+        dim = axis
     return in_place(index_fill_tensor, input, dim, index, value)
 
 
@@ -1897,9 +1924,18 @@ def index_reduce(
 
 
 def index_reduce_(
-    input: Tensor, dim: Any, index: Tensor, source: Tensor, reduce: Any, *, include_self: Any = True
+    input: Tensor,
+    dim: Any = None,
+    index: Any = None,
+    source: Any = None,
+    reduce: Any = None,
+    *,
+    include_self: Any = True,
+    axis: Any = None,
 ) -> Tensor:
     """In-place version of index_reduce."""
+    if axis is not None:
+        dim = axis
     return in_place(index_reduce, input, dim, index, source, reduce, include_self=include_self)
 
 
