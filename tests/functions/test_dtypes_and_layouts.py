@@ -161,3 +161,33 @@ def test_operands_that_do_not_broadcast_need_not_be_neighbours() -> None:
     mask = pullback.ones(0, 10, dtype=pullback.bool)
     with pytest.raises(RuntimeError, match="must match the size of tensor b"):
         pullback.where(mask, pullback.ones(0, 1, 10), pullback.ones(0, 10, 1))
+
+
+@pytest.mark.parametrize("name", ["multi_margin_loss", "multilabel_margin_loss"])
+def test_margin_losses_of_no_samples_have_gradients(name: str) -> None:
+    x = pullback.rand(0, 5, requires_grad=True)
+    shape = (0,) if name == "multi_margin_loss" else (0, 5)
+    loss = getattr(pullback.nn.functional, name)(x, pullback.zeros(shape, dtype=pullback.int64), reduction="sum")
+    loss.backward()
+    assert loss.item() == 0
+    assert x.grad.shape == (0, 5)
+
+
+def test_bilinear_of_no_samples_has_gradients() -> None:
+    a, w = pullback.rand(0, 3, 4, requires_grad=True), pullback.rand(2, 4, 4, requires_grad=True)
+    pullback.nn.functional.bilinear(a, a, w).sum().backward()
+    assert a.grad.shape == (0, 3, 4)
+    assert not w.grad.any()
+
+
+def test_attention_of_no_features() -> None:
+    q, k = pullback.rand(4, 3, 0), pullback.rand(4, 6, 0)
+    assert pullback.nn.functional.scaled_dot_product_attention(q, k, k, is_causal=True).shape == (4, 3, 0)
+
+
+def test_gumbel_noise_is_drawn_in_row_major_order() -> None:
+    logits = pullback.rand(3, 4)
+    pullback.manual_seed(0)
+    expected = pullback.nn.functional.gumbel_softmax(logits)
+    pullback.manual_seed(0)
+    assert pullback.equal(pullback.nn.functional.gumbel_softmax(logits.t().contiguous().t()), expected)

@@ -45,12 +45,12 @@ def pdist_back(grad: Any, input: Any, p: float, distances: Any) -> Any:
 def trilinear_back_first(grad: Any, input2: Any, weight: Any) -> Any:
     """The gradient of a bilinear form with respect to its first vector."""
     outputs, rows, columns = weight.shape
-    pairs = F.reshape(F.mul(F.unsqueeze(grad, 2), F.unsqueeze(input2, 1)), (-1, outputs * columns))
+    pairs = F.reshape(F.mul(F.unsqueeze(grad, 2), F.unsqueeze(input2, 1)), (grad.shape[0], outputs * columns))
     return F.mm(pairs, F.reshape(F.transpose(weight, 1, 2), (outputs * columns, rows)))
 
 
 def trilinear_back_weight(grad: Any, input1: Any, input2: Any) -> Any:
     """The gradient of a bilinear form with respect to its weight."""
     outputs, rows = grad.shape[1], input1.shape[1]
-    pairs = F.reshape(F.mul(F.unsqueeze(grad, 2), F.unsqueeze(input1, 1)), (-1, outputs * rows))
+    pairs = F.reshape(F.mul(F.unsqueeze(grad, 2), F.unsqueeze(input1, 1)), (grad.shape[0], outputs * rows))
     return F.reshape(F.mm(F.transpose(pairs, 0, 1), input2), (outputs, rows, input2.shape[1]))

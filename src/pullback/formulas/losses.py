@@ -71,7 +71,7 @@ def multi_margin_loss_grad(
     batch = 1 if input.ndim < 2 else input.shape[0]
     grad = F.loss_weight(grad, batch, reduction)
     shape = tuple(input.shape)
-    rows = F.reshape(input, (batch, -1))
+    rows = F.reshape(input, (batch, shape[-1] if shape else 1))
     places = F.reshape(target, (batch, 1))
     slopes = F.multi_margin_weights(input, target, p, margin, weight)
     if p == 2:
@@ -85,4 +85,5 @@ def multilabel_margin_loss_grad(grad: Any, input: Any, target: Any, reduction: i
     batch = 1 if input.ndim < 2 else input.shape[0]
     grad = F.loss_weight(grad, batch, reduction)
     weights = F.multilabel_margin_weights(input, target)
-    return F.reshape(F.reshape(grad, (-1, 1)) * F.reshape(weights, (batch, -1)), tuple(input.shape))
+    classes = input.shape[-1] if input.ndim else 1
+    return F.reshape(F.reshape(grad, (-1, 1)) * F.reshape(weights, (batch, classes)), tuple(input.shape))

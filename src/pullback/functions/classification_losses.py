@@ -282,7 +282,7 @@ def multi_margin_loss(
     if weight is not None and weight.shape[0] != input.shape[-1]:
         raise RuntimeError(f"inconsistent weight size, expected {input.shape[-1]} but got {list(weight.shape)}")
     samples = input.shape[0] if input.ndim > 1 else 1
-    if target.ndim > 1 or target.numel() != samples:
+    if (target.ndim > 1 or target.numel() != samples) and input.shape[-1:] != (0,):  # which is refused before
         raise RuntimeError(
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
             f"Expected target size [{samples}], but got {list(target.shape)}. Input has shape {list(input.shape)}."

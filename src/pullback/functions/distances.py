@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pullback.generated as G
 from pullback import functions
 from pullback.backend.dtype import is_float_or_complex, scalar_type_name
@@ -85,8 +87,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         raise RuntimeError(
             f"bilinear(): bias size does not match weight size: got {list(bias._array.shape)} but expected {w.shape[0]}"
         )
+    count = math.prod(a.shape[:-1])
     flat = G.trilinear(
-        functions.reshape(input1, (-1, a.shape[-1])), functions.reshape(input2, (-1, b.shape[-1])), weight
+        functions.reshape(input1, (count, a.shape[-1])), functions.reshape(input2, (count, b.shape[-1])), weight
     )
     result = G.view(flat, (*a.shape[:-1], w.shape[0]))
     return result if bias is None else functions.add(result, bias)

@@ -429,14 +429,14 @@ def pdist_back(grad: Any, input: Any, p: float, distances: Any) -> Any:
 def trilinear_back_first(grad: Any, input2: Any, weight: Any) -> Any:
     """The gradient of a bilinear form with respect to its first vector."""
     outputs, rows, columns = weight.shape
-    pairs = F.reshape(F.mul(F.unsqueeze(grad, 2), F.unsqueeze(input2, 1)), (-1, outputs * columns))
+    pairs = F.reshape(F.mul(F.unsqueeze(grad, 2), F.unsqueeze(input2, 1)), (grad.shape[0], outputs * columns))
     return F.mm(pairs, F.reshape(F.transpose(weight, 1, 2), (outputs * columns, rows)))
 
 
 def trilinear_back_weight(grad: Any, input1: Any, input2: Any) -> Any:
     """The gradient of a bilinear form with respect to its weight."""
     outputs, rows = (grad.shape[1], input1.shape[1])
-    pairs = F.reshape(F.mul(F.unsqueeze(grad, 2), F.unsqueeze(input1, 1)), (-1, outputs * rows))
+    pairs = F.reshape(F.mul(F.unsqueeze(grad, 2), F.unsqueeze(input1, 1)), (grad.shape[0], outputs * rows))
     return F.reshape(F.mm(F.transpose(pairs, 0, 1), input2), (outputs, rows, input2.shape[1]))
 
 
@@ -581,7 +581,7 @@ def multi_margin_loss_grad(
     batch = 1 if input.ndim < 2 else input.shape[0]
     grad = F.loss_weight(grad, batch, reduction)
     shape = tuple(input.shape)
-    rows = F.reshape(input, (batch, -1))
+    rows = F.reshape(input, (batch, shape[-1] if shape else 1))
     places = F.reshape(target, (batch, 1))
     slopes = F.multi_margin_weights(input, target, p, margin, weight)
     if p == 2:
@@ -595,7 +595,8 @@ def multilabel_margin_loss_grad(grad: Any, input: Any, target: Any, reduction: i
     batch = 1 if input.ndim < 2 else input.shape[0]
     grad = F.loss_weight(grad, batch, reduction)
     weights = F.multilabel_margin_weights(input, target)
-    return F.reshape(F.reshape(grad, (-1, 1)) * F.reshape(weights, (batch, -1)), tuple(input.shape))
+    classes = input.shape[-1] if input.ndim else 1
+    return F.reshape(F.reshape(grad, (-1, 1)) * F.reshape(weights, (batch, classes)), tuple(input.shape))
 
 
 def over_matrices(values: Any) -> Any:

@@ -102,9 +102,7 @@ def _composite(
     scores = functions.matmul(functions.mul(query, first), functions.mul(keys, second))
     mask: Any = attn_mask
     if is_causal:
-        mask = functions.attention_allowed(
-            functions.reshape(query, (1, -1, *query.shape[-2:])), _as_4d(key), None, True
-        )
+        mask = functions.attention_allowed(_as_4d(query), _as_4d(key), None, True)
         mask = functions.ne(mask, 0)
     hidden = None
     if mask is not None:
@@ -125,4 +123,4 @@ def _composite(
 
 
 def _as_4d(tensor: Tensor) -> Tensor:
-    return functions.reshape(tensor, (1, -1, *tensor.shape[-2:]))
+    return functions.reshape(tensor, (1, math.prod(tensor.shape[:-2]), *tensor.shape[-2:]))

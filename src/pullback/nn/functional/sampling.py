@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pullback import functions
-from pullback.creation import empty_like, zeros_like
+from pullback.creation import empty, zeros_like
 from pullback.tensor.tensor import Tensor
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """Sample from the Gumbel-softmax distribution; `hard` gives one-hot rows with the gradient of soft ones."""
-    noise = functions.neg(functions.log(functions.exponential_(empty_like(logits))))
+    # In row-major order whatever the order of the logits is, as PyTorch draws.
+    drawn = functions.exponential_(empty(logits.shape, dtype=logits.dtype, device=logits.device))
+    noise = functions.neg(functions.log(drawn))
     soft = functions.softmax(functions.div(functions.add(logits, noise), tau), dim)
     if not hard:
         return soft
