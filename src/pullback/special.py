@@ -7,6 +7,8 @@ tensor([1.7918])
 
 from __future__ import annotations
 
+from typing import Any as _Any
+
 import pullback.functions as _functions
 from pullback.tensor.arguments import with_keywords as _with_keywords
 from pullback.tensor.foreign_arguments import offer_all as _offer_all
@@ -42,7 +44,13 @@ laguerre_polynomial_l = _with_keywords(_functions.laguerre_polynomial_l, x="inpu
 legendre_polynomial_p = _with_keywords(_functions.legendre_polynomial_p, x="input")
 log1p = _functions.log1p
 log_ndtr = _functions.log_ndtr
-log_softmax = _functions.log_softmax
+
+
+def log_softmax(input: _Any, dim: int, *, dtype: _Any = None) -> _Any:
+    """The logarithm of `softmax`."""
+    return _functions.log_softmax(input, dim, dtype=dtype)
+
+
 logit = _functions.logit
 logsumexp = _functions.logsumexp
 modified_bessel_i0 = _functions.modified_bessel_i0
@@ -62,7 +70,13 @@ shifted_chebyshev_polynomial_u = _with_keywords(_functions.shifted_chebyshev_pol
 shifted_chebyshev_polynomial_v = _with_keywords(_functions.shifted_chebyshev_polynomial_v, x="input")
 shifted_chebyshev_polynomial_w = _with_keywords(_functions.shifted_chebyshev_polynomial_w, x="input")
 sinc = _functions.sinc
-softmax = _functions.softmax
+
+
+def softmax(input: _Any, dim: int, *, dtype: _Any = None) -> _Any:
+    """Exponentials, divided by their sum along a dimension."""
+    return _functions.softmax(input, dim, dtype=dtype)
+
+
 spherical_bessel_j0 = _with_keywords(_functions.spherical_bessel_j0, x="input")
 xlog1py = _functions.xlog1py
 xlogy = _functions.xlogy

@@ -17,6 +17,8 @@ def cumsum(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = None
         dim = the_dim("cumsum", axis)
     if dtype is not None:
         _require_differentiable(input, dtype)
+    elif isinstance(out, Tensor):
+        dtype = out.dtype
     return G.cumsum(input, dim, dtype=dtype, out=out)
 
 
@@ -26,6 +28,8 @@ def cumprod(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = Non
         dim = the_dim("cumprod", axis)
     if dtype is not None:
         _require_differentiable(input, dtype)
+    elif isinstance(out, Tensor):
+        dtype = out.dtype
     return G.cumprod(input, dim, dtype=dtype, out=out)
 
 

@@ -30,7 +30,13 @@ _RULES_OF_THEIR_OWN = {
     "AcoshBackward0": "AcoshBackward1",
     "AsinhBackward0": "AsinhBackward1",
     "AtanhBackward0": "AtanhBackward1",
+    "CeluBackward0": "CeluBackward1",
     "ConjPhysicalBackward0": "ConjPhysicalBackward1",
+    "EluBackward0": "EluBackward1",
+    "LeakyReluBackward0": "LeakyReluBackward1",
+    "PolygammaBackward0": "PolygammaBackward1",
+    "RreluWithNoiseBackward0": "RreluWithNoiseBackward1",
+    "ThresholdBackward0": "ThresholdBackward1",
 }
 """Nodes that PyTorch numbers otherwise where the operation was in place."""
 
@@ -218,7 +224,7 @@ _MAKING = frozenset(
 _SEQUENCES = frozenset(["arange", "range", "linspace", "logspace"])
 """Functions that fill a tensor given as `out=` in its own shape, if the number of elements is right."""
 
-_ROWS_FIRST = frozenset(["cholesky", "cholesky_solve", "lu"])
+_ROWS_FIRST = frozenset(["cholesky", "cholesky_solve", "lu", "quantile"])
 _ROWS_FIRST_AGAIN = frozenset(["cholesky_inverse", "geqrf"])
 """Functions whose `out=` is resized row by row, though results lie column by column; the second lot if it had elements."""
 

@@ -53,6 +53,7 @@ _EXACT = {
     "float_power": "the output given to float_power has dtype {1} but the operation's result requires dtype {0}",
     "nan_to_num": "nan_to_num: dtype of out: {1} should be same as input: {0}",
     "take": "take(): self and out expected to have the same dtype, but got self.dtype = {0} and out.dtype = {1}",
+    "quantile": "quantile() out tensor must be same dtype as the input tensor, {0}, and not {1}",
     "searchsorted": _NOT_INDEX,
     "where": "Expected out type to be {0} but got {1}",
     "nonzero": "nonzero: Expected out tensor to have scalar type {0} but got scalar type {1}",

@@ -9,6 +9,7 @@ import numpy as np
 from pullback.backend.dtype import scalar_type_name
 from pullback.backend.halves import FLOAT32, cast_half
 from pullback.kernels.clamping import _select, drop_where
+from pullback.kernels.creation import checked_number
 from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
 from pullback.kernels.special import erf
 from pullback.kernels.special_evaluation import _through_float64
@@ -183,6 +184,8 @@ def rrelu_with_noise(input: Array, noise: Array) -> Array:
 def threshold(input: Array, threshold: Scalar, value: Scalar) -> Array:
     """Elements above `threshold` as they are, `value` for the rest."""
     _refuse_kinds(input, "bc", "threshold_cpu")
+    if input.dtype.kind in "iu":
+        return _select(input <= checked_number(threshold, input.dtype), checked_number(value, input.dtype), input)
     return _select(input <= threshold, input.dtype.type(value), input)
 
 
