@@ -155,6 +155,8 @@ def test_remainders_are_those_of_libm_to_the_bit(name: str, dtype: Any) -> None:
         a[::11] = b[::11] * 3
         with np.errstate(all="ignore"):
             expected = getattr(np, name)(a, b)
+        if name == "remainder":
+            expected = np.where(expected == 0, np.copysign(expected, a), expected)
         actual = getattr(kernels, name)(a, b)
         np.testing.assert_array_equal(actual, expected)
         np.testing.assert_array_equal(np.signbit(actual), np.signbit(expected))

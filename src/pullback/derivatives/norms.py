@@ -16,13 +16,22 @@ def linalg_vector_norm(
 def div_or_zero(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(
         input=F.div_or_zero(grad, F.conj(other)),
-        other=-F.div_or_zero(grad * F.conj(F.div_or_zero(input, other)), F.conj(other)),
+        other=-(grad * F.conj(F.div_or_zero(input, other)))
+        / F.conj(other),  # NaN at zero: there is no second derivative
+    )
+
+
+@elementwise(out=False, promote="common")
+def unit_or_zero(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    return wrt(
+        input=F.where(other == 0, grad * 0, grad) / F.conj(other),  # NaN at zero, as below
+        other=-(grad * F.conj(F.unit_or_zero(input, other))) / F.conj(other),
     )
 
 
 @elementwise(out=False)
 def pow_or_zero(grad: Tensor, input: Tensor, exponent: float) -> Pullback:
-    return wrt(input=grad * (F.pow_or_zero(input, exponent - 1) * exponent))
+    return wrt(input=F.where(input == 0, grad * 0, grad) * (F.pow(input, exponent - 1) * exponent))
 
 
 @general(node="NormBackward1", public="norm")
@@ -33,7 +42,10 @@ def norm_dim(grad: Tensor, input: Tensor, p: Scalar, dim: Dims, keepdim: bool, *
 @general
 def dist(grad: Tensor, input: Tensor, other: Tensor, p: Scalar, *, result: Tensor) -> Pullback:
     direction = F.vector_norm_grad(grad, input - other, p, None, False, result)
-    return wrt(input=F.sum_to(direction, input.shape), other=F.sum_to(-direction, other.shape))
+    return wrt(
+        input=None if p == 0 else F.sum_to(direction, input.shape),
+        other=None if p == 0 else F.sum_to(-direction, other.shape),
+    )
 
 
 @general(in_place=True)

@@ -856,6 +856,9 @@ _FAMILIES = {
         div_or_zero
         DivOrZeroBackward0
         div_or_zero_tangent
+        unit_or_zero
+        UnitOrZeroBackward0
+        unit_or_zero_tangent
         pow_or_zero
         PowOrZeroBackward0
         pow_or_zero_tangent

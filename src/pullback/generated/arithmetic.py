@@ -1462,7 +1462,7 @@ RemainderNode.__name__ = RemainderNode.__qualname__ = "RemainderBackward1"
 
 
 def remainder(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """The remainder of a division rounded down: it has the sign of `other`."""
+    """The remainder of a division rounded down: it has the sign of `other`; zero has that of `input`."""
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:

@@ -749,7 +749,7 @@ def vector_norm_grad(grad: Any, input: Any, ord: Any, dim: Dims, keepdim: bool, 
     if ord == 1:
         return grad * F.sgn(input)
     if ord == 2:
-        return F.to_dtype(input * F.div_or_zero(grad, result), input.dtype)
+        return F.to_dtype(grad * F.unit_or_zero(input, result), input.dtype)
     if math.isinf(ord):
         return grad * F.sgn(input) * F.shares(F.abs(input), result, dim, True)
     return F.to_dtype(_general_norm_grad(grad, input, float(ord), result), input.dtype)

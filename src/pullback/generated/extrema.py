@@ -31,7 +31,7 @@ from pullback.kernels.extrema import shares as shares_kernel
 from pullback.kernels.extrema import shares_or_nans as shares_or_nans_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_tensor_argument, missing_arguments, wrap_dims
+from pullback.tensor.arguments import as_tensor_argument, wrap_dims
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
@@ -954,15 +954,13 @@ def argmin(
 
 
 def shares(
-    input: Tensor, extreme: Tensor, dim: Any = None, keepdim: Any = None, *, axis: Any = None, keepdims: Any = None
+    input: Tensor, extreme: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None
 ) -> Tensor:
     """How a gradient is shared among the elements equal to the extreme: evenly, zero for the others."""
     if axis is not None:
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    if keepdim is None:
-        raise missing_arguments("shares", "keepdim")
     if process.changed:
         if switches.interceptors or overrides.types:
             taken = intercept(shares, (input, extreme, dim, keepdim), {})

@@ -21,14 +21,18 @@ from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow
 from pullback.kernels.broadcasting import sum_to as sum_to_kernel
 from pullback.kernels.broadcasting import sum_to_like
+from pullback.kernels.clamping import where as where_kernel
+from pullback.kernels.exponential import pow as pow_kernel
 from pullback.kernels.norms import dist as dist_kernel
 from pullback.kernels.norms import div_or_zero as div_or_zero_kernel
 from pullback.kernels.norms import linalg_vector_norm as linalg_vector_norm_kernel
 from pullback.kernels.norms import norm_dim as norm_dim_kernel
 from pullback.kernels.norms import pow_or_zero as pow_or_zero_kernel
 from pullback.kernels.norms import renorm as renorm_kernel
+from pullback.kernels.norms import unit_or_zero as unit_or_zero_kernel
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
+from pullback.native import native
 from pullback.tensor.arguments import (
     NUMBERS,
     as_numpy_dtype,
@@ -247,7 +251,7 @@ class DivOrZeroBackward0(Node):
             other = other._array
             if half:
                 other = widen_half(other)
-            grad_of_other = -div_or_zero_kernel(grad * div_or_zero_kernel(input, other).conjugate(), other.conjugate())
+            grad_of_other = -(grad * div_or_zero_kernel(input, other).conjugate()) / other.conjugate()
             if self.broadcast:
                 grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
             elif half:
@@ -272,7 +276,7 @@ class DivOrZeroBackward0(Node):
         if edges[1] is not None:
             input = self.unpack("input")
             other = self.unpack("other")
-            grad_of_other = -F.div_or_zero(grad * conjugate(F.div_or_zero(input, other)), conjugate(other))
+            grad_of_other = -(grad * conjugate(F.div_or_zero(input, other))) / conjugate(other)
             if self.broadcast:
                 grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
         return (
@@ -367,7 +371,193 @@ def div_or_zero_tangent(result: Any, input: Any, other: Any, input_tangent: Any,
         terms.append(conjugate(F.div_or_zero(grad, conjugate(other))))
     if other_tangent is not None:
         grad = conjugate(other_tangent)
-        terms.append(conjugate(-F.div_or_zero(grad * conjugate(F.div_or_zero(input, other)), conjugate(other))))
+        terms.append(conjugate(-(grad * conjugate(F.div_or_zero(input, other))) / conjugate(other)))
+    return sum_of_terms(terms, result)
+
+
+@native
+def unit_or_zero_grad_of_input(grad: Any, other: Any, owned: bool = False) -> Any:
+    return where_kernel(other == 0, grad * 0, grad) / other.conjugate()
+
+
+@native
+def unit_or_zero_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
+    return -(grad * unit_or_zero_kernel(input, other).conjugate()) / other.conjugate()
+
+
+class UnitOrZeroBackward0(Node):
+    """Gradient of unit_or_zero."""
+
+    __slots__ = ("__dict__",)
+    saved_names = ("input", "other")
+    public_names = {"input": "self"}
+    fresh = (True, True)
+    saved_input: Any = None
+    saved_input_version: int = -1
+    saved_other: Any = None
+    saved_other_version: int = -1
+    broadcast: bool = False
+    input_shape: Any = None
+    input_dtype: Any = None
+    other_shape: Any = None
+    other_dtype: Any = None
+
+    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        half = grad.dtype.itemsize == 2
+        if half:
+            grad = widen_half(grad)
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_other = None
+        if edges[0] is not None:
+            other = self.saved_other
+            if other._counter is not None and other._counter.value != self.saved_other_version:
+                raise_stale(self, "other")
+            other = other._array
+            if half:
+                other = widen_half(other)
+            grad_of_input = unit_or_zero_grad_of_input(grad, other, owned and edges[1] is None)
+            if self.broadcast:
+                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            elif half:
+                grad_of_input = rounded(grad_of_input, grads[0].dtype)
+        if edges[1] is not None:
+            input = self.saved_input
+            if input._counter is not None and input._counter.value != self.saved_input_version:
+                raise_stale(self, "input")
+            input = input._array
+            if half:
+                input = widen_half(input)
+            other = self.saved_other
+            if other._counter is not None and other._counter.value != self.saved_other_version:
+                raise_stale(self, "other")
+            other = other._array
+            if half:
+                other = widen_half(other)
+            grad_of_other = unit_or_zero_grad_of_other(grad, input, other, owned)
+            if self.broadcast:
+                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+            elif half:
+                grad_of_other = rounded(grad_of_other, grads[0].dtype)
+        return (
+            grad_of_input,
+            grad_of_other,
+        )
+
+    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.released:
+            raise graph_freed(self.name())
+        grad = grads[0]
+        edges = self.next_edges
+        grad_of_input = None
+        grad_of_other = None
+        if edges[0] is not None:
+            other = self.unpack("other")
+            grad_of_input = F.where(other == 0, grad * 0, grad) / conjugate(other)
+            if self.broadcast:
+                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        if edges[1] is not None:
+            input = self.unpack("input")
+            other = self.unpack("other")
+            grad_of_other = -(grad * conjugate(F.unit_or_zero(input, other))) / conjugate(other)
+            if self.broadcast:
+                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
+        return (
+            grad_of_input,
+            grad_of_other,
+        )
+
+    def release_saved_tensors(self) -> None:
+        self.released = True
+        self.saved_input = None
+        self.saved_other = None
+
+
+def unit_or_zero(input: Tensor, other: Tensor) -> Tensor:
+    """Numbers relative to a norm of theirs, zero where that is zero."""
+    record = True
+    if process.changed:
+        if switches.interceptors or overrides.types:
+            taken = intercept(unit_or_zero, (input, other), {})
+            if taken is not NotImplemented:
+                return taken
+        record = switches.records
+    if not isinstance(input, TensorBase):
+        if is_foreign(input):
+            return ask_foreign(unit_or_zero, (input, other), {})
+        input = as_tensor_argument("unit_or_zero", "input", 1, input)
+    if not isinstance(other, TensorBase):
+        if is_foreign(other):
+            return ask_foreign(unit_or_zero, (input, other), {})
+        other = as_tensor_argument("unit_or_zero", "other", 2, other)
+    input_array = input._array
+    other_array = other._array
+    promoted = False
+    if input_array.dtype is not other_array.dtype:
+        input_array, other_array = promote_arrays(input_array, other_array)
+        promoted = True
+    try:
+        computed: Any = unit_or_zero_kernel(input_array, other_array)
+    except ValueError as error:
+        raise shapes_differ(error, input_array, other_array) from None
+    if type(computed) is not ndarray:
+        computed = as_array(computed)
+    result: Tensor = new(Tensor)
+    result._array = computed
+    if record and (input._requires_grad or other._requires_grad):
+        node = UnitOrZeroBackward0()
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (other._edge or gradient_edge(other)) if other._requires_grad else None,
+        )
+        node.sequence_nr = next_sequence_nr()
+        node.shape = computed.shape
+        node.dtype = computed.dtype
+        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
+            node.broadcast = True
+            node.input_shape = input._array.shape
+            node.input_dtype = input._array.dtype
+            node.other_shape = other._array.shape
+            node.other_dtype = other._array.dtype
+        if other._requires_grad:
+            node.saved_input = input
+            node.saved_input_version = input._counter.value if input._counter is not None else 0
+        node.saved_other = other
+        node.saved_other_version = other._counter.value if other._counter is not None else 0
+        result._requires_grad = True
+        result._edge = (node, 0)
+        if process.changed:
+            adopt_switches(node)
+    if process.changed:
+        if switches.dual_level >= 0 and tangents_flow(input, other):
+            carry_tangents(
+                result,
+                unit_or_zero_tangent,
+                (
+                    input,
+                    other,
+                ),
+                (
+                    input,
+                    other,
+                ),
+            )
+        note_inference(result)
+    return result
+
+
+def unit_or_zero_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
+    """Tangent of unit_or_zero."""
+    terms = []
+    if input_tangent is not None:
+        grad = conjugate(input_tangent)
+        terms.append(conjugate(F.where(other == 0, grad * 0, grad) / conjugate(other)))
+    if other_tangent is not None:
+        grad = conjugate(other_tangent)
+        terms.append(conjugate(-(grad * conjugate(F.unit_or_zero(input, other))) / conjugate(other)))
     return sum_of_terms(terms, result)
 
 
@@ -399,7 +589,7 @@ class PowOrZeroBackward0(Node):
         input = input._array
         if half:
             input = widen_half(input)
-        grad_of_input = grad * (pow_or_zero_kernel(input, exponent - 1) * exponent)
+        grad_of_input = where_kernel(input == 0, grad * 0, grad) * (pow_kernel(input, exponent - 1) * exponent)
         if half:
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
@@ -413,7 +603,7 @@ class PowOrZeroBackward0(Node):
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
-        grad_of_input = grad * (F.pow_or_zero(input, exponent - 1) * exponent)
+        grad_of_input = F.where(input == 0, grad * 0, grad) * (F.pow(input, exponent - 1) * exponent)
         return (grad_of_input,)
 
     def release_saved_tensors(self) -> None:
@@ -478,7 +668,7 @@ def pow_or_zero_tangent(result: Any, input: Any, exponent: Any, input_tangent: A
     terms = []
     if input_tangent is not None:
         grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * (F.pow_or_zero(input, exponent - 1) * exponent)))
+        terms.append(conjugate(F.where(input == 0, grad * 0, grad) * (F.pow(input, exponent - 1) * exponent)))
     return sum_of_terms(terms, result)
 
 
@@ -664,9 +854,9 @@ class DistBackward0(Node):
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
-            grad_of_input = sum_to_kernel(direction, input_shape)
+            grad_of_input = None if p == 0 else sum_to_kernel(direction, input_shape)
         if edges[1] is not None:
-            grad_of_other = sum_to_kernel(-direction, other_shape)
+            grad_of_other = None if p == 0 else sum_to_kernel(-direction, other_shape)
         return (
             grad_of_input,
             grad_of_other,
@@ -687,9 +877,9 @@ class DistBackward0(Node):
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
-            grad_of_input = F.sum_to(direction, input_shape)
+            grad_of_input = None if p == 0 else F.sum_to(direction, input_shape)
         if edges[1] is not None:
-            grad_of_other = F.sum_to(-direction, other_shape)
+            grad_of_other = None if p == 0 else F.sum_to(-direction, other_shape)
         return (
             grad_of_input,
             grad_of_other,

@@ -467,6 +467,7 @@ OPERATIONS: dict[str, Operation] = {
     'unfold': Operation('unfold', 'linear', 'shape', (('input', 'tensor', False), ('dimension', 'dim', False), ('size', 'plain', False), ('step', 'plain', False)), ('input',), ('input',), (), True, False, 1),
     'unique': Operation('unique', 'general', 'searching', (('input', 'tensor', False), ('sorted', 'plain', False), ('return_inverse', 'plain', False), ('return_counts', 'plain', False), ('dim', 'plain', False)), ('input',), ('input',), ('input',), False, False, 3),
     'unique_consecutive': Operation('unique_consecutive', 'general', 'searching', (('input', 'tensor', False), ('return_inverse', 'plain', False), ('return_counts', 'plain', False), ('dim', 'plain', False)), ('input',), ('input',), ('input',), False, False, 3),
+    'unit_or_zero': Operation('unit_or_zero', 'elementwise', 'norms', (('input', 'tensor', False), ('other', 'tensor', False)), ('input', 'other'), ('input', 'other'), (), False, False, 1),
     'unsafe_view': Operation('unsafe_view', 'linear', 'shape', (('input', 'tensor', False), ('size', 'plain', False)), ('input',), ('input',), (), False, False, 1),
     'unsqueeze': Operation('unsqueeze', 'linear', 'shape', (('input', 'tensor', False), ('dim', 'plain', False)), ('input',), ('input',), (), True, False, 1),
     'upsample_bicubic2d': Operation('upsample_bicubic2d', 'linear', 'interpolation', (('input', 'tensor', False), ('output_size', 'plain', False), ('align_corners', 'plain', False), ('scales', 'plain', False)), ('input',), ('input',), (), False, False, 1),

@@ -18,6 +18,7 @@ _LONG = 8 * _ROW
 _MANY = 64
 _ADD: Any = np.add
 _MULTIPLY: Any = np.multiply
+_WIDEST = {"e": np.float64, "f": np.float64, "F": np.complex128}
 
 
 def reduced_axes(input: Array, dim: Dims) -> tuple[int, ...]:
@@ -57,13 +58,16 @@ def is_short(input: Array) -> bool:
 
 
 def add_up(values: Any, axes: Any, keepdim: bool = False, dtype: Any = None) -> Any:
-    """NumPy's sum without its wrapper, which takes a microsecond and warns of NaN and overflow in NumPy's own name."""
-    return _ADD.reduce(values, axis=axes, keepdims=keepdim, dtype=dtype)
+    """NumPy's sum without its wrapper, which takes a microsecond and warns of NaN and overflow in NumPy's own name.
+
+    The sum of negative zeros is the positive one, as if it began with zero.
+    """
+    return _ADD.reduce(values, axis=axes, keepdims=keepdim, dtype=dtype) + 0
 
 
 def multiply_up(values: Any, axes: Any, keepdim: bool = False) -> Any:
-    """NumPy's product without its wrapper."""
-    return _MULTIPLY.reduce(values, axis=axes, keepdims=keepdim)
+    """The product in the widest numbers of the kind: in single precision every factor would cost half a unit."""
+    return _MULTIPLY.reduce(values, axis=axes, keepdims=keepdim, dtype=_WIDEST.get(values.dtype.char))
 
 
 def has_short_rows(values: Array, axes: tuple[int, ...]) -> bool:
@@ -82,7 +86,7 @@ def add_short_rows(values: Array, keepdim: bool = False) -> Array:
     """
     length = values.shape[-1]
     if length < 8:
-        total = values[..., 0] + values[..., 1]
+        total = values[..., 0] + values[..., 1] + 0
         for nr in range(2, length):
             total += values[..., nr]
     else:
@@ -104,7 +108,7 @@ def accurate_sum(input: Array, axes: tuple[int, ...], keepdim: bool) -> Any:
     (measured: 100000 x 64 float32 along axis 0: error 16 times smaller, time 1.3 times).
     """
     if is_short(input):
-        return contiguous(_ADD.reduce(input, axis=axes, keepdims=keepdim))
+        return contiguous(add_up(input, axes, keepdim))
     if has_short_rows(input, axes):
         return contiguous(add_short_rows(input, keepdim))
     if input.dtype.itemsize == 2 and is_float_or_complex(input.dtype):

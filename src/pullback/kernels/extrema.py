@@ -142,7 +142,7 @@ def _place(function: Any, name: str, input: Array, dim: int | None, keepdim: boo
     return indices.reshape((1,) * input.ndim) if dim is None else np.expand_dims(indices, dim)
 
 
-def shares(input: Array, extreme: Array, dim: Dims, keepdim: bool) -> Array:
+def shares(input: Array, extreme: Array, dim: Dims = None, keepdim: bool = False) -> Array:
     """How a gradient is shared among the elements equal to the extreme: evenly, zero for the others."""
     axes = reduced_axes(input, dim)
     if not keepdim:

@@ -20,7 +20,10 @@ def multi_margin_loss(
     _require_vector_or_matrix(input)
     rows, places = _rows_and_places(input, target)
     slack = rows - np.take_along_axis(rows, places, 1) + margin
-    losses = add_up(multi_margin_weights(input, target, p, margin, weight) * slack**p, 1)
+    weights = multi_margin_weights(input, target, p, margin, weight)
+    losses = add_up(
+        weights * np.where(weights != 0, slack, np.zeros_like(slack)) ** p, 1
+    )  # infinite scores leave no NaN
     if reduction == 0:
         return cast_array(losses.reshape(target.shape), input.dtype)
     return cast_array(np.asarray(reduce_loss(losses, reduction)), input.dtype)

@@ -44,7 +44,7 @@ FILES = {
     "matrix_products": "mm bmm mv dot vdot outer matmul_batched matmul_grad_input matmul_grad_other trace linalg_cross addmm addmv addr baddbmm addbmm linear_bias linear_bias_folded linear_product linear_product_folded linear_grad_input linear_grad_weight linear_grad_bias",
     "nll": "nll_loss nll_loss2d nll_loss_grad",
     "normalization": "native_layer_norm layer_norm_back batch_norm_training batch_norm_training_back batch_norm_evaluation batch_norm_evaluation_back batch_norm_evaluation_weight_back native_group_norm group_norm_back rms_norm_fused rms_norm_back",
-    "norms": "linalg_vector_norm div_or_zero pow_or_zero norm_dim dist renorm",
+    "norms": "linalg_vector_norm div_or_zero unit_or_zero pow_or_zero norm_dim dist renorm",
     "optimizer_steps": "sgd_step adam_step nadam_step radam_step adamax_step rmsprop_step adagrad_step adadelta_step asgd_step rprop_step",
     "orthogonalization": "newton_schulz",
     "overwriting": "overwriting write_value",

@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
 from pullback.backend.halves import rounded
-from pullback.kernels.accumulation import require_floating, require_real_floating, widened
+from pullback.kernels.accumulation import add_up, require_floating, require_real_floating, widened
 from pullback.kernels.broadcasting import sum_to
 from pullback.native import native
 from pullback.typing import Array, DType, Shape
@@ -18,6 +18,9 @@ _FLOAT32 = np.dtype(np.float32)
 
 # Elements of rows that are treated together, which bounds temporary memory; smaller parts are not faster (measured).
 _CHUNK = 2**20
+
+# Sums of more numbers than this are taken in float64 where they are of float32.
+_LONG_ROW = 4096
 
 
 @native
@@ -54,7 +57,7 @@ def _normalize_rows(
     for part in _chunks(rows):
         mean[part] = _row_means(rows[part])
         centered = np.subtract(rows[part], mean[part], out=result[part])
-        variance = np.einsum("ij,ij->i", centered, centered)[:, None] / count
+        variance = _row_products(centered, centered) / count
         rstd[part] = 1 / np.sqrt(variance + rows.dtype.type(eps))
         centered *= rstd[part]
         if factor is not None:
@@ -66,7 +69,16 @@ def _normalize_rows(
 
 def _row_means(rows: Array) -> Array:
     # A product with a vector is one BLAS call; a sum over a short axis costs NumPy twice that.
+    if rows.shape[1] > _LONG_ROW and rows.dtype == _FLOAT32:
+        return (add_up(rows, 1, True, dtype=np.float64) / rows.shape[1]).astype(rows.dtype)
     return rows @ _mean_vector(rows.shape[1], rows.dtype)
+
+
+def _row_products(a: Array, b: Array) -> Array:
+    """The sums of products along rows, as a column; einsum adds one after the other, so long ones in float64."""
+    if a.shape[1] > _LONG_ROW and a.dtype == _FLOAT32:
+        return np.einsum("ij,ij->i", a, b, dtype=np.float64)[:, None].astype(a.dtype)
+    return np.einsum("ij,ij->i", a, b)[:, None]
 
 
 @lru_cache(maxsize=64)
@@ -109,7 +121,7 @@ def _normalization_back(
         if factor is not None:
             to_factor += np.ones(len(h), h.dtype) @ (h * n)
             h = h * factor
-        n *= np.einsum("ij,ij->i", h, n)[:, None] / -count
+        n *= _row_products(h, n) / -count
         n += h
         if mean is not None:
             n -= _row_means(h)
@@ -155,11 +167,15 @@ def _as_channels(values: Array, input: Array) -> Array:
 
 def _channel_sums(x: Array) -> Array:
     flat = x.reshape(x.shape[0], x.shape[1], math.prod(x.shape[2:]))
+    if flat.shape[0] * flat.shape[2] > _LONG_ROW and x.dtype == _FLOAT32:
+        return add_up(flat, (0, 2), dtype=np.float64).astype(x.dtype)
     return flat.sum(2).sum(0) if flat.shape[2] != 1 else flat[:, :, 0].sum(0)
 
 
 def _channel_products(a: Array, b: Array) -> Array:
     flat = (a.shape[0], a.shape[1], math.prod(a.shape[2:]))
+    if flat[0] * flat[2] > _LONG_ROW and a.dtype == _FLOAT32:
+        return np.einsum("ncl,ncl->c", a.reshape(flat), b.reshape(flat), dtype=np.float64).astype(a.dtype)
     return np.einsum("ncl,ncl->nc", a.reshape(flat), b.reshape(flat)).sum(0)
 
 
@@ -256,17 +272,22 @@ def rms_norm_fused(input: Array, normalized_shape: Shape, weight: Array | None, 
     """Divide the last dimensions by their root mean square."""
     require_floating("rms_norm", input)
     x = widened(input)
-    rows = x.reshape(-1, math.prod(normalized_shape))
+    rows = _as_rows(x, normalized_shape)
     result = rows * _root_mean_square(rows, eps)
     if weight is not None:
         result *= weight.reshape(-1)
     return rounded(result.reshape(input.shape), input.dtype)
 
 
+def _as_rows(x: Array, normalized_shape: Shape) -> Array:
+    lead = x.shape[: x.ndim - len(normalized_shape)]
+    return x.reshape(math.prod(lead), math.prod(normalized_shape))
+
+
 def _root_mean_square(rows: Array, eps: float | None) -> Array:
     """The reciprocal root mean square of each row, as a column; `eps` is the dtype's own if not given."""
     bound = np.finfo(rows.dtype).eps if eps is None else eps
-    square = np.einsum("ij,ij->i", rows, rows)[:, None] / rows.dtype.type(max(rows.shape[1], 1))
+    square = _row_products(rows, rows) / rows.dtype.type(max(rows.shape[1], 1))
     return 1 / np.sqrt(square + rows.dtype.type(bound))
 
 
@@ -275,8 +296,7 @@ def rms_norm_back(
     grad: Array, input: Array, normalized_shape: Shape, weight: Array | None, eps: float | None
 ) -> tuple[Array, Array | None]:
     """The gradients of an RMS norm with respect to its input and its weight."""
-    count = math.prod(normalized_shape)
-    rows, g = widened(input).reshape(-1, count), widened(grad).reshape(-1, count)
+    rows, g = _as_rows(widened(input), normalized_shape), _as_rows(widened(grad), normalized_shape)
     factor = None if weight is None else widened(weight).reshape(-1)
     to_input, to_weight = _normalization_back(g, rows, None, _root_mean_square(rows, eps), factor)
     to_input = rounded(to_input.reshape(input.shape), input.dtype)

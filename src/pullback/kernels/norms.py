@@ -44,6 +44,9 @@ def _check_dtype(given: DType, wanted: DType) -> None:
 
 
 def _norm(values: Array, order: float, axes: tuple[int, ...], keepdim: bool) -> Array:
+    if order != 0 and values.size and all(values.shape[axis] == 1 for axis in axes):  # no power of one number overflows
+        sizes = np.asarray(np.abs(values))
+        return sizes if keepdim else np.squeeze(sizes, axes)
     if order == 2 and values.dtype.kind != "c":
         return np.sqrt(accurate_sum(np.asarray(values * values), axes, keepdim))
     sizes = np.asarray(np.abs(values))
@@ -61,8 +64,6 @@ def _norm(values: Array, order: float, axes: tuple[int, ...], keepdim: bool) -> 
         return function(sizes, axis=axes, keepdims=keepdim)
     if order == 2:
         return np.sqrt(accurate_sum(sizes * sizes, axes, keepdim))
-    if sizes.size and all(sizes.shape[axis] == 1 for axis in axes):  # no power of one number overflows
-        return sizes if keepdim else np.squeeze(sizes, axes)
     return np.power(accurate_sum(np.power(sizes, order), axes, keepdim), 1 / order)
 
 
@@ -72,6 +73,11 @@ def div_or_zero(input: Array, other: Array) -> Array:
     return np.where(
         zero, np.zeros((), np.result_type(input, other)), input / np.where(zero, np.ones_like(other), other)
     )
+
+
+def unit_or_zero(input: Array, other: Array) -> Array:
+    """Numbers relative to a norm of theirs, zero where that is zero."""
+    return input / np.where(other == 0, np.asarray(np.inf, other.dtype), other)
 
 
 def pow_or_zero(input: Array, exponent: float) -> Array:

@@ -125,9 +125,9 @@ def prod(input: Array, dim: Dim, keepdim: bool = False, *, dtype: DType | None =
 @native
 def product_of_others(input: Array, dim: Dim) -> Array:
     """At each element the product of all others along `dim`; right with any number of zeros."""
-    product = multiply_up(input, dim, True)
+    product = multiply_up(widened(input), dim, True)
     if np.all(np.isfinite(product) & (product != 0)):
-        return product / input
+        return cast_array(product / input, input.dtype)
     ones = np.ones_like(input[(slice(None),) * dim + (slice(0, 1),)])
     lead = (slice(None),) * dim
     before = np.multiply.accumulate(np.concatenate((ones, input[(*lead, slice(0, -1))]), dim), dim)

@@ -16,7 +16,7 @@ from pullback.typing import Array, Dim, DType
 @native
 def cumsum(input: Array, dim: Dim, *, dtype: DType | None = None) -> Array:
     """The sums of all elements up to each along `dim`."""
-    return _accumulate(np.add.accumulate, input, dim, dtype)
+    return _accumulate(np.add.accumulate, input, dim, dtype) + 0  # a sum of negative zeros is the positive one
 
 
 @native
@@ -51,7 +51,8 @@ def cumprod_grad(grad: Array, input: Array, dim: Dim) -> Array:
     if input.ndim == 0:
         return np.array(grad)
     values = np.moveaxis(input.conj(), dim, 0)
-    sums = np.moveaxis(grad.astype(widened(input).dtype), dim, 0).copy()
+    wide = np.complex128 if input.dtype.kind == "c" else np.float64
+    sums = np.moveaxis(grad.astype(wide), dim, 0).copy()
     for place in range(len(sums) - 2, -1, -1):
         sums[place] += values[place + 1] * sums[place + 1]
     before = np.ones_like(sums)

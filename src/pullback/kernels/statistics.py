@@ -62,7 +62,10 @@ def _snapped(mean: Array, values: Array, axes: tuple[int, ...]) -> Array:
 
 
 def _moments(name: str, input: Array, dim: Dims, correction: float, keepdim: bool) -> tuple[Any, Any]:
-    """Variance and mean, in two passes: the second is about the mean of the first."""
+    """Variance and mean, in two passes, in float64: the second is about the mean of the first.
+
+    In float32 a small variance is lost in the rounding of a large mean, and squares overflow where their root does not.
+    """
     if not is_float_or_complex(input.dtype):
         raise RuntimeError(
             "std and var only support floating point and complex dtypes"
@@ -71,7 +74,7 @@ def _moments(name: str, input: Array, dim: Dims, correction: float, keepdim: boo
         )
     axes = reduced_axes(input, dim)
     count = reduced_count(input, dim)
-    values = widened(input)
+    values = input.astype(np.complex128 if input.dtype.kind == "c" else np.float64, copy=False)
     mean = accurate_sum(values, axes, True) / np.asarray(count, real_of(values.dtype))
     mean = _snapped(mean, values, axes)
     distance = values - mean

@@ -187,6 +187,8 @@ extern LoopFunction loop_logaddexp_grad_of_input_float32, loop_logaddexp_grad_of
 extern LoopFunction loop_logaddexp_grad_of_other_float32, loop_logaddexp_grad_of_other_float64;
 extern LoopFunction loop_logaddexp2_grad_of_input_float32;
 extern LoopFunction loop_logaddexp2_grad_of_other_float32;
+extern LoopFunction loop_unit_or_zero_grad_of_input_float32, loop_unit_or_zero_grad_of_input_float64;
+extern LoopFunction loop_unit_or_zero_grad_of_other_float32, loop_unit_or_zero_grad_of_other_float64;
 extern LoopFunction loop_copysign_grad_of_input_float32, loop_copysign_grad_of_input_float64;
 extern LoopFunction loop_nextafter_grad_of_input_float32, loop_nextafter_grad_of_input_float64;
 extern LoopFunction loop_ldexp_grad_of_input_float32;
@@ -2375,6 +2377,29 @@ static const Variant variants_of_logaddexp2_grad_of_other[] = {
 };
 DESCRIBE(logaddexp2_grad_of_other, NULL, 0, 0, 0)
 
+/* derivatives.norms.unit_or_zero: input=F.where(other == 0, grad * 0, grad) / F.conj(other) */
+static const Parameter parameters_of_unit_or_zero_grad_of_input[] = {
+    {"grad", ARRAY},
+    {"other", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_unit_or_zero_grad_of_input[] = {
+    {loop_unit_or_zero_grad_of_input_float32, loop_unit_or_zero_grad_of_input_float64, 65536, 0},
+};
+DESCRIBE(unit_or_zero_grad_of_input, NULL, 0, 0, 0)
+
+/* derivatives.norms.unit_or_zero: other=-(grad * F.conj(F.unit_or_zero(input, other))) / F.conj(other) */
+static const Parameter parameters_of_unit_or_zero_grad_of_other[] = {
+    {"grad", ARRAY},
+    {"input", ARRAY},
+    {"other", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_unit_or_zero_grad_of_other[] = {
+    {loop_unit_or_zero_grad_of_other_float32, loop_unit_or_zero_grad_of_other_float64, 65536, 0},
+};
+DESCRIBE(unit_or_zero_grad_of_other, NULL, 0, 0, 0)
+
 /* derivatives.rounding.copysign: input=F.copysign_grad(grad, input, result) */
 static const Parameter parameters_of_copysign_grad_of_input[] = {
     {"grad", ARRAY},
@@ -2921,6 +2946,8 @@ const KernelEntry elementwise_kernels[] = {
     {"logaddexp_grad_of_other", call_logaddexp_grad_of_other, overwrite_logaddexp_grad_of_other},
     {"logaddexp2_grad_of_input", call_logaddexp2_grad_of_input, overwrite_logaddexp2_grad_of_input},
     {"logaddexp2_grad_of_other", call_logaddexp2_grad_of_other, overwrite_logaddexp2_grad_of_other},
+    {"unit_or_zero_grad_of_input", call_unit_or_zero_grad_of_input, overwrite_unit_or_zero_grad_of_input},
+    {"unit_or_zero_grad_of_other", call_unit_or_zero_grad_of_other, overwrite_unit_or_zero_grad_of_other},
     {"copysign_grad_of_input", call_copysign_grad_of_input, overwrite_copysign_grad_of_input},
     {"copysign_scalar_grad_of_input", call_copysign_scalar_grad_of_input, overwrite_copysign_scalar_grad_of_input},
     {"nextafter_grad_of_input", call_nextafter_grad_of_input, overwrite_nextafter_grad_of_input},

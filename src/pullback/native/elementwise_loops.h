@@ -430,8 +430,9 @@ MULTIVERSIONED void NAME(loop_remainder)(void *out, void *const *operands, const
         const REAL input = input_at[i];
         const REAL other = other_at[i];
         const REAL rest = fmod_of(input, other);
+        const REAL rest_2 = remainder_from_of(rest, other);
         beyond |= abs_of(input / other) > LARGEST_QUOTIENT(input);
-        out_at[i] = remainder_from_of(rest, other);
+        out_at[i] = ((rest_2 == (REAL)0) ? copysign_of(rest_2, input) : rest_2);
     }
     if (beyond)
         INDEPENDENT
@@ -439,7 +440,8 @@ MULTIVERSIONED void NAME(loop_remainder)(void *out, void *const *operands, const
             const REAL input = input_at[i];
             const REAL other = other_at[i];
             const REAL rest = libm_fmod_of(input, other);
-            out_at[i] = remainder_from_of(rest, other);
+            const REAL rest_2 = remainder_from_of(rest, other);
+            out_at[i] = ((rest_2 == (REAL)0) ? copysign_of(rest_2, input) : rest_2);
         }
 }
 
@@ -2700,6 +2702,36 @@ MULTIVERSIONED void NAME(loop_logaddexp2_grad_of_other)(void *out, void *const *
     }
 }
 #endif
+
+MULTIVERSIONED void NAME(loop_unit_or_zero_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict other_at = operands[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL other = other_at[i];
+        out_at[i] = (((other == (REAL)0) ? (grad * (REAL)0) : grad) / other);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_unit_or_zero_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    const REAL *restrict other_at = operands[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL input = input_at[i];
+        const REAL other = other_at[i];
+        out_at[i] = ((-(grad * (input / ((other == (REAL)0) ? (REAL)INFINITY : other)))) / other);
+    }
+}
 
 MULTIVERSIONED void NAME(loop_copysign_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {

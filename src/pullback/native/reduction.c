@@ -21,13 +21,17 @@ typedef struct {
     double divisor;
     Layout layout;
     ptrdiff_t tiles, parts, part_size;
-    const void *input, *means;
+    const void *input;
+    const double *means;
     double *partials; /* [outer][part][inner], where there are several parts */
     void *output;
+    int is_wide; /* whether the output is float64 */
 } Reduction;
 
 INLINE double finished(const Reduction *reduction, double total)
 {
+    if (reduction->operation == SUM || reduction->operation == WIDE_SUM || reduction->operation == NUMBERS)
+        total += 0; /* a sum begins with the positive zero, and is one if all are negative zeros */
     switch (reduction->finish) {
     case DIVIDED: return total / reduction->divisor;
     case ROOT: return sqrt(total);
@@ -170,7 +174,7 @@ static int reduce(Reduction *reduction, int type)
 PyObject *run_plan(const Plan *plan, Task task)
 {
     int type = type_of(plan->array);
-    PyObject *result = new_array(plan->ndim, plan->shape, type);
+    PyObject *result = new_array(plan->ndim, plan->shape, task.is_wide ? NPY_DOUBLE : type);
     if (!result)
         return NULL;
     size_t item = type == NPY_FLOAT ? sizeof(float) : sizeof(double);
@@ -188,6 +192,7 @@ PyObject *run_plan(const Plan *plan, Task task)
             .input = input,
             .means = task.means,
             .output = output,
+            .is_wide = task.is_wide,
         };
         int done = output && reduce(&reduction, type);
         PyMem_RawFree(between);

@@ -6,11 +6,19 @@
 #include "rows.h"
 
 /* In the order of the table of loops in reduction_loops.h. */
-typedef enum { SUM, PRODUCT, LARGEST, SMALLEST, SQUARES, SIZES, DEVIATIONS, NUMBERS, LARGEST_SIZE, SMALLEST_SIZE } Operation;
+typedef enum {
+    SUM, PRODUCT, LARGEST, SMALLEST, SQUARES, SIZES, DEVIATIONS, NUMBERS, LARGEST_SIZE, SMALLEST_SIZE, WIDE_SUM
+} Operation;
 
 INLINE int is_largest(Operation operation) { return operation == LARGEST || operation == LARGEST_SIZE; }
 INLINE int is_smallest(Operation operation) { return operation == SMALLEST || operation == SMALLEST_SIZE; }
 INLINE int is_extremum(Operation operation) { return is_largest(operation) || is_smallest(operation); }
+
+/* Those that work in float64 throughout. */
+INLINE int is_wide(Operation operation)
+{
+    return operation == PRODUCT || operation == DEVIATIONS || operation == WIDE_SUM;
+}
 
 /* Combine two totals; NaN is larger and smaller than every number. */
 INLINE double joined(Operation operation, double first, double second)
@@ -29,7 +37,8 @@ typedef struct {
     Operation operation;
     Finish finish;
     double divisor;
-    const void *means; /* of DEVIATIONS: what each result's elements are measured from */
+    const double *means; /* of DEVIATIONS: what each result's elements are measured from */
+    int is_wide;         /* whether results are float64 whatever the array is; of a plan with one step */
 } Task;
 
 /* Neighbouring dimensions of one kind are merged; each step reduces one of them, from the last to the first. */

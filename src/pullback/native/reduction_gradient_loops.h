@@ -61,29 +61,22 @@ INLINE void TYPED(deviate_columns)(const REAL *input, ptrdiff_t count, ptrdiff_t
 
 INLINE int TYPED(divide_row)(const REAL *row, ptrdiff_t count, REAL *out)
 {
-    REAL product = (REAL)TYPED(reduce_row)(PRODUCT, row, count, 0);
+    double product = TYPED(reduce_row_widely)(PRODUCT, row, count, 0);
     for (ptrdiff_t i = 0; i < count; i++)
-        out[i] = product / row[i];
+        out[i] = (REAL)(product / row[i]);
     return product != 0 && product - product == 0;
 }
 
 INLINE int TYPED(divide_columns)(const REAL *input, ptrdiff_t count, ptrdiff_t stride, int width, REAL *out)
 {
     double products[TILE];
-    REAL rounded[TILE];
     int fit = 1;
+    TYPED(reduce_columns_widely)(PRODUCT, input, count, stride, width, NULL, products);
     for (int j = 0; j < width; j++)
-        products[j] = 1;
+        fit &= products[j] != 0 && products[j] - products[j] == 0;
     for (ptrdiff_t k = 0; k < count; k++)
         for (int j = 0; j < width; j++)
-            products[j] *= input[k * stride + j];
-    for (int j = 0; j < width; j++) {
-        rounded[j] = (REAL)products[j];
-        fit &= rounded[j] != 0 && rounded[j] - rounded[j] == 0;
-    }
-    for (ptrdiff_t k = 0; k < count; k++)
-        for (int j = 0; j < width; j++)
-            out[k * stride + j] = rounded[j] / input[k * stride + j];
+            out[k * stride + j] = (REAL)(products[j] / input[k * stride + j]);
     return fit;
 }
 

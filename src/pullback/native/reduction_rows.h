@@ -146,3 +146,47 @@ INLINE double TYPED(reduce_row)(Operation operation, const REAL *row, ptrdiff_t 
     }
     return total;
 }
+
+/* Products, and squared distances from a mean as well as that mean, are taken in float64: a product in float32 loses half
+ * a unit at every factor, a small variance is lost in the rounding of a large mean, and squares leave float32 where their
+ * root does not. */
+INLINE double TYPED(widely_mapped)(Operation operation, REAL value, double mean)
+{
+    double distance = (double)value - mean;
+    return operation == DEVIATIONS ? distance * distance : (double)value;
+}
+
+#define WIDE_LANES 32
+
+INLINE double TYPED(reduce_row_widely)(Operation operation, const REAL *row, ptrdiff_t count, double mean)
+{
+    double lanes[WIDE_LANES];
+    ptrdiff_t i = 0;
+    double total = operation == PRODUCT;
+    if (count >= WIDE_LANES) {
+        for (int j = 0; j < WIDE_LANES; j++)
+            lanes[j] = TYPED(widely_mapped)(operation, row[j], mean);
+        for (i = WIDE_LANES; i + WIDE_LANES <= count; i += WIDE_LANES)
+            for (int j = 0; j < WIDE_LANES; j++)
+                lanes[j] = joined(operation, lanes[j], TYPED(widely_mapped)(operation, row[i + j], mean));
+        for (int half = WIDE_LANES / 2; half; half /= 2)
+            for (int j = 0; j < half; j++)
+                lanes[j] = joined(operation, lanes[j], lanes[j + half]);
+        total = lanes[0];
+    }
+    for (; i < count; i++)
+        total = joined(operation, total, TYPED(widely_mapped)(operation, row[i], mean));
+    return total;
+}
+
+INLINE void TYPED(reduce_columns_widely)(Operation operation, const REAL *restrict input, ptrdiff_t count, ptrdiff_t stride,
+                                         ptrdiff_t width, const double *restrict mean, double *restrict total)
+{
+    for (ptrdiff_t j = 0; j < width; j++)
+        total[j] = operation == PRODUCT;
+    for (ptrdiff_t k = 0; k < count; k++)
+        for (ptrdiff_t j = 0; j < width; j++)
+            total[j] = joined(operation, total[j],
+                              TYPED(widely_mapped)(operation, input[k * stride + j], operation == DEVIATIONS ? mean[j] : 0));
+}
+#undef WIDE_LANES

@@ -149,6 +149,18 @@ static PyObject *aminmax(PyObject *const *arguments, Py_ssize_t positional, PyOb
     return pair;
 }
 
+/* Whether every result is made of one element, whose square could overflow where its size does not. */
+static int is_of_one_each(PyObject *input, PyObject *dim)
+{
+    uint64_t reduced;
+    if (!PyArray_Check(input) || !read_dims(dim, PyArray_NDIM((PyArrayObject *)input), &reduced))
+        return 0;
+    for (int i = 0; i < PyArray_NDIM((PyArrayObject *)input); i++)
+        if (reduced >> i & 1 && PyArray_DIM((PyArrayObject *)input, i) != 1)
+            return 0;
+    return 1;
+}
+
 /* The orders 1, 2, infinity and its negative. */
 static PyObject *linalg_vector_norm(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
 {
@@ -157,15 +169,17 @@ static PyObject *linalg_vector_norm(PyObject *const *arguments, Py_ssize_t posit
     if (positional > 4 || !is_own_dtype(slots[4], slots[0]) || (slots[1] && !read_number(slots[1], &order)) ||
         (order != 1 && order != 2 && !isinf(order)))
         return DECLINE;
+    if (order == 2 && is_of_one_each(slots[0], slots[2]))
+        order = 1;
     Operation operation = order == 1 ? SIZES : order == 2 ? SQUARES : order > 0 ? LARGEST_SIZE : SMALLEST_SIZE;
     return reduce_any(slots[0], slots[2], slots[3], operation, order == 2 ? ROOT : AS_IT_IS);
 }
 
 /* Put the first value in place of a mean that differs from it by rounding: the variance of equal values is zero exactly.
- * Means of float32 need none of this, as the sums are of double precision. */
+ * Sums of equal float32 are exact in double precision. */
 static void snap_to_first(const Plan *plan, PyObject *mean)
 {
-    if (type_of(mean) != NPY_DOUBLE)
+    if (type_of(plan->array) != NPY_DOUBLE)
         return;
     Layout layout = plan->steps[0];
     const double *input = data_of(plan->array);
@@ -194,7 +208,7 @@ static PyObject *moments(PyObject *const *slots, Finish finish, int with_mean)
     PyObject *mean = NULL, *variance = NULL;
     if (plan.step_count == 1) { /* several would need the mean of all of them in the first */
         double count = (double)plan.reduced_size, freedom = count > correction ? count - correction : 0;
-        mean = run_plan(&plan, (Task){SUM, DIVIDED, count, NULL});
+        mean = run_plan(&plan, (Task){WIDE_SUM, DIVIDED, count, NULL, 1});
         if (mean)
             snap_to_first(&plan, mean);
         if (mean)
@@ -205,9 +219,11 @@ static PyObject *moments(PyObject *const *slots, Finish finish, int with_mean)
         Py_XDECREF(mean);
         return variance;
     }
-    PyObject *pair = PyTuple_Pack(2, variance, mean);
+    PyObject *rounded = PyArray_Cast((PyArrayObject *)mean, type_of(variance));
+    PyObject *pair = rounded ? PyTuple_Pack(2, variance, rounded) : NULL;
     Py_DECREF(variance);
     Py_DECREF(mean);
+    Py_XDECREF(rounded);
     return pair;
 }
 

@@ -10,8 +10,8 @@ INLINE void TYPED(run_totals)(const Scan *scan, Lanes lanes, ptrdiff_t lane, int
     REAL *output = (REAL *)scan->output + start;
     double totals[WIDTH];
     for (int j = 0; j < width; j++) {
-        totals[j] = input[j * lane];
-        output[j * lane] = input[j * lane];
+        totals[j] = product ? input[j * lane] : input[j * lane] + 0.0; /* a sum begins with the positive zero */
+        output[j * lane] = (REAL)totals[j];
     }
     for (ptrdiff_t k = 1; k < lanes.count; k++) {
         input += step;
