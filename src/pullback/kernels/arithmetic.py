@@ -115,11 +115,13 @@ def floor_divide(input: Array, other: Array | Scalar) -> Array:
 
 @native
 def remainder(input: Array, other: Array) -> Array:
-    """The remainder of a division rounded down: it has the sign of `other`."""
+    """The remainder of a division rounded down: it has the sign of `other`; zero has that of `input`."""
     _refuse_kinds(input, "bc", "remainder_cpu")
     if input.dtype.kind in "iu":
         _refuse_zero(input, other)
-    return np.remainder(input, other)
+        return np.remainder(input, other)
+    rest = np.remainder(input, other)
+    return np.where(rest == 0, np.copysign(rest, input), rest)
 
 
 @native
