@@ -119,3 +119,23 @@ def test_polynomials_far_out_and_at_zeros_of_both_signs() -> None:
 def test_poles_of_polygamma_are_infinite() -> None:
     for n, infinity in ((1, np.inf), (2, -np.inf), (3, np.inf), (40, -np.inf)):
         assert kernels.polygamma(n, np.array([0.0, -0.0, -1.0, -7.0])).tolist() == [infinity] * 4
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_remainder_of_zero_has_the_sign_of_the_dividend(dtype: type) -> None:
+    dividend, divisor = (
+        np.array([0.0, -0.0, 4.0, -4.0, 0.0, -0.0], dtype),
+        np.array([-1, 1, -2, 2, np.inf, -np.inf], dtype),
+    )
+    for actual in (kernels.remainder(dividend, divisor), kernels.remainder(dividend, dtype(2))):
+        assert actual.dtype == dtype
+        assert actual.tolist() == [0.0] * 6
+        assert np.signbit(actual).tolist() == [False, True] * 3
+
+
+def test_tanh_and_sigmoid_of_float32_are_right_to_a_unit_in_the_last_place() -> None:
+    x = np.linspace(-4, 4, 30_000).astype(np.float32)
+    wide = x.astype(np.float64)
+    for actual, expected in ((kernels.tanh(x), np.tanh(wide)), (kernels.sigmoid(x), 1 / (1 + np.exp(-wide)))):
+        units = np.abs(actual - expected) / np.spacing(np.abs(expected).astype(np.float32))
+        assert np.max(units) <= 2

@@ -44,7 +44,7 @@ def sigmoid(input: Array) -> Array:
     """Compute 1 / (1 + exp(-input))."""
     if input.dtype.itemsize == 2:
         return cast_half(sigmoid(cast_half(input, FLOAT32)), input.dtype)
-    return 1 / (1 + np.exp(-input))
+    return 1 / (1 + _through_float64(np.exp, -input))
 
 
 @native
@@ -79,7 +79,8 @@ def gelu(input: Array, *, approximate: str = "none") -> Array:
     if approximate == "none":
         return 0.5 * input * (1 + erf(input * _SQRT_HALF))
     if approximate == "tanh":
-        return 0.5 * input * (1 + np.tanh(_SQRT_TWO_OVER_PI * (input + _CUBIC * input * input * input)))
+        inner = _SQRT_TWO_OVER_PI * (input + _CUBIC * input * input * input)
+        return 0.5 * input * (1 + _through_float64(np.tanh, inner))
     raise RuntimeError(f"approximate argument must be either none or tanh, got '{approximate}'.")
 
 

@@ -58,7 +58,7 @@ def cosh(input: Array) -> Array:
 @native
 def tanh(input: Array) -> Array:
     """The hyperbolic tangent."""
-    return np.tanh(input)
+    return _through_float64(np.tanh, input)
 
 
 def asinh(input: Array) -> Array:

@@ -94,7 +94,8 @@ MULTIVERSIONED void NAME(loop_gelu_1)(void *out, void *const *operands, const do
     INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
-        out_at[i] = (((REAL)0.5 * input) * ((REAL)1 + tanh_of(((REAL)0.7978845608028654 * (input + ((((REAL)0.044715 * input) * input) * input))))));
+        const REAL inner = ((REAL)0.7978845608028654 * (input + ((((REAL)0.044715 * input) * input) * input)));
+        out_at[i] = (((REAL)0.5 * input) * ((REAL)1 + tanh_of(inner)));
     }
 }
 
