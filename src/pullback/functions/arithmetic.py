@@ -6,6 +6,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.array_module import is_array
+from pullback.errors import wrong_type
 from pullback.graph.in_place import in_place
 from pullback.tensor.arguments import number_beside
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -25,6 +26,8 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
     if rounding_mode is None:
         return G.div(input, other, out=out)
     if rounding_mode not in ("floor", "trunc"):
+        if not isinstance(rounding_mode, str):
+            raise wrong_type("div", "rounding_mode", None, "str", rounding_mode)
         raise RuntimeError(
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
         )

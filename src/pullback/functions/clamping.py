@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.backend.array_module import is_number
 from pullback.backend.dtype import from_numpy_dtype, result_dtype
 from pullback.functions.conversion import convert
 from pullback.graph.in_place import in_place
@@ -28,6 +29,11 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if isinstance(min, TensorBase) or isinstance(max, TensorBase):
+        if is_number(min) or is_number(max):
+            kinds = f"{type(min).__name__}, {type(max).__name__}"
+            raise TypeError(
+                f"clamp() received an invalid combination of arguments - got ({kinds}): give two numbers or two tensors"
+            )
         return G.clamp_tensor(input, _bound(min, input), _bound(max, input), out=out)
     return G.clamp(_promoted(input, min, max), min, max, out=out)
 
@@ -39,7 +45,7 @@ def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Any:
     elif min is None:
         done = overwrite(_lower, input, max)
     else:
-        done = overwrite(_clamp, input, min, max)
+        done = isinstance(min, TensorBase) is isinstance(max, TensorBase) and overwrite(_clamp, input, min, max)
     if done:
         return input
     return in_place(clamp, input, min, max)

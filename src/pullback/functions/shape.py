@@ -239,6 +239,9 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     start = source if isinstance(source, (tuple, list)) else (source,)
     end = destination if isinstance(destination, (tuple, list)) else (destination,)
     if len(start) != len(end):
+        if not all(type(d) is int for d in (*start, *end)):
+            kinds = f"{type(source).__name__}, {type(destination).__name__}"
+            raise TypeError(f"movedim() received an invalid combination of arguments - got ({kinds})")
         raise RuntimeError(
             f"movedim: Invalid source or destination dims: source ({list(start)} dims) should contain the same "
             "number of "
