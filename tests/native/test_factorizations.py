@@ -60,6 +60,15 @@ def test_triangular_systems(shape: Any, upper: bool, unitriangular: bool, by_col
         assert_by_columns(triangular.linalg_solve_triangular(*arguments, **keywords))
 
 
+@dtypes
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("by_columns", [False, True])
+def test_large_triangular_systems_with_few_sides(upper: bool, by_columns: bool, dtype: Any) -> None:
+    A = stored(normal((300, 300), dtype) / dtype(300) + np.eye(300, dtype=dtype), by_columns)
+    arguments = A, normal((300, 3), dtype, 1)
+    assert_as_reference(triangular.linalg_solve_triangular, *arguments, upper=upper, tolerance=1000)
+
+
 def test_a_zero_on_the_diagonal_gives_infinities() -> None:
     A = np.array([[2.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
     assert_as_reference(triangular.linalg_solve_triangular, A, np.ones((3, 1)), upper=False)
@@ -108,10 +117,13 @@ def test_singular_matrices() -> None:
     assert declines(invert, A)
 
 
-def test_the_first_nan_is_the_pivot() -> None:
-    A = normal((4, 4), np.float64)
-    A[2, 0] = np.nan
-    np.testing.assert_array_equal(factorize(A)[1], factorize.__wrapped__(A)[1])
+@pytest.mark.parametrize(
+    ("column", "pivot"), [([1.0, np.nan, -2.0], 3), ([np.nan, 1.0, 2.0], 1), ([0.0, np.nan, 0.0], 1)]
+)
+def test_nan_is_no_pivot_unless_it_comes_first(column: list[float], pivot: int) -> None:
+    A = np.array([column, [3.0, 4.0, 5.0], [6.0, 7.0, 9.0]]).T.copy()
+    assert factorize(A)[1][0] == pivot
+    assert lu._eliminate(A[None].copy())[1][0, 0] == pivot
 
 
 @dtypes

@@ -48,7 +48,7 @@ def _eliminate(LU: Array) -> tuple[Array, Array, Array]:
         for column in range(start, stop):
             candidates = LU[:, column:, column]
             sizes = np.abs(candidates.real) + np.abs(candidates.imag) if LU.dtype.kind == "c" else np.abs(candidates)
-            pivot = column + np.argmax(sizes, axis=1)
+            pivot = column + _largest(sizes)
             pivots[:, column] = pivot + 1
             former = LU[:, column, :].copy()
             LU[:, column, :] = LU[each, pivot, :]
@@ -64,6 +64,15 @@ def _eliminate(LU: Array) -> tuple[Array, Array, Array]:
             LU[:, start:stop, stop:] = _solve_left(corner, right, upper=False, unitriangular=True)
             LU[:, stop:, stop:] -= LU[:, stop:, start:stop] @ LU[:, start:stop, stop:]
     return LU, pivots, info.astype(np.int32)
+
+
+def _largest(sizes: Array) -> Array:
+    """Where each row is largest. A NaN is not, unless it comes first."""
+    places = np.argmax(sizes, axis=1)
+    missing = np.isnan(sizes)
+    if missing.any():
+        places = np.where(missing[:, 0], 0, np.argmax(np.where(missing, -1, sizes), axis=1))
+    return places
 
 
 def _permutation(pivots: Array, rows: int) -> Array:

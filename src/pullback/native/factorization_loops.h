@@ -110,17 +110,15 @@ MULTIVERSIONED static void TYPED(substitute_all)(void *context, ptrdiff_t begin,
                                (REAL *)t->solutions + item * t->sides * t->size, t->sides);
 }
 
-/* The row whose element of a column is the largest: the first of equal ones, or the first NaN. */
+/* The row whose element of a column is the largest: the first of equal ones. A NaN is none unless it comes first. */
 INLINE ptrdiff_t TYPED(find_pivot)(const REAL *a, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t column)
 {
     ptrdiff_t best = column;
-    REAL most = -1;
+    REAL most = 0;
     for (ptrdiff_t i = column; i < rows; i++) {
         REAL size = a[i * step + column];
         size = size < 0 ? -size : size;
-        if (size != size)
-            return i;
-        if (size > most) {
+        if (size > most || i == column) {
             most = size;
             best = i;
         }

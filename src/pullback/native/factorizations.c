@@ -10,6 +10,7 @@
 
 #define LARGEST 192         /* from here on LAPACK's blocks are faster */
 #define FEW_SIDES 8         /* below, right-hand sides are taken one by one */
+#define LARGEST_OF_FEW 1024 /* from here on, of so few */
 
 typedef struct {
     const void *matrices;
@@ -124,7 +125,8 @@ static PyObject *linalg_solve_triangular(PyObject *const *arguments, Py_ssize_t 
     if (!slots[0] || !slots[1] || !is_square(slots[0]) || !is_real_array_of(slots[1], type_of(slots[0])) ||
         !size_of(slots[1]) || NDIM(slots[1]) < 2 || !same_batches(slots[0], slots[1]) || !slots[2] ||
         !read_flag(slots[2], 0, &upper) || !read_flag(slots[3], 1, &left) || !left || !read_flag(slots[4], 0, &unit) ||
-        DIM(slots[1], -2) != DIM(slots[0], -1) || DIM(slots[0], -1) > LARGEST)
+        DIM(slots[1], -2) != DIM(slots[0], -1) ||
+        DIM(slots[0], -1) > (DIM(slots[1], -1) < FEW_SIDES ? LARGEST_OF_FEW : LARGEST))
         return DECLINE;
     Triangle t = {.upper = upper, .unit = unit, .systems = 1};
     return solve_columns(&t, slots[0], copy_columns(slots[1]));
