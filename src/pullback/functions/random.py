@@ -87,6 +87,8 @@ def randint(*args: Any, **options: Any) -> Tensor:
     size = options.pop("size", None)
     rest = list(args)
     if size is None:
+        if not rest:
+            raise TypeError('randint() missing 2 required positional argument: "high", "size"')
         size = rest.pop()
     if len(rest) == 2:
         low, high = rest
