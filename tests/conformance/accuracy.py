@@ -2,7 +2,8 @@
 
 Elementwise functions and their first derivatives (accuracy_elementwise.py) are computed by both libraries over regions of
 arguments and at special ones, and their errors are measured in units in the last place of mpmath's value; reductions
-(accuracy_reductions.py) have a float64 reference, linear algebra (accuracy_linalg.py) residuals. A line per function
+(accuracy_reductions.py) and nn.functional (accuracy_networks.py) have a float64 reference, linear algebra
+(accuracy_linalg.py) residuals. A line per function
 and dtype has the worst error and the 99.9th percentile of both libraries. Flagged is where ours is worse by a factor of two
 and by one unit, or a special value differs; without compiled kernels NumPy's own float32 exp and log are, by 2 units. The
 last line has the counts; with something flagged the exit status is 1.
@@ -15,7 +16,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 
-from . import accuracy_elementwise, accuracy_linalg, accuracy_reductions
+from . import accuracy_elementwise, accuracy_linalg, accuracy_networks, accuracy_reductions
 
 SECONDS = 400  # for one function
 _CUTS = "which side of a branch cut a zero lies on is lost in PyTorch's vectors"
@@ -71,7 +72,7 @@ def lines_of(measured: Callable[[int], list[tuple[str, int]]], index: int, label
 def main(names: list[str]) -> int:
     """Measure the functions named, or all of them."""
     counts: Counter[str] = Counter(lines=0, flagged=0, accepted=0)
-    for part in (accuracy_elementwise, accuracy_reductions, accuracy_linalg):
+    for part in (accuracy_elementwise, accuracy_reductions, accuracy_networks, accuracy_linalg):
         for index, label in enumerate(part.labels()):
             name = label.split()[0]
             if names and not any(wanted in (label, name, *name.split(".")) for wanted in names):

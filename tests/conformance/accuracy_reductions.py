@@ -153,11 +153,13 @@ def results(module: Any, reduction: Reduction, tensor: Tensor, dim: int) -> tupl
     return value, slope
 
 
-def measure(reduction: Reduction, dtype: str, ours: Reduction | None = None) -> Measurement:
+def measure(
+    reduction: Reduction, dtype: str, ours: Reduction | None = None, places: Callable[[str], Any] = layouts
+) -> Measurement:
     """Measure one reduction in one dtype over all layouts and kinds of data; `ours` may be one with a fault."""
     measurement = Measurement(f"{reduction.label} {dtype}")
     eps = float(torch.finfo(getattr(torch, dtype)).eps)
-    for layout, shape, dim in layouts(dtype):
+    for layout, shape, dim in places(dtype):
         for kind in reduction.data:
             values = values_of(kind, shape, layout)
             rounded = tensor_in(torch, values, dtype, layout).double()
