@@ -11,7 +11,7 @@ from pullback.backend.meta_array import is_meta
 from pullback.backend.random import Generator
 from pullback.creation import _sizes, empty_like, wrap
 from pullback.creation.options import dtype_option
-from pullback.errors import wrong_type
+from pullback.errors import not_a_bool, wrong_type
 from pullback.functions.grids import broadcast_shapes
 from pullback.graph.history import bump_version, check_in_place, gradient_edge, rebase_history
 from pullback.graph.in_place import check_overlap, write_out
@@ -33,7 +33,10 @@ def _made(name: str, array: Any, options: dict[str, Any]) -> Tensor:
     for option in options:
         if option not in _OPTIONS:
             raise TypeError(f"{name}() got an unexpected keyword argument '{option}'")
-    result = wrap(array, bool(options.get("requires_grad", False)), options.get("device"))
+    requires_grad = options.get("requires_grad", False)
+    if requires_grad is not True and requires_grad is not False and requires_grad is not None:
+        raise not_a_bool(name, "requires_grad", requires_grad)
+    result = wrap(array, requires_grad is True, options.get("device"))
     out = options.get("out")
     return result if out is None else write_out(name, out, result)
 

@@ -35,11 +35,12 @@ ASKING = frozenset(
 _ANY_TRUTH = frozenset(["get_infos", "inplace", "recompute_scale_factor", "return_indices"])
 """Switches of which PyTorch only asks whether they are true."""
 
-_UNPARSED = frozenset(["multi_head_attention_forward", "local_response_norm"])
+_UNPARSED = frozenset(["gaussian_nll_loss", "multi_head_attention_forward", "local_response_norm"])
 """Functions that PyTorch has in Python alone: no parser looks at their numbers and switches."""
 
 _LENIENT = frozenset(
-    "embedding embedding_bag add subtract multiply divide true_divide multilabel_soft_margin_loss".split()
+    "embedding embedding_bag add subtract multiply divide true_divide gaussian_nll_loss "
+    "multilabel_soft_margin_loss".split()
 )
 """Functions that hand their tensors to one which refuses them under other names, or which takes numbers for them."""
 
