@@ -191,3 +191,10 @@ def test_gumbel_noise_is_drawn_in_row_major_order() -> None:
     expected = pullback.nn.functional.gumbel_softmax(logits)
     pullback.manual_seed(0)
     assert pullback.equal(pullback.nn.functional.gumbel_softmax(logits.t().contiguous().t()), expected)
+
+
+def test_bools_are_clamped_from_one_side_only() -> None:
+    x = pullback.tensor([True, False])
+    assert pullback.clamp(x, ~x).tolist() == [True, True]
+    with pytest.raises(NotImplementedError, match="\"clamp_cpu\" not implemented for 'Bool'"):
+        pullback.clamp(x, x, x)

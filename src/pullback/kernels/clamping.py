@@ -124,6 +124,8 @@ def clamp_tensor(input: Array, min: Array | None = None, max: Array | None = Non
     """Elements between two bounds of their own; `max` where `min` is greater."""
     if input.dtype.kind == "c":
         raise NotImplementedError("clamp is not supported for complex types")
+    if min is not None and max is not None:
+        _refuse_kinds(input, "b", "clamp_cpu")
     raised = input if min is None else np.maximum(input, min)
     return raised if max is None else np.minimum(raised, max)
 
