@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback.backend.array_module import cast_array
 from pullback.backend.dtype import is_float_or_complex, real_of
-from pullback.kernels.accumulation import accurate_sum, contiguous, reduced_axes, reduced_count, widened
+from pullback.kernels.accumulation import accurate_sum, add_up, contiguous, reduced_axes, reduced_count, widened
 from pullback.native import native
 from pullback.typing import Array, Dims
 
@@ -48,7 +48,8 @@ def var_grad(grad: Array, input: Array, dim: Dims, correction: float, keepdim: b
     freedom = reduced_count(input, dim) - correction
     factor = 2 / freedom if freedom else np.nan
     values = widened(input)
-    mean = accurate_sum(values, axes, True) / np.asarray(reduced_count(input, dim), real_of(values.dtype))
+    total = add_up(values, axes, True, dtype=np.complex128 if values.dtype.kind == "c" else np.float64)
+    mean = total / np.asarray(reduced_count(input, dim), np.float64)
     wide = grad if keepdim or not input.ndim else np.expand_dims(grad, axes)
     return cast_array(wide * factor * (values - cast_array(mean, input.dtype)), input.dtype)
 
