@@ -98,6 +98,8 @@ def slice_scatter(
     input: Array, src: Array, dim: Dim = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Array:
     """A copy of `input` with `src` in a slice of a dimension."""
+    if step <= 0:
+        raise RuntimeError("slice step must be positive")
     result = copy_in_order(input)
     part = result[(*[slice(None)] * dim, slice(start, end, step))]
     _check_part(part, src)
