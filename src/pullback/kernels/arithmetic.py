@@ -211,8 +211,6 @@ def conj(input: Array) -> Array:
 
 def _scaled(other: Array | Scalar, alpha: Scalar, input: Array) -> Array:
     """`alpha * other` in the dtype of `input`, float32 for one of 16 bits, which must be able to hold `alpha`."""
-    if alpha is None:  # which is NaN to NumPy
-        raise TypeError("alpha must be a number")
     kind = input.dtype.kind
     if kind in "biu" and isinstance(alpha, (float, complex)):
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
