@@ -104,10 +104,16 @@ CALLS: dict[str, Call] = {
     "pdist": lambda m, x: m.nn.functional.pdist(x),
     "gelu": lambda m, x: m.nn.functional.gelu(x).mean(1),
 }
-NETWORKS = tuple(
-    Reduction(f"networks.{label}", lambda m, x, dim, call=call: call(m, x), ("mixed", "positive"), centred=True)
-    for label, call in CALLS.items()
-)
+
+
+def _network(label: str, call: Call) -> Reduction:
+    def along_rows(module: Any, x: Tensor, dim: int) -> Tensor:
+        return call(module, x)
+
+    return Reduction(f"networks.{label}", along_rows, ("mixed", "positive"), centred=True)
+
+
+NETWORKS = tuple(_network(label, call) for label, call in CALLS.items())
 
 
 def labels() -> list[str]:
