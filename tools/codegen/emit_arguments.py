@@ -100,7 +100,10 @@ def read_plain_arguments(operation: Operation) -> list[str]:
 def _read_number(p: Parameter) -> list[str]:
     """A number, or an integer, as one of Python's."""
     kind = p.annotation.removesuffix(" | None")
-    test = f"type({p.name}) is not int" if kind == "int" else f"type({p.name}) not in NUMBERS"
+    usual = "float" if kind == "float" or "." in (p.default or "") else "int"
+    test = f"type({p.name}) is not {usual}"
+    if kind != "int":  # the usual type first: comparing it is cheaper than to look it up
+        test += f" and type({p.name}) not in NUMBERS"
     if kind != p.annotation or p.default == "None":
         test += f" and {p.name} is not None"
     return [f"    if {test}:", f"        {p.name} = plain_{'int' if kind == 'int' else 'float'}({p.name})"]

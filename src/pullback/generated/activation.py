@@ -809,9 +809,9 @@ def softplus(input: Tensor, beta: Scalar = 1, threshold: Scalar = 20, *, out: An
             return ask_foreign(softplus, (input, beta, threshold), {"out": out})
         input = as_tensor_argument("softplus", "input", 1, input)
     try:
-        if type(beta) not in NUMBERS:
+        if type(beta) is not int and type(beta) not in NUMBERS:
             beta = plain_float(beta)
-        if type(threshold) not in NUMBERS:
+        if type(threshold) is not int and type(threshold) not in NUMBERS:
             threshold = plain_float(threshold)
         input_array = input._array
         computed: Any = softplus_kernel(input_array, beta, threshold)
@@ -926,7 +926,7 @@ def softshrink(input: Tensor, lambd: Scalar = 0.5, *, out: Any = None) -> Tensor
             return ask_foreign(softshrink, (input, lambd), {"out": out})
         input = as_tensor_argument("softshrink", "input", 1, input)
     try:
-        if type(lambd) not in NUMBERS:
+        if type(lambd) is not float and type(lambd) not in NUMBERS:
             lambd = plain_float(lambd)
         input_array = input._array
         computed: Any = softshrink_kernel(input_array, lambd)
@@ -1037,7 +1037,7 @@ def hardshrink(input: Tensor, lambd: Scalar = 0.5, *, out: Any = None) -> Tensor
             return ask_foreign(hardshrink, (input, lambd), {"out": out})
         input = as_tensor_argument("hardshrink", "input", 1, input)
     try:
-        if type(lambd) not in NUMBERS:
+        if type(lambd) is not float and type(lambd) not in NUMBERS:
             lambd = plain_float(lambd)
         input_array = input._array
         computed: Any = hardshrink_kernel(input_array, lambd)
@@ -1151,9 +1151,9 @@ def hardtanh(input: Tensor, min_val: Scalar = -1.0, max_val: Scalar = 1.0, *, ou
             return ask_foreign(hardtanh, (input, min_val, max_val), {"out": out})
         input = as_tensor_argument("hardtanh", "input", 1, input)
     try:
-        if type(min_val) not in NUMBERS:
+        if type(min_val) is not float and type(min_val) not in NUMBERS:
             min_val = plain_float(min_val)
-        if type(max_val) not in NUMBERS:
+        if type(max_val) is not float and type(max_val) not in NUMBERS:
             max_val = plain_float(max_val)
         input_array = input._array
         computed: Any = hardtanh_kernel(input_array, min_val, max_val)
@@ -1512,11 +1512,11 @@ def elu(input: Tensor, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scal
             return ask_foreign(elu, (input, alpha, scale, input_scale), {"out": out})
         input = as_tensor_argument("elu", "input", 1, input)
     try:
-        if type(alpha) not in NUMBERS:
+        if type(alpha) is not float and type(alpha) not in NUMBERS:
             alpha = plain_float(alpha)
-        if type(scale) not in NUMBERS:
+        if type(scale) is not int and type(scale) not in NUMBERS:
             scale = plain_float(scale)
-        if type(input_scale) not in NUMBERS:
+        if type(input_scale) is not int and type(input_scale) not in NUMBERS:
             input_scale = plain_float(input_scale)
         input_array = input._array
         computed: Any = elu_kernel(input_array, alpha, scale, input_scale)
@@ -1653,7 +1653,7 @@ def celu(input: Tensor, alpha: Scalar = 1.0, *, out: Any = None) -> Tensor:
             return ask_foreign(celu, (input, alpha), {"out": out})
         input = as_tensor_argument("celu", "input", 1, input)
     try:
-        if type(alpha) not in NUMBERS:
+        if type(alpha) is not float and type(alpha) not in NUMBERS:
             alpha = plain_float(alpha)
         input_array = input._array
         computed: Any = celu_kernel(input_array, alpha)
@@ -1774,7 +1774,7 @@ def leaky_relu(input: Tensor, negative_slope: Scalar = 0.01, *, out: Any = None)
             return ask_foreign(leaky_relu, (input, negative_slope), {"out": out})
         input = as_tensor_argument("leaky_relu", "input", 1, input)
     try:
-        if type(negative_slope) not in NUMBERS:
+        if type(negative_slope) is not float and type(negative_slope) not in NUMBERS:
             negative_slope = plain_float(negative_slope)
         input_array = input._array
         computed: Any = leaky_relu_kernel(input_array, negative_slope)
@@ -2215,9 +2215,9 @@ def threshold(input: Tensor, threshold: Scalar, value: Scalar, *, out: Any = Non
             return ask_foreign(F.threshold, (input, threshold, value), {"out": out})
         input = as_tensor_argument("threshold", "input", 1, input)
     try:
-        if type(threshold) not in NUMBERS:
+        if type(threshold) is not int and type(threshold) not in NUMBERS:
             threshold = plain_float(threshold)
-        if type(value) not in NUMBERS:
+        if type(value) is not int and type(value) not in NUMBERS:
             value = plain_float(value)
         input_array = input._array
         computed: Any = threshold_kernel(input_array, threshold, value)
@@ -2447,7 +2447,7 @@ def logit(input: Tensor, eps: Any = None, *, out: Any = None) -> Tensor:
             return ask_foreign(logit, (input, eps), {"out": out})
         input = as_tensor_argument("logit", "input", 1, input)
     try:
-        if type(eps) not in NUMBERS and eps is not None:
+        if type(eps) is not float and type(eps) not in NUMBERS and eps is not None:
             eps = plain_float(eps)
         input_array = input._array
         if input_array.dtype.kind not in "fc":

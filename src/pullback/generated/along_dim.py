@@ -653,7 +653,7 @@ def shift(input: Tensor, dim: int, steps: int, fill: Scalar) -> Tensor:
             dim = plain_int(dim)
         if type(steps) is not int:
             steps = plain_int(steps)
-        if type(fill) not in NUMBERS:
+        if type(fill) is not int and type(fill) not in NUMBERS:
             fill = plain_float(fill)
         input_array = input._array
         computed: Any = shift_kernel(input_array, dim, steps, fill)

@@ -141,7 +141,7 @@ def add(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
         input = as_tensor_argument("add", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     try:
-        if type(alpha) not in NUMBERS:
+        if type(alpha) is not int and type(alpha) not in NUMBERS:
             alpha = plain_float(alpha)
         input_array = input._array
         other_array: Any = other._array if other_is_tensor else other
@@ -303,7 +303,7 @@ def sub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
         input = as_tensor_argument("sub", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     try:
-        if type(alpha) not in NUMBERS:
+        if type(alpha) is not int and type(alpha) not in NUMBERS:
             alpha = plain_float(alpha)
         input_array = input._array
         other_array: Any = other._array if other_is_tensor else other
@@ -468,7 +468,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Te
         input = as_tensor_argument("rsub", "input", 1, input)
     other_is_tensor = isinstance(other, TensorBase)
     try:
-        if type(alpha) not in NUMBERS:
+        if type(alpha) is not int and type(alpha) not in NUMBERS:
             alpha = plain_float(alpha)
         input_array = input._array
         other_array: Any = other._array if other_is_tensor else other
@@ -626,7 +626,7 @@ def rsub_tensor(input: Tensor, other: Tensor, *, alpha: Scalar = 1, out: Any = N
             return ask_foreign(rsub_tensor, (input, other), {"alpha": alpha, "out": out})
         other = as_tensor_argument("rsub", "other", 2, other)
     try:
-        if type(alpha) not in NUMBERS:
+        if type(alpha) is not int and type(alpha) not in NUMBERS:
             alpha = plain_float(alpha)
         input_array = input._array
         other_array = other._array
@@ -2304,7 +2304,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
             return ask_foreign(addcmul, (input, tensor1, tensor2), {"value": value, "out": out})
         tensor2 = as_tensor_argument("addcmul", "tensor2", 3, tensor2)
     try:
-        if type(value) not in NUMBERS:
+        if type(value) is not int and type(value) not in NUMBERS:
             value = plain_float(value)
         input_array = input._array
         tensor1_array = tensor1._array
@@ -2567,7 +2567,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
             return ask_foreign(addcdiv, (input, tensor1, tensor2), {"value": value, "out": out})
         tensor2 = as_tensor_argument("addcdiv", "tensor2", 3, tensor2)
     try:
-        if type(value) not in NUMBERS:
+        if type(value) is not int and type(value) not in NUMBERS:
             value = plain_float(value)
         input_array = input._array
         tensor1_array = tensor1._array

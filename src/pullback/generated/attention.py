@@ -169,7 +169,7 @@ def attention_fused(
     if is_causal is not False and is_causal is not True:
         raise not_a_bool("attention_fused", "is_causal", is_causal)
     try:
-        if type(scale) not in NUMBERS:
+        if type(scale) is not float and type(scale) not in NUMBERS:
             scale = plain_float(scale)
         query_array = query._array
         key_array = key._array

@@ -1181,9 +1181,9 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
             return ask_foreign(clamp, (input, min, max), {"out": out})
         input = as_tensor_argument("clamp", "input", 1, input)
     try:
-        if type(min) not in NUMBERS and min is not None:
+        if type(min) is not int and type(min) not in NUMBERS and min is not None:
             min = plain_float(min)
-        if type(max) not in NUMBERS and max is not None:
+        if type(max) is not int and type(max) not in NUMBERS and max is not None:
             max = plain_float(max)
         input_array = input._array
         computed: Any = clamp_kernel(input_array, min, max)
@@ -1605,7 +1605,7 @@ def clamp_min(input: Tensor, min: Scalar, *, out: Any = None) -> Tensor:
             return ask_foreign(clamp_min, (input, min), {"out": out})
         input = as_tensor_argument("clamp_min", "input", 1, input)
     try:
-        if type(min) not in NUMBERS:
+        if type(min) is not int and type(min) not in NUMBERS:
             min = plain_float(min)
         input_array = input._array
         computed: Any = clamp_min_kernel(input_array, min)
@@ -1918,7 +1918,7 @@ def clamp_max(input: Tensor, max: Scalar, *, out: Any = None) -> Tensor:
             return ask_foreign(clamp_max, (input, max), {"out": out})
         input = as_tensor_argument("clamp_max", "input", 1, input)
     try:
-        if type(max) not in NUMBERS:
+        if type(max) is not int and type(max) not in NUMBERS:
             max = plain_float(max)
         input_array = input._array
         computed: Any = clamp_max_kernel(input_array, max)
@@ -2520,7 +2520,7 @@ def lerp_scalar(input: Tensor, end: Tensor, weight: Scalar, *, out: Any = None) 
             return ask_foreign(lerp_scalar, (input, end, weight), {"out": out})
         end = as_tensor_argument("lerp", "end", 2, end)
     try:
-        if type(weight) not in NUMBERS:
+        if type(weight) is not int and type(weight) not in NUMBERS:
             weight = plain_float(weight)
         input_array = input._array
         end_array = end._array
@@ -2660,11 +2660,11 @@ def nan_to_num(input: Tensor, nan: Any = None, posinf: Any = None, neginf: Any =
             return ask_foreign(nan_to_num, (input, nan, posinf, neginf), {"out": out})
         input = as_tensor_argument("nan_to_num", "input", 1, input)
     try:
-        if type(nan) not in NUMBERS and nan is not None:
+        if type(nan) is not float and type(nan) not in NUMBERS and nan is not None:
             nan = plain_float(nan)
-        if type(posinf) not in NUMBERS and posinf is not None:
+        if type(posinf) is not float and type(posinf) not in NUMBERS and posinf is not None:
             posinf = plain_float(posinf)
-        if type(neginf) not in NUMBERS and neginf is not None:
+        if type(neginf) is not float and type(neginf) not in NUMBERS and neginf is not None:
             neginf = plain_float(neginf)
         input_array = input._array
         computed: Any = nan_to_num_kernel(input_array, nan, posinf, neginf)

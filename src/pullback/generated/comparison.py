@@ -412,9 +412,9 @@ def isclose(
     if equal_nan is not False and equal_nan is not True:
         raise not_a_bool("isclose", "equal_nan", equal_nan)
     try:
-        if type(rtol) not in NUMBERS:
+        if type(rtol) is not float and type(rtol) not in NUMBERS:
             rtol = plain_float(rtol)
-        if type(atol) not in NUMBERS:
+        if type(atol) is not float and type(atol) not in NUMBERS:
             atol = plain_float(atol)
         input_array = input._array
         other_array = other._array

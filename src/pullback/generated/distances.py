@@ -140,7 +140,7 @@ def cdist_forward(x1: Tensor, x2: Tensor, p: float) -> Tensor:
             return ask_foreign(cdist_forward, (x1, x2, p), {})
         x2 = as_tensor_argument("cdist", "x2", 2, x2)
     try:
-        if type(p) not in NUMBERS:
+        if type(p) is not float and type(p) not in NUMBERS:
             p = plain_float(p)
         x1_array = x1._array
         x2_array = x2._array
@@ -434,7 +434,7 @@ def pdist_forward(input: Tensor, p: float) -> Tensor:
             return ask_foreign(pdist_forward, (input, p), {})
         input = as_tensor_argument("pdist_forward", "input", 1, input)
     try:
-        if type(p) not in NUMBERS:
+        if type(p) is not float and type(p) not in NUMBERS:
             p = plain_float(p)
         input_array = input._array
         computed: Any = pdist_forward_kernel(input_array, p)

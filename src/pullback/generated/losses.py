@@ -310,7 +310,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: int = 1, beta: floa
     try:
         if type(reduction) is not int:
             reduction = plain_int(reduction)
-        if type(beta) not in NUMBERS:
+        if type(beta) is not float and type(beta) not in NUMBERS:
             beta = plain_float(beta)
         input_array = input._array
         target_array = target._array
@@ -480,7 +480,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: int = 1, delta: float =
     try:
         if type(reduction) is not int:
             reduction = plain_int(reduction)
-        if type(delta) not in NUMBERS:
+        if type(delta) is not float and type(delta) not in NUMBERS:
             delta = plain_float(delta)
         input_array = input._array
         target_array = target._array
@@ -1199,7 +1199,7 @@ def multi_margin_loss(
     try:
         if type(p) is not int:
             p = plain_int(p)
-        if type(margin) not in NUMBERS:
+        if type(margin) is not float and type(margin) not in NUMBERS:
             margin = plain_float(margin)
         if type(reduction) is not int:
             reduction = plain_int(reduction)
@@ -1288,7 +1288,7 @@ def multi_margin_weights(input: Tensor, target: Tensor, p: int, margin: float, w
     try:
         if type(p) is not int:
             p = plain_int(p)
-        if type(margin) not in NUMBERS:
+        if type(margin) is not float and type(margin) not in NUMBERS:
             margin = plain_float(margin)
         input_array = input._array
         target_array = target._array

@@ -111,7 +111,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Scalar) -> Tensor:
             return ask_foreign(masked_fill, (input, mask, value), {})
         mask = as_tensor_argument("masked_fill", "mask", 2, mask)
     try:
-        if type(value) not in NUMBERS:
+        if type(value) is not int and type(value) not in NUMBERS:
             value = plain_float(value)
         input_array = input._array
         mask_array = mask._array
@@ -1157,7 +1157,7 @@ def fill(input: Tensor, value: Scalar) -> Tensor:
             return ask_foreign(fill, (input, value), {})
         input = as_tensor_argument("fill", "input", 1, input)
     try:
-        if type(value) not in NUMBERS:
+        if type(value) is not int and type(value) not in NUMBERS:
             value = plain_float(value)
         input_array = input._array
         computed: Any = fill_kernel(input_array, value)
@@ -1245,7 +1245,7 @@ def refill(input: Tensor, value: Scalar) -> Tensor:
             return ask_foreign(refill, (input, value), {})
         input = as_tensor_argument("refill", "input", 1, input)
     try:
-        if type(value) not in NUMBERS:
+        if type(value) is not int and type(value) not in NUMBERS:
             value = plain_float(value)
         input_array = input._array
         computed: Any = refill_kernel(input_array, value)

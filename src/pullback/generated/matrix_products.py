@@ -1359,9 +1359,9 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha:
             return ask_foreign(addmm, (input, mat1, mat2), {"beta": beta, "alpha": alpha, "out": out})
         mat2 = as_tensor_argument("addmm", "mat2", 3, mat2)
     try:
-        if type(beta) not in NUMBERS:
+        if type(beta) is not int and type(beta) not in NUMBERS:
             beta = plain_float(beta)
-        if type(alpha) not in NUMBERS:
+        if type(alpha) is not int and type(alpha) not in NUMBERS:
             alpha = plain_float(alpha)
         input_array = input._array
         mat1_array = mat1._array
@@ -1551,9 +1551,9 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: S
             return ask_foreign(addmv, (input, mat, vec), {"beta": beta, "alpha": alpha, "out": out})
         vec = as_tensor_argument("addmv", "vec", 3, vec)
     try:
-        if type(beta) not in NUMBERS:
+        if type(beta) is not int and type(beta) not in NUMBERS:
             beta = plain_float(beta)
-        if type(alpha) not in NUMBERS:
+        if type(alpha) is not int and type(alpha) not in NUMBERS:
             alpha = plain_float(alpha)
         input_array = input._array
         mat_array = mat._array
@@ -1757,9 +1757,9 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: 
             return ask_foreign(addr, (input, vec1, vec2), {"beta": beta, "alpha": alpha, "out": out})
         vec2 = as_tensor_argument("addr", "vec2", 3, vec2)
     try:
-        if type(beta) not in NUMBERS:
+        if type(beta) is not int and type(beta) not in NUMBERS:
             beta = plain_float(beta)
-        if type(alpha) not in NUMBERS:
+        if type(alpha) is not int and type(alpha) not in NUMBERS:
             alpha = plain_float(alpha)
         input_array = input._array
         vec1_array = vec1._array
@@ -1971,9 +1971,9 @@ def baddbmm(
             return ask_foreign(baddbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha, "out": out})
         batch2 = as_tensor_argument("baddbmm", "batch2", 3, batch2)
     try:
-        if type(beta) not in NUMBERS:
+        if type(beta) is not int and type(beta) not in NUMBERS:
             beta = plain_float(beta)
-        if type(alpha) not in NUMBERS:
+        if type(alpha) is not int and type(alpha) not in NUMBERS:
             alpha = plain_float(alpha)
         input_array = input._array
         batch1_array = batch1._array
@@ -2166,9 +2166,9 @@ def addbmm(
             return ask_foreign(addbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha, "out": out})
         batch2 = as_tensor_argument("addbmm", "batch2", 3, batch2)
     try:
-        if type(beta) not in NUMBERS:
+        if type(beta) is not int and type(beta) not in NUMBERS:
             beta = plain_float(beta)
-        if type(alpha) not in NUMBERS:
+        if type(alpha) is not int and type(alpha) not in NUMBERS:
             alpha = plain_float(alpha)
         input_array = input._array
         batch1_array = batch1._array

@@ -154,7 +154,7 @@ def native_layer_norm(
         bias = as_tensor_argument("native_layer_norm", "bias", 4, bias)
     try:
         normalized_shape = as_shape(normalized_shape)
-        if type(eps) not in NUMBERS:
+        if type(eps) is not float and type(eps) not in NUMBERS:
             eps = plain_float(eps)
         input_array = input._array
         weight_array = None if weight is None else weight._array
@@ -364,7 +364,7 @@ def batch_norm_training(input: Tensor, weight: Tensor | None, bias: Tensor | Non
             return ask_foreign(batch_norm_training, (input, weight, bias, eps), {})
         bias = as_tensor_argument("batch_norm_training", "bias", 3, bias)
     try:
-        if type(eps) not in NUMBERS:
+        if type(eps) is not float and type(eps) not in NUMBERS:
             eps = plain_float(eps)
         input_array = input._array
         weight_array = None if weight is None else weight._array
@@ -591,7 +591,7 @@ def batch_norm_evaluation(
             return ask_foreign(batch_norm_evaluation, (input, weight, bias, running_mean, running_var, eps), {})
         running_var = as_tensor_argument("batch_norm", "running_var", 5, running_var)
     try:
-        if type(eps) not in NUMBERS:
+        if type(eps) is not float and type(eps) not in NUMBERS:
             eps = plain_float(eps)
         input_array = input._array
         weight_array = None if weight is None else weight._array
@@ -821,7 +821,7 @@ def native_group_norm(
             HxW = plain_int(HxW)
         if type(group) is not int:
             group = plain_int(group)
-        if type(eps) not in NUMBERS:
+        if type(eps) is not float and type(eps) not in NUMBERS:
             eps = plain_float(eps)
         input_array = input._array
         weight_array = None if weight is None else weight._array
@@ -1012,7 +1012,7 @@ def rms_norm_fused(input: Tensor, normalized_shape: Any, weight: Tensor | None, 
         weight = as_tensor_argument("rms_norm_fused", "weight", 3, weight)
     try:
         normalized_shape = as_shape(normalized_shape)
-        if type(eps) not in NUMBERS and eps is not None:
+        if type(eps) is not float and type(eps) not in NUMBERS and eps is not None:
             eps = plain_float(eps)
         input_array = input._array
         weight_array = None if weight is None else weight._array

@@ -138,7 +138,7 @@ def linalg_vector_norm(
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("linalg_vector_norm", "keepdim", keepdim)
     try:
-        if type(ord) not in NUMBERS:
+        if type(ord) is not int and type(ord) not in NUMBERS:
             ord = plain_float(ord)
         dim = wrap_dims(dim, input._array.ndim)
         dtype = as_numpy_dtype(dtype)
@@ -625,7 +625,7 @@ def pow_or_zero(input: Tensor, exponent: float) -> Tensor:
             return ask_foreign(pow_or_zero, (input, exponent), {})
         input = as_tensor_argument("pow_or_zero", "input", 1, input)
     try:
-        if type(exponent) not in NUMBERS:
+        if type(exponent) is not float and type(exponent) not in NUMBERS:
             exponent = plain_float(exponent)
         input_array = input._array
         computed: Any = pow_or_zero_kernel(input_array, exponent)
@@ -762,7 +762,7 @@ def norm_dim(
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("norm", "keepdim", keepdim)
     try:
-        if type(p) not in NUMBERS:
+        if type(p) is not int and type(p) not in NUMBERS:
             p = plain_float(p)
         dim = wrap_dims(dim, input._array.ndim)
         input_array = input._array
@@ -912,7 +912,7 @@ def dist(input: Tensor, other: Tensor, p: Scalar = 2, *, out: Any = None) -> Ten
             return ask_foreign(dist, (input, other, p), {"out": out})
         other = as_tensor_argument("dist", "other", 2, other)
     try:
-        if type(p) not in NUMBERS:
+        if type(p) is not int and type(p) not in NUMBERS:
             p = plain_float(p)
         input_array = input._array
         other_array = other._array
@@ -1051,10 +1051,10 @@ def renorm(
             return ask_foreign(renorm, (input, p, dim, maxnorm), {"out": out})
         input = as_tensor_argument("renorm", "input", 1, input)
     try:
-        if type(p) not in NUMBERS:
+        if type(p) is not int and type(p) not in NUMBERS:
             p = plain_float(p)
         dim = wrap_dim(dim, input._array.ndim)
-        if type(maxnorm) not in NUMBERS:
+        if type(maxnorm) is not int and type(maxnorm) not in NUMBERS:
             maxnorm = plain_float(maxnorm)
         input_array = input._array
         computed: Any = renorm_kernel(input_array, p, dim, maxnorm)

@@ -76,7 +76,7 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Scalar = 0) -> Tensor:
         input = as_tensor_argument("constant_pad_nd", "input", 1, input)
     try:
         pad = as_shape(pad)
-        if type(value) not in NUMBERS:
+        if type(value) is not int and type(value) not in NUMBERS:
             value = plain_float(value)
         input_array = input._array
         computed: Any = constant_pad_nd_kernel(input_array, pad, value)

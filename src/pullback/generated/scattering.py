@@ -477,7 +477,7 @@ def scatter_value(
         index = as_tensor_argument("scatter", "index", 3, index)
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        if type(value) not in NUMBERS:
+        if type(value) is not int and type(value) not in NUMBERS:
             value = plain_float(value)
         input_array = input._array
         index_array = index._array
@@ -1142,7 +1142,7 @@ def index_add(
         source = as_tensor_argument("index_add", "source", 4, source)
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        if type(alpha) not in NUMBERS:
+        if type(alpha) is not int and type(alpha) not in NUMBERS:
             alpha = plain_float(alpha)
         input_array = input._array
         index_array = index._array
@@ -1461,7 +1461,7 @@ def index_fill(
         index = as_tensor_argument("index_fill", "index", 3, index)
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        if type(value) not in NUMBERS:
+        if type(value) is not int and type(value) not in NUMBERS:
             value = plain_float(value)
         input_array = input._array
         index_array = index._array

@@ -266,9 +266,9 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out
     try:
         if type(bins) is not int:
             bins = plain_int(bins)
-        if type(min) not in NUMBERS:
+        if type(min) is not float and type(min) not in NUMBERS:
             min = plain_float(min)
-        if type(max) not in NUMBERS:
+        if type(max) is not float and type(max) not in NUMBERS:
             max = plain_float(max)
         input_array = input._array
         computed: Any = histc_kernel(input_array, bins, min, max)

@@ -578,7 +578,7 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None,
             return ask_foreign(linalg_lstsq, (A, B, rcond), {"driver": driver, "out": out})
         B = as_tensor_argument("linalg_lstsq", "B", 2, B)
     try:
-        if type(rcond) not in NUMBERS and rcond is not None:
+        if type(rcond) is not float and type(rcond) not in NUMBERS and rcond is not None:
             rcond = plain_float(rcond)
         A_array = A._array
         B_array = B._array

@@ -113,7 +113,7 @@ def var(
         raise not_a_bool("var", "keepdim", keepdim)
     try:
         dim = wrap_dims(dim, input._array.ndim)
-        if type(correction) not in NUMBERS:
+        if type(correction) is not float and type(correction) not in NUMBERS:
             correction = plain_float(correction)
         input_array = input._array
         computed: Any = var_kernel(input_array, dim, correction, keepdim)
@@ -251,7 +251,7 @@ def std(
         raise not_a_bool("std", "keepdim", keepdim)
     try:
         dim = wrap_dims(dim, input._array.ndim)
-        if type(correction) not in NUMBERS:
+        if type(correction) is not float and type(correction) not in NUMBERS:
             correction = plain_float(correction)
         input_array = input._array
         computed: Any = std_kernel(input_array, dim, correction, keepdim)
@@ -397,7 +397,7 @@ def var_mean(
         raise not_a_bool("var_mean", "keepdim", keepdim)
     try:
         dim = wrap_dims(dim, input._array.ndim)
-        if type(correction) not in NUMBERS:
+        if type(correction) is not float and type(correction) not in NUMBERS:
             correction = plain_float(correction)
         input_array = input._array
         variance_value, mean_value = var_mean_kernel(input_array, dim, correction, keepdim)
@@ -552,7 +552,7 @@ def std_mean(
         raise not_a_bool("std_mean", "keepdim", keepdim)
     try:
         dim = wrap_dims(dim, input._array.ndim)
-        if type(correction) not in NUMBERS:
+        if type(correction) is not float and type(correction) not in NUMBERS:
             correction = plain_float(correction)
         input_array = input._array
         deviation_value, mean_value = std_mean_kernel(input_array, dim, correction, keepdim)
