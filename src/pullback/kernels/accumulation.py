@@ -62,7 +62,7 @@ def add_up(values: Any, axes: Any, keepdim: bool = False, dtype: Any = None) -> 
 
     The sum of negative zeros is the positive one, as if it began with zero.
     """
-    return _ADD.reduce(values, axis=axes, keepdims=keepdim, dtype=dtype) + 0
+    return _ADD.reduce(values, axis=axes, keepdims=keepdim, dtype=dtype, initial=0)
 
 
 def multiply_up(values: Any, axes: Any, keepdim: bool = False) -> Any:
