@@ -9,10 +9,8 @@ of one type in other words are counted apart and shown with `--words`. The last 
 
 from __future__ import annotations
 
-import multiprocessing
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +21,7 @@ import pullback
 from .comparison import Measure, Mismatch, compare
 from .entries import Entry, Sample, choose, database
 from .form_situations import CALLS, IN_PLACE, OUT, Call, Inapplicable, Situation
+from .processes import compare_each
 from .translation import Copier, our_function
 from .wrong_arguments import difference
 
@@ -131,25 +130,12 @@ def main(names: list[str]) -> int:
     forms = tuple(form for form in FORMS if f"--{form}" in names) or tuple(FORMS)
     shown = ("differ", "worded") if "--words" in names else ("differ",)
     names = [name for name in names if not name.startswith("--")]
-    counts: Counter[str] = Counter()
-    pool = None
-    for index, entry in enumerate(database()):
-        if not entry.dtypes or (names and entry.name not in names):
-            continue
-        pool = pool or multiprocessing.get_context("fork").Pool(1)
-        try:
-            made, differences = pool.apply_async(compare_entry, (index, forms)).get(SECONDS)
-        except Exception as error:  # a crash or a hang: the next operation gets a new process
-            pool.terminate()
-            pool = None
-            made, differences = 0, [("differ", "all", repr(error))]
-        counts.update({"calls": made, "operations": 1, "differ": 0, "worded": 0})
-        for kind, situation, words in differences:
-            counts[kind] += 1
-            if kind in shown:
-                print(f"{entry.name}: {situation}: {words}", flush=True)
-    print(", ".join(f"{name} {count}" for name, count in counts.items()))
-    return int(counts["differ"] > 0)
+    chosen = [
+        (index, entry.name)
+        for index, entry in enumerate(database())
+        if entry.dtypes and (not names or entry.name in names)
+    ]
+    return compare_each(chosen, compare_entry, (forms,), shown, SECONDS)
 
 
 if __name__ == "__main__":

@@ -12,17 +12,16 @@ in a process of its own, since PyTorch crashes on some.
 from __future__ import annotations
 
 import builtins
-import multiprocessing
 import re
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
 from .entries import Sample, database
+from .processes import compare_each
 from .translation import Copier, our_function
 
 SECONDS = 30  # for one operation
@@ -166,23 +165,14 @@ def main(names: list[str]) -> int:
     calls = unfit_calls if "--values" in names else wrong_calls
     shown = ("differ", "worded") if "--words" in names else ("differ",)
     names = [name for name in names if not name.startswith("--")]
-    counts: Counter[str] = Counter()
-    for index, entry in enumerate(database()):
-        exists = form == "function" or getattr(entry, form) is not None
-        if not entry.dtypes or not exists or (names and entry.name not in names):
-            continue
-        with multiprocessing.get_context("fork").Pool(1) as pool:
-            try:
-                made, differences = pool.apply_async(compare, (index, form, calls)).get(SECONDS)
-            except Exception as error:
-                made, differences = 0, [("differ", "all", repr(error), "")]
-        counts.update({"calls": made, "operations": 1, "differ": 0, "worded": 0})
-        for kind, what, theirs, ours in differences:
-            counts[kind] += 1
-            if kind in shown:
-                print(f"{entry.name}: {what}: {theirs} | {ours}", flush=True)
-    print(", ".join(f"{name} {count}" for name, count in counts.items()))
-    return int(counts["differ"] > 0)
+    chosen = [
+        (index, entry.name)
+        for index, entry in enumerate(database())
+        if entry.dtypes
+        and (form == "function" or getattr(entry, form) is not None)
+        and (not names or entry.name in names)
+    ]
+    return compare_each(chosen, compare, (form, calls), shown, SECONDS)
 
 
 if __name__ == "__main__":
