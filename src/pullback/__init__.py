@@ -130,8 +130,11 @@ def __getattr__(name: str) -> _Any:
         if name.endswith("_like"):
             value = _offering(value, "pullback", name)
     elif name in _functions.public_names() and _functions.module_of(name) is not None:
-        value = getattr(_functions, name)
-        if name in _functions.MODULES and name not in _ASKING:
+        own = f"public_{name}"  # the form of the top-level namespace, where functions here use another
+        value = getattr(_functions, own if own in _functions.MODULES else name)
+        if own in _functions.MODULES and name in _functions.generated.MODULES:
+            value.__module__, value.__name__, value.__qualname__ = "pullback", name, name
+        elif name in _functions.MODULES and name not in _ASKING:
             value = _explaining(value, name) if name in _IGNORED else _offering(value, "pullback", name)
     elif name in _MODULES:
         try:

@@ -92,3 +92,41 @@ def test_nansum_counts_nan_as_zero_before_it_converts() -> None:
 def test_results_lie_in_memory_as_pytorchs(call: Any, strides: tuple[int, ...]) -> None:
     transposed = torch.arange(24.0).reshape(4, 3, 2).transpose(0, 2)
     assert call(transposed).stride() == strides
+
+
+@pytest.mark.parametrize(
+    ("name", "older", "newer"),
+    [
+        ("add", lambda x: torch.add(x, 2, x), lambda x: x + 2 * x),
+        ("add", lambda x: x.add(2, x), lambda x: x + 2 * x),
+        ("add_", lambda x: x.clone().add_(-2, x), lambda x: x - 2 * x),
+        ("sub", lambda x: torch.sub(x, 2, x), lambda x: x - 2 * x),
+        ("sub_", lambda x: x.clone().sub_(2, x), lambda x: x - 2 * x),
+        ("addcmul", lambda x: torch.addcmul(x, 2, x, x), lambda x: x + 2 * x * x),
+        ("addcmul_", lambda x: x.clone().addcmul_(2, x, x), lambda x: x + 2 * x * x),
+        ("addcdiv", lambda x: torch.addcdiv(x, 2, x, x + 1), lambda x: x + 2 * x / (x + 1)),
+        ("addcdiv_", lambda x: x.clone().addcdiv_(-2, x, x + 1), lambda x: x - 2 * x / (x + 1)),
+        ("addmm", lambda x: torch.addmm(3, x, 2, x, x), lambda x: 3 * x + 2 * (x @ x)),
+        ("addmm", lambda x: torch.addmm(3, x, x, x), lambda x: 3 * x + x @ x),
+        ("addmm", lambda x: x.addmm(3, 2, x, x), lambda x: 3 * x + 2 * (x @ x)),
+        ("addmm_", lambda x: x.clone().addmm_(3, 2, x, x), lambda x: 3 * x + 2 * (x @ x)),
+        ("addmm_", lambda x: x.clone().addmm_(3, x, x), lambda x: 3 * x + x @ x),
+        ("addmv", lambda x: torch.addmv(3, x[0], 2, x, x[1]), lambda x: 3 * x[0] + 2 * (x @ x[1])),
+        ("addmv_", lambda x: x[0].clone().addmv_(3, 2, x, x[1]), lambda x: 3 * x[0] + 2 * (x @ x[1])),
+        ("addr", lambda x: torch.addr(3, x, 2, x[0], x[1]), lambda x: 3 * x + 2 * torch.outer(x[0], x[1])),
+        ("addr_", lambda x: x.clone().addr_(3, x[0], x[1]), lambda x: 3 * x + torch.outer(x[0], x[1])),
+        ("addbmm", lambda x: torch.addbmm(3, x, 2, x[None], x[None]), lambda x: 3 * x + 2 * (x @ x)),
+        ("baddbmm", lambda x: torch.baddbmm(3, x[None], 2, x[None], x[None])[0], lambda x: 3 * x + 2 * (x @ x)),
+    ],
+)
+def test_factors_before_tensors_are_taken_with_a_warning(name: str, older: Any, newer: Any) -> None:
+    with pytest.warns(UserWarning, match=f"This overload of {name} is deprecated") as caught:
+        result = older(X)
+    assert result.tolist() == newer(X).tolist()
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("call", [lambda: torch.add(X, X, 2), lambda: X.add(X, 2), lambda: torch.addmm(X, 1, X, X)])
+def test_a_factor_elsewhere_is_refused(call: Any) -> None:
+    with pytest.raises(TypeError):
+        call()

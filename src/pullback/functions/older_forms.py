@@ -1,49 +1,80 @@
-"""Older forms of methods that PyTorch still takes, with a warning: the factor first, as `p.add_(-lr, grad)`."""
+"""Older forms of functions that PyTorch still takes, with a warning: the factor first, as `p.add_(-lr, grad)`.
+
+The public function is `public_<name>` here, where functions of this package call the operation itself.
+"""
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import pullback.generated as G
-from pullback.tensor.tensor import Tensor
+from pullback.modes.user_warnings import warn_user
+from pullback.tensor.arguments import is_number
+from pullback.tensor.tensor import Tensor, TensorBase
 
 _SUM = ("Number alpha, Tensor other", "Tensor other, *, Number alpha")
+_ONE = 1  # where it is not given, the operation is called without keywords, which is faster
 _PRODUCT = ("Number value, Tensor tensor1, Tensor tensor2", "Tensor tensor1, Tensor tensor2, *, Number value")
+
+
+def _warn_of(name: str, older: str, newer: str) -> None:
+    """Warn of an older form at the line that used it."""
+    warn_user(f"This overload of {name} is deprecated: {name}({older}). Write {name}({newer}) instead.")
 
 
 def _factor_first(name: str, forms: tuple[str, str], *arguments: Any) -> tuple[Any, ...]:
     """The arguments of the older form, in its own order, once it has been warned of."""
     older, newer = forms
-    if len(arguments) != older.count(",") + 1:
+    factor = arguments[0]
+    is_factor = is_number(factor) or (isinstance(factor, TensorBase) and factor._array.ndim == 0)
+    if not is_factor or len(arguments) != older.count(",") + 1:
         given = ", ".join(type(value).__name__ for value in arguments)
         raise TypeError(
             f"{name}() received an invalid combination of arguments - got ({given}), but expected ({newer} = 1)"
         )
-    warnings.warn(
-        f"This overload of {name} is deprecated: {name}({older}). Write {name}({newer}) instead.", stacklevel=3
-    )
+    _warn_of(name, older, newer)
     return arguments
 
 
-def method_add(input: Tensor, other: Any, *rest: Any, alpha: Any = 1, out: Any = None) -> Any:
+def method_add(input: Tensor, other: Any, *rest: Any, alpha: Any = _ONE, out: Any = None) -> Any:
     """Add `alpha` times `other`."""
     if rest:
         alpha, other = _factor_first("add", _SUM, other, *rest)
+    elif alpha is _ONE and out is None:
+        return G.add(input, other)
     return G.add(input, other, alpha=alpha, out=out)
 
 
-def method_add_(input: Tensor, other: Any, *rest: Any, alpha: Any = 1) -> Any:
+public_add = method_add
+
+
+def method_add_(input: Tensor, other: Any, *rest: Any, alpha: Any = _ONE) -> Any:
     """Add `alpha` times `other`, in place."""
     if rest:
         alpha, other = _factor_first("add_", _SUM, other, *rest)
+    elif alpha is _ONE:
+        return G.add_(input, other)
     return G.add_(input, other, alpha=alpha)
 
 
-def method_sub_(input: Tensor, other: Any, *rest: Any, alpha: Any = 1) -> Any:
+def method_sub(input: Tensor, other: Any, *rest: Any, alpha: Any = _ONE, out: Any = None) -> Any:
+    """Subtract `alpha` times `other`."""
+    if rest:
+        alpha, other = _factor_first("sub", _SUM, other, *rest)
+    elif alpha is _ONE and out is None:
+        return G.sub(input, other)
+    return G.sub(input, other, alpha=alpha, out=out)
+
+
+public_sub = method_sub
+
+
+def method_sub_(input: Tensor, other: Any, *rest: Any, alpha: Any = _ONE) -> Any:
     """Subtract `alpha` times `other`, in place."""
     if rest:
         alpha, other = _factor_first("sub_", _SUM, other, *rest)
+    elif alpha is _ONE:
+        return G.sub_(input, other)
     return G.sub_(input, other, alpha=alpha)
 
 
@@ -52,6 +83,9 @@ def method_addcmul(input: Tensor, tensor1: Any, tensor2: Any, *rest: Any, value:
     if rest:
         value, tensor1, tensor2 = _factor_first("addcmul", _PRODUCT, tensor1, tensor2, *rest)
     return G.addcmul(input, tensor1, tensor2, value=value, out=out)
+
+
+public_addcmul = method_addcmul
 
 
 def method_addcmul_(input: Tensor, tensor1: Any, tensor2: Any, *rest: Any, value: Any = 1) -> Any:
@@ -66,6 +100,9 @@ def method_addcdiv(input: Tensor, tensor1: Any, tensor2: Any, *rest: Any, value:
     if rest:
         value, tensor1, tensor2 = _factor_first("addcdiv", _PRODUCT, tensor1, tensor2, *rest)
     return G.addcdiv(input, tensor1, tensor2, value=value, out=out)
+
+
+public_addcdiv = method_addcdiv
 
 
 def method_addcdiv_(input: Tensor, tensor1: Any, tensor2: Any, *rest: Any, value: Any = 1) -> Any:
