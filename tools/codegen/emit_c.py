@@ -16,7 +16,7 @@ _ROW_MAJOR = ("masked_fill",)
 # Kernels whose Python text leaves a number to NumPy, which rounds it to the dtype of the array it meets.
 ROUNDS_NUMBERS = ("add", "sub", "rsub", "rsub_tensor", "remainder_scalar", "fmod_scalar", "hardshrink")
 # What PyTorch computes in 16 bits from step to step, as the kernels' text does, and not in float32.
-_ROUNDS_STEPS = ("div_rounded", "floor_divide")
+ROUNDS_STEPS = ("div_rounded", "floor_divide")
 
 
 def emit_elementwise(kernels: list[NativeKernel]) -> tuple[str, str]:
@@ -132,7 +132,7 @@ def _emit_table(kernel: NativeKernel, loops: _Loops) -> str:
     if len(kernel.variants) > 1:
         choose = f"choose_{kernel.name}"
         out += _emit_choice(kernel)
-    traits = ", ".join(str(int(kernel.name in names)) for names in (_ROW_MAJOR, ROUNDS_NUMBERS, _ROUNDS_STEPS))
+    traits = ", ".join(str(int(kernel.name in names)) for names in (_ROW_MAJOR, ROUNDS_NUMBERS, ROUNDS_STEPS))
     out.append(f"DESCRIBE({kernel.name}, {choose}, {traits})")
     return "\n".join(out) + "\n\n"
 
