@@ -130,3 +130,27 @@ def test_factors_before_tensors_are_taken_with_a_warning(name: str, older: Any, 
 def test_a_factor_elsewhere_is_refused(call: Any) -> None:
     with pytest.raises(TypeError):
         call()
+
+
+@pytest.mark.parametrize("function", [torch.add, torch.sub, torch.mul, torch.floor_divide])
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int64", "float16", "float32", "complex64"])
+def test_a_number_before_a_0_dim_tensor_does_not_widen_it(function: Any, dtype: str) -> None:
+    other = torch.tensor(2, dtype=getattr(torch, dtype))
+    if other.is_complex() and function is torch.floor_divide:
+        return
+    assert function(5, other).dtype is other.dtype
+    assert function(5, other).item() == function(torch.tensor(5, dtype=other.dtype), other).item()
+
+
+def test_a_number_before_a_0_dim_tensor_widens_to_its_own_category() -> None:
+    assert torch.add(300, torch.tensor(2, dtype=torch.uint8)).item() == 46
+    assert torch.add(2.5, torch.tensor(2, dtype=torch.uint8)).dtype is torch.float32
+    assert torch.div(300, torch.tensor(2, dtype=torch.uint8)).item() == 150.0
+    assert torch.div(2.5, torch.tensor(2, dtype=torch.float16)).dtype is torch.float16
+    assert torch.xlogy(torch.tensor([2], dtype=torch.uint8), -2).isnan().item()
+    with pytest.raises(RuntimeError, match="bool tensor is not supported"):
+        torch.sub(True, torch.tensor(2))
+
+
+def test_float_power_of_half_precision_and_a_complex_tensor_is_complex() -> None:
+    assert torch.float_power(torch.ones(2, dtype=torch.float16), torch.tensor(2j)).dtype is torch.complex128

@@ -43,16 +43,23 @@ def ask_foreign_if(operation: Operation, takes_out: bool, test: str, indent: str
     ]
 
 
+def _number_beside(operation: Operation, position: int) -> str:
+    """The argument after the first, if either may be a number, for the promotion of a number that comes first."""
+    second = operation.kernel.parameters[1:2]
+    return f", {second[0].name}" if position == 1 and second and second[0].role == TENSOR_OR_NUMBER else ""
+
+
 def check_tensors(operation: Operation, takes_out: bool) -> list[str]:
     """Refuse what is no tensor and no switch; foreign arguments are asked."""
     out = []
     for position, p in enumerate(operation.kernel.parameters, 1):
         foreign = ask_foreign_if(operation, takes_out, f"is_foreign({p.name})", "        ")
         if p.role == TENSOR:
+            given = f"{public_name(operation)!r}, {p.name!r}, {position}, {p.name}{_number_beside(operation, position)}"
             out += [
                 f"    if not isinstance({p.name}, TensorBase):",
                 *foreign,
-                f"        {p.name} = as_tensor_argument({public_name(operation)!r}, {p.name!r}, {position}, {p.name})",
+                f"        {p.name} = as_tensor_argument({given})",
             ]
         elif p.role == OPTIONAL_TENSOR:
             out += [

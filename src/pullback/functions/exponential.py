@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
-from pullback.backend.dtype import complex128, float64, result_dtype, scalar_type_name
+from pullback.backend.dtype import complex128, dtype, float64, scalar_type_name
 from pullback.functions.conversion import convert
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.overwriting import overwrite
@@ -59,10 +59,15 @@ def square_(input: Tensor) -> Any:
     return in_place(square, input)
 
 
+def _double_precision(*values: Any) -> dtype:
+    """The dtype of powers in double precision."""
+    found = [value.is_complex() if isinstance(value, Tensor) else isinstance(value, complex) for value in values]
+    return complex128 if True in found else float64
+
+
 def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """Raise to a power in double precision."""
-    operands = [value._array if isinstance(value, TensorBase) else value for value in (input, exponent)]
-    wide = complex128 if result_dtype(operands).kind == "c" else float64
+    wide = _double_precision(input, exponent)
     first, second = [convert(value, wide) if isinstance(value, Tensor) and value.dtype is not wide else value
                      for value in (input, exponent)]  # fmt: skip
     result = pow(first, second)
@@ -71,8 +76,7 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
 
 def float_power_(input: Tensor, exponent: Any) -> Any:
     """In-place version of float_power, for double precision alone."""
-    operands = [value._array if isinstance(value, TensorBase) else value for value in (input, exponent)]
-    wide = complex128 if result_dtype(operands).kind == "c" else float64
+    wide = _double_precision(input, exponent)
     if input.dtype is not wide:
         raise RuntimeError(
             f"the base given to float_power_ has dtype {scalar_type_name(input._array.dtype)} but the operation's result "

@@ -9,12 +9,19 @@ import pullback.generated as G
 from pullback.backend.dtype import result_dtype, scalar_type_name
 from pullback.graph.in_place import in_place
 from pullback.tensor.arguments import number_beside
-from pullback.tensor.tensor import Tensor
+from pullback.tensor.tensor import Tensor, TensorBase
 
 
 def _pair(function: Callable[..., Any], first: Any, second: Any, out: Any) -> Any:
     """Call a function of two tensors, one of which may be a number."""
-    return function(number_beside(first, second), number_beside(second, first), out=out)
+    return function(_float_beside(first, second), _float_beside(second, first), out=out)
+
+
+def _float_beside(value: Any, other: Any) -> Any:
+    """As `number_beside`; beside integers a number keeps its value, since both become floats."""
+    if isinstance(other, TensorBase) and other._array.dtype.kind in "biu" and type(value) is int:
+        value = float(value)
+    return number_beside(value, other)
 
 
 def xlogy(input: Any, other: Any, *, out: Any = None) -> Any:

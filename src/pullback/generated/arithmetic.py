@@ -138,7 +138,7 @@ def add(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(add, (input, other), {"alpha": alpha, "out": out})
-        input = as_tensor_argument("add", "input", 1, input)
+        input = as_tensor_argument("add", "input", 1, input, other)
     other_is_tensor = isinstance(other, TensorBase)
     try:
         if type(alpha) is not int and type(alpha) not in NUMBERS:
@@ -300,7 +300,7 @@ def sub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(sub, (input, other), {"alpha": alpha, "out": out})
-        input = as_tensor_argument("sub", "input", 1, input)
+        input = as_tensor_argument("sub", "input", 1, input, other)
     other_is_tensor = isinstance(other, TensorBase)
     try:
         if type(alpha) is not int and type(alpha) not in NUMBERS:
@@ -465,7 +465,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Te
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(rsub, (input, other), {"alpha": alpha, "out": out})
-        input = as_tensor_argument("rsub", "input", 1, input)
+        input = as_tensor_argument("rsub", "input", 1, input, other)
     other_is_tensor = isinstance(other, TensorBase)
     try:
         if type(alpha) is not int and type(alpha) not in NUMBERS:
@@ -793,7 +793,7 @@ def mul(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(mul, (input, other), {"out": out})
-        input = as_tensor_argument("mul", "input", 1, input)
+        input = as_tensor_argument("mul", "input", 1, input, other)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -1000,7 +1000,7 @@ def div(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(div, (input, other), {"out": out})
-        input = as_tensor_argument("div", "input", 1, input)
+        input = as_tensor_argument("div", "input", 1, input, other)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -1154,7 +1154,7 @@ def div_rounded(input: Tensor, other: Any, rounding_mode: str, *, out: Any = Non
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(div_rounded, (input, other, rounding_mode), {"out": out})
-        input = as_tensor_argument("div", "input", 1, input)
+        input = as_tensor_argument("div", "input", 1, input, other)
     other_is_tensor = isinstance(other, TensorBase)
     try:
         input_array = input._array
@@ -1293,7 +1293,7 @@ def floor_divide(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(floor_divide, (input, other), {"out": out})
-        input = as_tensor_argument("floor_divide", "input", 1, input)
+        input = as_tensor_argument("floor_divide", "input", 1, input, other)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -1605,7 +1605,7 @@ def remainder_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(remainder_scalar, (input, other), {"out": out})
-        input = as_tensor_argument("remainder", "input", 1, input)
+        input = as_tensor_argument("remainder", "input", 1, input, other)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -1902,7 +1902,7 @@ def fmod_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(fmod_scalar, (input, other), {"out": out})
-        input = as_tensor_argument("fmod", "input", 1, input)
+        input = as_tensor_argument("fmod", "input", 1, input, other)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other

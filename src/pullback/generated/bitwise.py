@@ -39,7 +39,7 @@ def bitwise_and(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(bitwise_and, (input, other), {"out": out})
-        input = as_tensor_argument("bitwise_and", "input", 1, input)
+        input = as_tensor_argument("bitwise_and", "input", 1, input, other)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -81,7 +81,7 @@ def bitwise_or(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(bitwise_or, (input, other), {"out": out})
-        input = as_tensor_argument("bitwise_or", "input", 1, input)
+        input = as_tensor_argument("bitwise_or", "input", 1, input, other)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -123,7 +123,7 @@ def bitwise_xor(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(bitwise_xor, (input, other), {"out": out})
-        input = as_tensor_argument("bitwise_xor", "input", 1, input)
+        input = as_tensor_argument("bitwise_xor", "input", 1, input, other)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -165,7 +165,7 @@ def bitwise_left_shift(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(bitwise_left_shift, (input, other), {"out": out})
-        input = as_tensor_argument("bitwise_left_shift", "input", 1, input)
+        input = as_tensor_argument("bitwise_left_shift", "input", 1, input, other)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -207,7 +207,7 @@ def bitwise_right_shift(input: Tensor, other: Any, *, out: Any = None) -> Tensor
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(bitwise_right_shift, (input, other), {"out": out})
-        input = as_tensor_argument("bitwise_right_shift", "input", 1, input)
+        input = as_tensor_argument("bitwise_right_shift", "input", 1, input, other)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other

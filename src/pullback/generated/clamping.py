@@ -150,7 +150,7 @@ def where(condition: Tensor, input: Any, other: Any, *, out: Any = None) -> Tens
     if not isinstance(condition, TensorBase):
         if is_foreign(condition):
             return ask_foreign(where, (condition, input, other), {"out": out})
-        condition = as_tensor_argument("where", "condition", 1, condition)
+        condition = as_tensor_argument("where", "condition", 1, condition, input)
     input_is_tensor = isinstance(input, TensorBase)
     other_is_tensor = isinstance(other, TensorBase)
     condition_array = condition._array

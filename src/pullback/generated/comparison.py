@@ -44,7 +44,7 @@ def eq(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(eq, (input, other), {"out": out})
-        input = as_tensor_argument("eq", "input", 1, input)
+        input = as_tensor_argument("eq", "input", 1, input, other)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -81,7 +81,7 @@ def ne(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(ne, (input, other), {"out": out})
-        input = as_tensor_argument("ne", "input", 1, input)
+        input = as_tensor_argument("ne", "input", 1, input, other)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -118,7 +118,7 @@ def lt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(lt, (input, other), {"out": out})
-        input = as_tensor_argument("lt", "input", 1, input)
+        input = as_tensor_argument("lt", "input", 1, input, other)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -155,7 +155,7 @@ def le(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(le, (input, other), {"out": out})
-        input = as_tensor_argument("le", "input", 1, input)
+        input = as_tensor_argument("le", "input", 1, input, other)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -192,7 +192,7 @@ def gt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(gt, (input, other), {"out": out})
-        input = as_tensor_argument("gt", "input", 1, input)
+        input = as_tensor_argument("gt", "input", 1, input, other)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -229,7 +229,7 @@ def ge(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(ge, (input, other), {"out": out})
-        input = as_tensor_argument("ge", "input", 1, input)
+        input = as_tensor_argument("ge", "input", 1, input, other)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other

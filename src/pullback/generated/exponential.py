@@ -344,7 +344,7 @@ def pow_scalar(input: Tensor, exponent: Any, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(pow_scalar, (input, exponent), {"out": out})
-        input = as_tensor_argument("pow", "input", 1, input)
+        input = as_tensor_argument("pow", "input", 1, input, exponent)
     exponent_is_tensor = isinstance(exponent, TensorBase)
     input_array = input._array
     exponent_array: Any = exponent._array if exponent_is_tensor else exponent
@@ -516,7 +516,7 @@ def pow_base(exponent: Tensor, input: Any, *, out: Any = None) -> Tensor:
     if not isinstance(exponent, TensorBase):
         if is_foreign(exponent):
             return ask_foreign(pow_base, (exponent, input), {"out": out})
-        exponent = as_tensor_argument("pow", "exponent", 1, exponent)
+        exponent = as_tensor_argument("pow", "exponent", 1, exponent, input)
     input_is_tensor = isinstance(input, TensorBase)
     exponent_array = exponent._array
     input_array: Any = input._array if input_is_tensor else input

@@ -939,7 +939,7 @@ def copysign_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if not isinstance(input, TensorBase):
         if is_foreign(input):
             return ask_foreign(copysign_scalar, (input, other), {"out": out})
-        input = as_tensor_argument("copysign", "input", 1, input)
+        input = as_tensor_argument("copysign", "input", 1, input, other)
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other

@@ -30,10 +30,16 @@ from pullback.typing import Array, Dims, DType, Shape
 _NUMBER_FIRST = {"add", "sub", "mul", "div", "floor_divide"}
 
 
-def as_tensor_argument(function: str, name: str, position: int, value: Any) -> Tensor:
-    """A tensor argument that is something else: a number where PyTorch allows it, else an error with its words."""
+def as_tensor_argument(function: str, name: str, position: int, value: Any, beside: Any = None) -> Tensor:
+    """A tensor argument that is something else: a number where PyTorch allows it, else an error with its words.
+
+    A number does not widen a 0-dim tensor `beside` it, as it would if it were a 0-dim tensor of its own dtype.
+    """
     if function in _NUMBER_FIRST and is_number(value):
         value = plain_number(value)
+        keeps = isinstance(beside, TensorBase) and beside._array.ndim == 0 and type(value) is not bool
+        if keeps and (function != "div" or is_float_or_complex(beside._array.dtype)):  # integers are divided as floats
+            return _as_beside(value, beside)
         return new_tensor(as_array(number_as(value, number_dtype(value))))
     raise not_a_tensor(function, name, position, value)
 
@@ -88,9 +94,12 @@ def with_keywords(function: Callable[..., Any], **names: str) -> Any:
 def number_beside(value: Any, other: Any) -> Any:
     """A number that stands in a tensor's place, as a 0-dim tensor of the dtype it promotes to beside `other`."""
     if is_number(value) and isinstance(other, TensorBase):
-        value = value.item() if hasattr(value, "item") else value
-        return new_tensor(as_array(number_as(value, result_dtype((value, other._array)))))
+        return _as_beside(value.item() if hasattr(value, "item") else value, other)
     return value
+
+
+def _as_beside(number: Any, other: Any) -> Tensor:
+    return new_tensor(as_array(number_as(number, result_dtype((number, other._array)))))
 
 
 def as_number_argument(function: str, name: str, value: Any) -> Any:
