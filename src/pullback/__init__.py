@@ -132,7 +132,7 @@ def __getattr__(name: str) -> _Any:
     elif name in _functions.public_names() and _functions.module_of(name) is not None:
         own = f"public_{name}"  # the form of the top-level namespace, where functions here use another
         value = getattr(_functions, own if own in _functions.MODULES else name)
-        if own in _functions.MODULES and name in _functions.generated.MODULES:
+        if own in _functions.MODULES and name not in _functions.MODULES:
             value.__module__, value.__name__, value.__qualname__ = "pullback", name, name
         elif name in _functions.MODULES and name not in _ASKING:
             value = _explaining(value, name) if name in _IGNORED else _offering(value, "pullback", name)

@@ -154,3 +154,39 @@ def test_a_number_before_a_0_dim_tensor_widens_to_its_own_category() -> None:
 
 def test_float_power_of_half_precision_and_a_complex_tensor_is_complex() -> None:
     assert torch.float_power(torch.ones(2, dtype=torch.float16), torch.tensor(2j)).dtype is torch.complex128
+
+
+SIGN = torch.tensor([1.0, -1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("binary_cross_entropy_with_logits", (X, X / 9)),
+        ("kl_div", (X, X / 9)),
+        ("hinge_embedding_loss", (X, SIGN.expand(3, 3))),
+        ("margin_ranking_loss", (X[0], X[1], SIGN)),
+        ("triplet_margin_loss", (X, X + 1, X + 2)),
+        ("cosine_embedding_loss", (X, X + 1, SIGN)),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:reduction")
+def test_losses_of_the_top_level_take_numbers_for_reductions(name: str, given: Any) -> None:
+    loss, named = getattr(torch, name), getattr(torch.nn.functional, name)
+    for number, reduction in enumerate(["none", "mean", "sum"]):
+        assert loss(*given, reduction=number).tolist() == named(*given, reduction=reduction).tolist()
+    assert loss(*given).tolist() == loss(*given, reduction=0).tolist()
+    with pytest.raises(TypeError, match="must be int"):
+        loss(*given, reduction="mean")
+
+
+def test_losses_of_the_top_level_have_their_own_order_of_arguments() -> None:
+    weight = torch.arange(3.0) + 1
+    logits = torch.binary_cross_entropy_with_logits(X, X / 9, None, weight, 1)
+    assert logits.item() == torch.nn.functional.binary_cross_entropy_with_logits(X, X / 9, pos_weight=weight).item()
+    counts = torch.poisson_nll_loss(X, X, True, False, 1e-8, 2)
+    assert counts.item() == torch.nn.functional.poisson_nll_loss(X, X, reduction="sum").item()
+    assert torch.margin_ranking_loss(X, X + 1, SIGN, 0.0, 2).item() == 6.0
+    lengths = torch.tensor([3])
+    chances = torch.log_softmax(X, 1)[:, None]
+    assert torch.ctc_loss(chances, FIRST[:1, :1] + 1, lengths, lengths // 3).shape == (1,)

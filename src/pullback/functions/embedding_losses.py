@@ -39,9 +39,11 @@ def margin_ranking_loss(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} "
         )
-    first: Any = input1
-    sign: Any = target
-    return _reduce(P.clamp_min(-sign * (first - input2) + margin, 0), number)
+    return _reduce(_ranking(input1, input2, target, margin), number)
+
+
+def _ranking(input1: Any, input2: Any, target: Any, margin: float) -> Any:
+    return P.clamp_min(-target * (input1 - input2) + margin, 0)
 
 
 @taken_whole

@@ -46,6 +46,7 @@ FILES = {
     "new_tensors": "new_zeros new_ones new_empty new_full new_empty_strided method_new_tensor new",
     "normalization": "layer_norm native_layer_norm rms_norm batch_norm native_batch_norm instance_norm native_group_norm group_norm",
     "norms": "norm pairwise_distance cosine_similarity frobenius_norm nuclear_norm norm_except_dim",
+    "numbered_losses": "public_binary_cross_entropy_with_logits public_kl_div public_poisson_nll_loss public_hinge_embedding_loss public_margin_ranking_loss public_triplet_margin_loss public_cosine_embedding_loss public_ctc_loss",
     "older_forms": "method_add public_add method_add_ method_sub public_sub method_sub_ method_addcmul public_addcmul method_addcmul_ method_addcdiv public_addcdiv method_addcdiv_",
     "older_products": "method_addmm method_addmm_ public_addmm method_addmv method_addmv_ public_addmv method_addr method_addr_ public_addr method_addbmm method_addbmm_ public_addbmm method_baddbmm method_baddbmm_ public_baddbmm",
     "plain_writes": "writes_plainly fills_plainly",
