@@ -39,6 +39,9 @@ def test_a_float_may_be_numpys_or_a_tensor(p: Any) -> None:
         (lambda: X.gather(axis=0, index=FIRST), X[:1].expand(3, 3)),
         (lambda: torch.select(X, axis=0, index=1), X[1]),
         (lambda: torch.narrow(X, axis=1, start=0, length=1), X[:, :1]),
+        (lambda: X.select(axis=0, index=1), X[1]),
+        (lambda: X.narrow(axis=1, start=0, length=1), X[:, :1]),
+        (lambda: torch.tensor([X.size(axis=0), X.stride(axis=0)]), torch.tensor([3, 3])),
         (lambda: X.index_fill(axis=0, index=torch.tensor([0, 1, 2]), value=2.0), torch.full((3, 3), 2.0)),
         (lambda: X.clone().scatter_(axis=0, index=FIRST[:1], src=X + 9), torch.cat([X[:1] + 9, X[1:]])),
     ],
@@ -190,3 +193,24 @@ def test_losses_of_the_top_level_have_their_own_order_of_arguments() -> None:
     lengths = torch.tensor([3])
     chances = torch.log_softmax(X, 1)[:, None]
     assert torch.ctc_loss(chances, FIRST[:1, :1] + 1, lengths, lengths // 3).shape == (1,)
+
+
+def test_methods_take_several_ints_without_a_tuple() -> None:
+    assert X.count_nonzero(0, 1).item() == X.count_nonzero((0, 1)).item() == X.count_nonzero().item() == 8
+    assert X.count_nonzero(dim=0).tolist() == X.count_nonzero(0).tolist() == [2, 3, 3]
+    assert [part.tolist() for part in X.hsplit(1, 2)] == [part.tolist() for part in torch.hsplit(X, (1, 2))]
+    assert [len(X.vsplit(1, 2)), len(X.vsplit(3)), len(X[None].dsplit(indices=(1,)))] == [3, 3, 2]
+
+
+def test_factors_of_solutions_go_by_their_position() -> None:
+    right, factor = torch.ones(2, 1), torch.tensor([[2.0, 0.0], [1.0, 3.0]])
+    assert torch.cholesky_solve(right, input2=factor).tolist() == right.cholesky_solve(factor).tolist()
+    reflectors, scales = torch.geqrf(factor)
+    product = torch.ormqr(reflectors, input2=scales, input3=right)
+    assert product.tolist() == reflectors.ormqr(scales, right).tolist()
+
+
+@pytest.mark.parametrize("call", [lambda: X.select(0), lambda: X.narrow(0, 1), lambda: X.select(), lambda: X.hsplit()])
+def test_methods_still_need_their_arguments(call: Any) -> None:
+    with pytest.raises(TypeError):
+        call()

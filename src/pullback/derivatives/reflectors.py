@@ -12,6 +12,6 @@ def linalg_householder_product(grad: Tensor, input: Tensor, tau: Tensor) -> Pull
 
 
 @general
-def ormqr(grad: Tensor, input: Tensor, tau: Tensor, other: Tensor, left: bool, transpose: bool) -> Pullback:
-    back = F.ormqr_back(grad, input, tau, other, left, transpose)
-    return wrt(input=back[0], tau=back[1], other=F.ormqr(input, tau, grad, left, not transpose))
+def ormqr(grad: Tensor, input: Tensor, input2: Tensor, input3: Tensor, left: bool, transpose: bool) -> Pullback:
+    back = F.ormqr_back(grad, input, input2, input3, left, transpose)
+    return wrt(input=back[0], input2=back[1], input3=F.ormqr(input, input2, grad, left, not transpose))

@@ -12,10 +12,11 @@ def linalg_solve_ex(grad: Tensor, A: Tensor, B: Tensor, left: bool, *, result: T
 
 
 @general
-def cholesky_solve(grad: Tensor, input: Tensor, L: Tensor, upper: bool, *, result: Tensor) -> Pullback:
-    to_input = F.cholesky_solve(grad, L, upper)
+def cholesky_solve(grad: Tensor, input: Tensor, input2: Tensor, upper: bool, *, result: Tensor) -> Pullback:
+    to_input = F.cholesky_solve(grad, input2, upper)
     return wrt(
-        input=F.sum_to(to_input, input.shape), L=F.sum_to(F.cholesky_solve_back(to_input, result, L, upper), L.shape)
+        input=F.sum_to(to_input, input.shape),
+        input2=F.sum_to(F.cholesky_solve_back(to_input, result, input2, upper), input2.shape),
     )
 
 

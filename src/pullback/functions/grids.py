@@ -261,3 +261,22 @@ def _even_split(name: str, input: Tensor, parts: Any, dim: int) -> Any:
             f"{input._array.shape[dim]} is not divisible by the split_size {parts}!"
         )
     return tensor_split(input, parts, dim)
+
+
+def _one_or_all(positions: tuple[Any, ...]) -> Any:
+    return positions if len(positions) > 1 else positions[0] if positions else None
+
+
+def method_hsplit(input: Tensor, *positions: Any, **named: Any) -> Any:
+    """As `hsplit`; indices need no tuple."""
+    return hsplit(input, _one_or_all(positions), **named)
+
+
+def method_vsplit(input: Tensor, *positions: Any, **named: Any) -> Any:
+    """As `vsplit`; indices need no tuple."""
+    return vsplit(input, _one_or_all(positions), **named)
+
+
+def method_dsplit(input: Tensor, *positions: Any, **named: Any) -> Any:
+    """As `dsplit`; indices need no tuple."""
+    return dsplit(input, _one_or_all(positions), **named)

@@ -25,7 +25,7 @@ from pullback.kernels.indexing import positions_of
 from pullback.kernels.scattering import index_put_into
 from pullback.kernels.shape import expand
 from pullback.modes.switches import process
-from pullback.tensor.arguments import as_int
+from pullback.tensor.arguments import as_int, missing_arguments, the_dim
 from pullback.tensor.foreign_arguments import any_foreign, ask_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
 
@@ -447,6 +447,18 @@ def _write_unrecorded(input: Tensor, index: Any, values: Any) -> None:
 def select(input: Tensor, dim: int, index: Any) -> Tensor:
     """A view at one position of a dimension."""
     return G.select(input, dim, as_int(index))
+
+
+def method_select(input: Tensor, dim: Any = None, index: Any = None, *, axis: Any = None) -> Tensor:
+    """As `select`, with `axis` for `dim`."""
+    return G.select(input, the_dim("select", axis) if dim is None else dim, as_int(index))
+
+
+def method_narrow(input: Tensor, dim: Any = None, start: Any = None, length: Any = None, *, axis: Any = None) -> Tensor:
+    """As `narrow`, with `axis` for `dim`."""
+    if length is None:
+        raise missing_arguments("narrow", "length")
+    return narrow(input, the_dim("narrow", axis) if dim is None else dim, start, length)
 
 
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:

@@ -75,6 +75,13 @@ def prod(
     return G.prod(input, dim, keepdim, dtype=dtype, out=out)
 
 
+def method_count_nonzero(input: Tensor, *dims: Any, dim: Any = None, axis: Any = None) -> Tensor:
+    """The number of elements that are not zero; dimensions need no tuple."""
+    if dims:
+        return G.count_nonzero(input, dims[0] if len(dims) == 1 else dims)
+    return G.count_nonzero(input, dim if axis is None else axis)
+
+
 def nansum(
     input: Tensor,
     dim: Any = None,

@@ -174,14 +174,14 @@ class OrmqrBackward0(Node):
     """Gradient of ormqr."""
 
     __slots__ = ("__dict__",)
-    saved_names = ("input", "tau", "other", "left", "transpose")
+    saved_names = ("input", "input2", "input3", "left", "transpose")
     public_names = {"input": "self"}
     saved_input: Any = None
     saved_input_version: int = -1
-    saved_tau: Any = None
-    saved_tau_version: int = -1
-    saved_other: Any = None
-    saved_other_version: int = -1
+    saved_input2: Any = None
+    saved_input2_version: int = -1
+    saved_input3: Any = None
+    saved_input3_version: int = -1
     saved_left: Any = None
     saved_transpose: Any = None
 
@@ -196,28 +196,28 @@ class OrmqrBackward0(Node):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        other = self.saved_other
-        if other._counter is not None and other._counter.value != self.saved_other_version:
-            raise_stale(self, "other")
-        other = other._array
-        tau = self.saved_tau
-        if tau._counter is not None and tau._counter.value != self.saved_tau_version:
-            raise_stale(self, "tau")
-        tau = tau._array
-        back = ormqr_back_kernel(grad, input, tau, other, left, transpose)
+        input2 = self.saved_input2
+        if input2._counter is not None and input2._counter.value != self.saved_input2_version:
+            raise_stale(self, "input2")
+        input2 = input2._array
+        input3 = self.saved_input3
+        if input3._counter is not None and input3._counter.value != self.saved_input3_version:
+            raise_stale(self, "input3")
+        input3 = input3._array
+        back = ormqr_back_kernel(grad, input, input2, input3, left, transpose)
         grad_of_input = None
-        grad_of_tau = None
-        grad_of_other = None
+        grad_of_input2 = None
+        grad_of_input3 = None
         if edges[0] is not None:
             grad_of_input = back[0]
         if edges[1] is not None:
-            grad_of_tau = back[1]
+            grad_of_input2 = back[1]
         if edges[2] is not None:
-            grad_of_other = ormqr_kernel(input, tau, grad, left, not transpose)
+            grad_of_input3 = ormqr_kernel(input, input2, grad, left, not transpose)
         return (
             grad_of_input,
-            grad_of_tau,
-            grad_of_other,
+            grad_of_input2,
+            grad_of_input3,
         )
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -228,93 +228,93 @@ class OrmqrBackward0(Node):
         transpose = self.saved_transpose
         edges = self.next_edges
         input = self.unpack("input")
-        other = self.unpack("other")
-        tau = self.unpack("tau")
-        back = F.ormqr_back(grad, input, tau, other, left, transpose)
+        input2 = self.unpack("input2")
+        input3 = self.unpack("input3")
+        back = F.ormqr_back(grad, input, input2, input3, left, transpose)
         grad_of_input = None
-        grad_of_tau = None
-        grad_of_other = None
+        grad_of_input2 = None
+        grad_of_input3 = None
         if edges[0] is not None:
             grad_of_input = back[0]
         if edges[1] is not None:
-            grad_of_tau = back[1]
+            grad_of_input2 = back[1]
         if edges[2] is not None:
-            grad_of_other = F.ormqr(input, tau, grad, left, not transpose)
+            grad_of_input3 = F.ormqr(input, input2, grad, left, not transpose)
         return (
             grad_of_input,
-            grad_of_tau,
-            grad_of_other,
+            grad_of_input2,
+            grad_of_input3,
         )
 
     def release_saved_tensors(self) -> None:
         self.released = True
         self.saved_input = None
-        self.saved_tau = None
-        self.saved_other = None
+        self.saved_input2 = None
+        self.saved_input3 = None
 
 
 def ormqr(
-    input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False, *, out: Any = None
+    input: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False, *, out: Any = None
 ) -> Tensor:
-    """Q `other` or `other` Q, with Q or its adjoint, for the product Q of the reflectors that geqrf returns."""
+    """Q `input3` or `input3` Q, with Q or its adjoint, for the product Q of the reflectors that geqrf returns."""
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
-            taken = intercept(ormqr, (input, tau, other, left, transpose), {"out": out})
+            taken = intercept(ormqr, (input, input2, input3, left, transpose), {"out": out})
             if taken is not NotImplemented:
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("ormqr", out, ormqr(input, tau, other, left, transpose))
+        return write_out("ormqr", out, ormqr(input, input2, input3, left, transpose))
     if not isinstance(input, TensorBase):
         if is_foreign(input):
-            return ask_foreign(ormqr, (input, tau, other, left, transpose), {"out": out})
+            return ask_foreign(ormqr, (input, input2, input3, left, transpose), {"out": out})
         input = as_tensor_argument("ormqr", "input", 1, input)
-    if not isinstance(tau, TensorBase):
-        if is_foreign(tau):
-            return ask_foreign(ormqr, (input, tau, other, left, transpose), {"out": out})
-        tau = as_tensor_argument("ormqr", "tau", 2, tau)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(ormqr, (input, tau, other, left, transpose), {"out": out})
-        other = as_tensor_argument("ormqr", "other", 3, other)
+    if not isinstance(input2, TensorBase):
+        if is_foreign(input2):
+            return ask_foreign(ormqr, (input, input2, input3, left, transpose), {"out": out})
+        input2 = as_tensor_argument("ormqr", "input2", 2, input2)
+    if not isinstance(input3, TensorBase):
+        if is_foreign(input3):
+            return ask_foreign(ormqr, (input, input2, input3, left, transpose), {"out": out})
+        input3 = as_tensor_argument("ormqr", "input3", 3, input3)
     if left is not False and left is not True:
         raise not_a_bool("ormqr", "left", left)
     if transpose is not False and transpose is not True:
         raise not_a_bool("ormqr", "transpose", transpose)
     try:
         input_array = input._array
-        tau_array = tau._array
-        other_array = other._array
-        computed: Any = ormqr_kernel(input_array, tau_array, other_array, left, transpose)
+        input2_array = input2._array
+        input3_array = input3._array
+        computed: Any = ormqr_kernel(input_array, input2_array, input3_array, left, transpose)
     except Exception as error:  # see Note [Refusals]
         raise refused(
             error,
             "ormqr",
-            "input: Array; tau: Array; other: Array; left: bool; transpose: bool",
-            (input, tau, other, left, transpose),
+            "input: Array; input2: Array; input3: Array; left: bool; transpose: bool",
+            (input, input2, input3, left, transpose),
         ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
     result._array = computed
-    if record and (input._requires_grad or tau._requires_grad or other._requires_grad):
+    if record and (input._requires_grad or input2._requires_grad or input3._requires_grad):
         node = OrmqrBackward0()
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
-            (tau._edge or gradient_edge(tau)) if tau._requires_grad else None,
-            (other._edge or gradient_edge(other)) if other._requires_grad else None,
+            (input2._edge or gradient_edge(input2)) if input2._requires_grad else None,
+            (input3._edge or gradient_edge(input3)) if input3._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
         node.dtype = computed.dtype
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        node.saved_tau = tau
-        node.saved_tau_version = tau._counter.value if tau._counter is not None else 0
-        if input._requires_grad or tau._requires_grad:
-            node.saved_other = other
-            node.saved_other_version = other._counter.value if other._counter is not None else 0
+        node.saved_input2 = input2
+        node.saved_input2_version = input2._counter.value if input2._counter is not None else 0
+        if input._requires_grad or input2._requires_grad:
+            node.saved_input3 = input3
+            node.saved_input3_version = input3._counter.value if input3._counter is not None else 0
         node.saved_left = left
         node.saved_transpose = transpose
         result._requires_grad = True
@@ -322,21 +322,21 @@ def ormqr(
         if process.changed:
             adopt_switches(node)
     if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, tau, other):
+        if switches.dual_level >= 0 and tangents_flow(input, input2, input3):
             carry_tangents(
                 result,
                 ormqr_tangent,
                 (
                     input,
-                    tau,
-                    other,
+                    input2,
+                    input3,
                     left,
                     transpose,
                 ),
                 (
                     input,
-                    tau,
-                    other,
+                    input2,
+                    input3,
                 ),
             )
         note_inference(result)
@@ -346,25 +346,25 @@ def ormqr(
 def ormqr_tangent(
     result: Any,
     input: Any,
-    tau: Any,
-    other: Any,
+    input2: Any,
+    input3: Any,
     left: Any,
     transpose: Any,
     input_tangent: Any,
-    tau_tangent: Any,
-    other_tangent: Any,
+    input2_tangent: Any,
+    input3_tangent: Any,
 ) -> Any:
     """Tangent of ormqr."""
     return double_pullback(
         lambda xs: ormqr(xs[0], xs[1], xs[2], left, transpose),
         (
             input,
-            tau,
-            other,
+            input2,
+            input3,
         ),
         (
             input_tangent,
-            tau_tangent,
-            other_tangent,
+            input2_tangent,
+            input3_tangent,
         ),
     )

@@ -202,30 +202,30 @@ class CholeskySolveBackward0(Node):
     """Gradient of cholesky_solve."""
 
     __slots__ = ("__dict__",)
-    saved_names = ("L", "result", "upper")
-    saved_L: Any = None
-    saved_L_version: int = -1
+    saved_names = ("input2", "result", "upper")
+    saved_input2: Any = None
+    saved_input2_version: int = -1
     saved_result: Any = None
     saved_result_version: int = -1
     saved_upper: Any = None
-    saved_L_shape: Any = None
     saved_input_shape: Any = None
+    saved_input2_shape: Any = None
 
     def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         upper = self.saved_upper
-        L_shape = self.saved_L_shape
         input_shape = self.saved_input_shape
+        input2_shape = self.saved_input2_shape
         edges = self.next_edges
-        L = self.saved_L
-        if L._counter is not None and L._counter.value != self.saved_L_version:
-            raise_stale(self, "L")
-        L = L._array
-        to_input = cholesky_solve_kernel(grad, L, upper)
+        input2 = self.saved_input2
+        if input2._counter is not None and input2._counter.value != self.saved_input2_version:
+            raise_stale(self, "input2")
+        input2 = input2._array
+        to_input = cholesky_solve_kernel(grad, input2, upper)
         grad_of_input = None
-        grad_of_L = None
+        grad_of_input2 = None
         if edges[0] is not None:
             grad_of_input = sum_to_kernel(to_input, input_shape)
         if edges[1] is not None:
@@ -233,10 +233,10 @@ class CholeskySolveBackward0(Node):
             if result._counter is not None and result._counter.value != self.saved_result_version:
                 raise_stale(self, "result")
             result = result._array
-            grad_of_L = sum_to_kernel(cholesky_solve_back_kernel(to_input, result, L, upper), L_shape)
+            grad_of_input2 = sum_to_kernel(cholesky_solve_back_kernel(to_input, result, input2, upper), input2_shape)
         return (
             grad_of_input,
-            grad_of_L,
+            grad_of_input2,
         )
 
     def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
@@ -244,74 +244,76 @@ class CholeskySolveBackward0(Node):
             raise graph_freed(self.name())
         grad = grads[0]
         upper = self.saved_upper
-        L_shape = self.saved_L_shape
         input_shape = self.saved_input_shape
+        input2_shape = self.saved_input2_shape
         edges = self.next_edges
-        L = self.unpack("L")
-        to_input = F.cholesky_solve(grad, L, upper)
+        input2 = self.unpack("input2")
+        to_input = F.cholesky_solve(grad, input2, upper)
         grad_of_input = None
-        grad_of_L = None
+        grad_of_input2 = None
         if edges[0] is not None:
             grad_of_input = F.sum_to(to_input, input_shape)
         if edges[1] is not None:
             result = self.unpack("result")
-            grad_of_L = F.sum_to(F.cholesky_solve_back(to_input, result, L, upper), L_shape)
+            grad_of_input2 = F.sum_to(F.cholesky_solve_back(to_input, result, input2, upper), input2_shape)
         return (
             grad_of_input,
-            grad_of_L,
+            grad_of_input2,
         )
 
     def release_saved_tensors(self) -> None:
         self.released = True
-        self.saved_L = None
+        self.saved_input2 = None
         self.saved_result = None
 
 
-def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
-    """X of AX = `input` from the Cholesky factor of A."""
+def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
+    """X of AX = `input` from the Cholesky factor `input2` of A."""
     record = True
     if process.changed:
         if switches.interceptors or overrides.types:
-            taken = intercept(cholesky_solve, (input, L, upper), {"out": out})
+            taken = intercept(cholesky_solve, (input, input2, upper), {"out": out})
             if taken is not NotImplemented:
                 return taken
         record = switches.records
     if out is not None:
-        return write_out("cholesky_solve", out, cholesky_solve(input, L, upper))
+        return write_out("cholesky_solve", out, cholesky_solve(input, input2, upper))
     if not isinstance(input, TensorBase):
         if is_foreign(input):
-            return ask_foreign(cholesky_solve, (input, L, upper), {"out": out})
+            return ask_foreign(cholesky_solve, (input, input2, upper), {"out": out})
         input = as_tensor_argument("cholesky_solve", "input", 1, input)
-    if not isinstance(L, TensorBase):
-        if is_foreign(L):
-            return ask_foreign(cholesky_solve, (input, L, upper), {"out": out})
-        L = as_tensor_argument("cholesky_solve", "L", 2, L)
+    if not isinstance(input2, TensorBase):
+        if is_foreign(input2):
+            return ask_foreign(cholesky_solve, (input, input2, upper), {"out": out})
+        input2 = as_tensor_argument("cholesky_solve", "input2", 2, input2)
     if upper is not False and upper is not True:
         raise not_a_bool("cholesky_solve", "upper", upper)
     try:
         input_array = input._array
-        L_array = L._array
-        computed: Any = cholesky_solve_kernel(input_array, L_array, upper)
+        input2_array = input2._array
+        computed: Any = cholesky_solve_kernel(input_array, input2_array, upper)
     except Exception as error:  # see Note [Refusals]
-        raise refused(error, "cholesky_solve", "input: Array; L: Array; upper: bool", (input, L, upper)) from None
+        raise refused(
+            error, "cholesky_solve", "input: Array; input2: Array; upper: bool", (input, input2, upper)
+        ) from None
     if type(computed) is not ndarray:
         computed = as_array(computed)
     result: Tensor = new(Tensor)
     result._array = computed
-    if record and (input._requires_grad or L._requires_grad):
+    if record and (input._requires_grad or input2._requires_grad):
         node = CholeskySolveBackward0()
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
-            (L._edge or gradient_edge(L)) if L._requires_grad else None,
+            (input2._edge or gradient_edge(input2)) if input2._requires_grad else None,
         )
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
         node.dtype = computed.dtype
-        node.saved_L = L
-        node.saved_L_version = L._counter.value if L._counter is not None else 0
+        node.saved_input2 = input2
+        node.saved_input2_version = input2._counter.value if input2._counter is not None else 0
         node.saved_upper = upper
-        node.saved_L_shape = L._array.shape
         node.saved_input_shape = input._array.shape
+        node.saved_input2_shape = input2._array.shape
         result._requires_grad = True
         result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
@@ -319,35 +321,37 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Any = 
         if process.changed:
             adopt_switches(node)
     if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, L):
+        if switches.dual_level >= 0 and tangents_flow(input, input2):
             carry_tangents(
                 result,
                 cholesky_solve_tangent,
                 (
                     input,
-                    L,
+                    input2,
                     upper,
                 ),
                 (
                     input,
-                    L,
+                    input2,
                 ),
             )
         note_inference(result)
     return result
 
 
-def cholesky_solve_tangent(result: Any, input: Any, L: Any, upper: Any, input_tangent: Any, L_tangent: Any) -> Any:
+def cholesky_solve_tangent(
+    result: Any, input: Any, input2: Any, upper: Any, input_tangent: Any, input2_tangent: Any
+) -> Any:
     """Tangent of cholesky_solve."""
     return double_pullback(
         lambda xs: cholesky_solve(xs[0], xs[1], upper),
         (
             input,
-            L,
+            input2,
         ),
         (
             input_tangent,
-            L_tangent,
+            input2_tangent,
         ),
     )
 

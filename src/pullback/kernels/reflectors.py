@@ -38,8 +38,9 @@ def linalg_householder_product(input: Array, tau: Array) -> Array:
     return _by_columns(apply_reflectors(input, tau, identity_like(input), False))
 
 
-def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False) -> Array:
-    """Q `other` or `other` Q, with Q or its adjoint, for the product Q of the reflectors that geqrf returns."""
+def ormqr(input: Array, input2: Array, input3: Array, left: bool = True, transpose: bool = False) -> Array:
+    """Q `input3` or `input3` Q, with Q or its adjoint, for the product Q of the reflectors that geqrf returns."""
+    tau, other = input2, input3
     _check_product(input, tau, other, left)
     _refuse_half(input, "ormqr_cpu")
     if left:

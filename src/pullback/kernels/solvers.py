@@ -75,8 +75,9 @@ def solve_adjoint(A: Array, B: Array, left: bool) -> Array:
 
 
 @native
-def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
-    """X of AX = `input` from the Cholesky factor of A."""
+def cholesky_solve(input: Array, input2: Array, upper: bool = False) -> Array:
+    """X of AX = `input` from the Cholesky factor `input2` of A."""
+    L = input2
     if input.ndim < 2:
         raise RuntimeError(f"b should have at least 2 dimensions, but has {input.ndim} dimensions instead")
     if L.ndim < 2:

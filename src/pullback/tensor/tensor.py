@@ -163,14 +163,17 @@ class Tensor(TensorBase):
         """The number of dimensions."""
         return int(self._array.ndim)
 
-    def size(self, dim: int | None = None) -> Any:
+    def size(self, dim: int | None = None, *, axis: int | None = None) -> Any:
         """The sizes, or the size of one dimension."""
         if dim is None:
-            return _new_size(Size, self._array.shape)
+            if axis is None:
+                return _new_size(Size, self._array.shape)
+            dim = axis
         return self._array.shape[wrap_dim(dim, self._array.ndim)]
 
-    def stride(self, dim: int | None = None) -> Any:
+    def stride(self, dim: int | None = None, *, axis: int | None = None) -> Any:
         """The steps between neighbours, in elements."""
+        dim = axis if dim is None else dim
         strides = element_strides(self._array)
         return strides if dim is None else strides[wrap_dim(dim, self._array.ndim)]
 
