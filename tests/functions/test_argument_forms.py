@@ -214,3 +214,21 @@ def test_factors_of_solutions_go_by_their_position() -> None:
 def test_methods_still_need_their_arguments(call: Any) -> None:
     with pytest.raises(TypeError):
         call()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.complex64, torch.int32])
+def test_bytes_read_as_another_type_have_no_gradient(dtype: Any) -> None:
+    x = torch.ones(2, requires_grad=True)
+    read = x.view(dtype)
+    assert (read.requires_grad, read._is_view()) == (False, False)
+    assert read.data_ptr() == x.data_ptr()
+
+
+@pytest.mark.parametrize("q", [0.3, torch.tensor([0.3, 0.5])])
+@pytest.mark.parametrize("function", [torch.quantile, torch.nanquantile])
+def test_quantiles_are_no_views(function: Any, q: Any) -> None:
+    x = X.clone().requires_grad_()
+    result = function(x, q, dim=1)
+    assert (result._is_view(), result.grad_fn.name()) == (False, "SqueezeBackward4")
+    result.mul_(2).sum().backward()
+    assert x.grad.sum().item() == pytest.approx(2 * result.numel())

@@ -7,6 +7,7 @@ from typing import Any
 import pullback.functions as P
 import pullback.generated as G
 from pullback.creation import full_like, tensor
+from pullback.functions.view_copies import apart
 from pullback.graph.in_place import write_out
 from pullback.modes.interception import interceptable, taken_whole
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -72,7 +73,7 @@ def _quantile(
     ordered = P.sort(rows, -1).values
     ranks = _ranks(ordered, P.reshape(fractions, (-1,)), ignore_nan=ignore_nan)
     values = _interpolated(ordered, ranks, interpolation)
-    result = _placed(values, fractions.ndim, input.ndim, dim, keepdim)
+    result = apart(_placed(values, fractions.ndim, input.ndim, dim, keepdim), "SqueezeBackward4")
     return result if out is None else write_out("quantile", out, result)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.array_module import cast_array, has_internal_overlap, is_number
 from pullback.backend.dtype import dtype as Dtype
-from pullback.backend.dtype import is_float_or_complex
 from pullback.errors import dim_out_of_range, not_a_tensor, wrong_type
 from pullback.functions.plain_writes import writes_plainly
 from pullback.graph.history import bump_version, check_in_place
@@ -80,13 +79,12 @@ def view(input: Tensor, *size: Any, **named: Any) -> Tensor:
 
 @interceptable
 def _view_dtype(input: Tensor, wanted: Dtype) -> Tensor:
+    """Bytes read as another type have no gradient, and the result counts as no view."""
     if wanted is input.dtype:
-        return G.alias(input)
+        return input.detach()
     if input._extra is not None and input._extra.mirror is not None:
         kind = "conjugate view tensors" if input._extra.mirror.conj else "tensors with negative bit set"
         raise RuntimeError(f"torch.Tensor.view is not supported for {kind} when converting to a different dtype.")
-    if input._requires_grad and is_float_or_complex(wanted.numpy_dtype):
-        return G.view_dtype(input, wanted.numpy_dtype)
     result = input.detach()
     result._array = view_dtype(input._array, wanted.numpy_dtype)
     return result

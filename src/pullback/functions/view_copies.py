@@ -134,6 +134,12 @@ def _unsafe(views: Any) -> tuple[Tensor, ...]:
     return tuple([_off_view(v, v._array, node) for v in views])
 
 
+@interceptable
+def apart(view: Tensor, name: str) -> Tensor:
+    """A new tensor's view as a tensor of its own, which nothing else shares; its node is called `name`."""
+    return _off_view(view, view._array, _renamed_node(view, name))
+
+
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> Any:
     """As `split`, for callers that will modify the parts."""
     return _unsafe(split(input, as_int(split_size), dim))

@@ -15,7 +15,7 @@ Arguments = tuple[Any, ...]
 Options = dict[str, Any]
 
 
-@rule("copy_of_view one_hot unravel_index _view_dtype overlap_add")
+@rule("copy_of_view apart one_hot unravel_index _view_dtype overlap_add")
 def on_batch(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """The function does not look at leading dimensions."""
     return level.wrap(function(*[expanded(level, a) for a in args], **kwargs))
