@@ -198,3 +198,10 @@ def test_bools_are_clamped_from_one_side_only() -> None:
     assert pullback.clamp(x, ~x).tolist() == [True, True]
     with pytest.raises(NotImplementedError, match="\"clamp_cpu\" not implemented for 'Bool'"):
         pullback.clamp(x, x, x)
+
+
+@pytest.mark.parametrize(("count", "r", "repeated"), [(1, 2, False), (0, 2, True), (2, 3, False)])
+def test_no_combinations_still_have_a_history(count: int, r: int, repeated: bool) -> None:
+    result = pullback.combinations(pullback.ones(count, requires_grad=True), r, repeated)
+    assert result.shape == (0, r)
+    assert result.requires_grad

@@ -134,16 +134,16 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     count = input._array.size
     if count**r > sys.maxsize:
         raise RuntimeError("numel: integer multiplication overflow")
-    if r > count and not with_replacement:
-        return G.zeros_in_shape(input, (0, r))
+    if r > count and (not with_replacement or not count):
+        return stack([getitem(input, slice(0, 0))] * r, 1)
     steps = G.nonzero(G.ones_in_shape_of(input.detach()))
-    grids = [g._array for g in meshgrid(*[G.reshape(steps, (-1,))] * r, indexing="ij")] if count else []
+    grids = [g._array for g in meshgrid(*[G.reshape(steps, (-1,))] * r, indexing="ij")]
     keep: Any = None
     for a, b in pairwise(grids):
         ordered = a <= b if with_replacement else a < b
         keep = ordered if keep is None else keep & ordered
     if keep is None:
-        return stack([input], 1) if r == 1 else G.zeros_in_shape(input, (0, r))
+        return stack([input], 1)
     return stack([getitem(input, new_tensor(g[keep])) for g in grids], 1)
 
 
