@@ -232,3 +232,12 @@ def test_quantiles_are_no_views(function: Any, q: Any) -> None:
     assert (result._is_view(), result.grad_fn.name()) == (False, "SqueezeBackward4")
     result.mul_(2).sum().backward()
     assert x.grad.sum().item() == pytest.approx(2 * result.numel())
+
+
+def test_nodes_tell_which_argument_was_a_number() -> None:
+    x = torch.ones(2, requires_grad=True)
+    calls = [torch.xlogy(x, x), torch.xlogy(2.0, x), torch.xlogy(x, 2.0), torch.special.xlog1py(2.0, x)]
+    names = [result.grad_fn.name() for result in calls]
+    assert names == ["XlogyBackward0", "XlogyBackward1", "XlogyBackward2", "SpecialXlog1PyBackward1"]
+    calls[2].sum().backward()
+    assert x.grad.tolist() == pytest.approx([0.6931472, 0.6931472])

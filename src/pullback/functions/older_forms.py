@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.backend.array_module import is_number
 from pullback.modes.user_warnings import warn_user
-from pullback.tensor.arguments import is_number
 from pullback.tensor.tensor import Tensor, TensorBase
 
 _SUM = ("Number alpha, Tensor other", "Tensor other, *, Number alpha")

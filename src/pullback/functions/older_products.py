@@ -8,8 +8,8 @@ from typing import Any
 
 import pullback.functions.matrix_products as _products
 import pullback.generated as G
+from pullback.backend.array_module import is_number
 from pullback.functions.older_forms import _warn_of
-from pullback.tensor.arguments import is_number
 from pullback.tensor.tensor import TensorBase
 
 

@@ -7,14 +7,18 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.dtype import result_dtype, scalar_type_name
+from pullback.functions.view_copies import apart
 from pullback.graph.in_place import in_place
 from pullback.tensor.arguments import number_beside
 from pullback.tensor.tensor import Tensor, TensorBase
 
 
-def _pair(function: Callable[..., Any], first: Any, second: Any, out: Any) -> Any:
-    """Call a function of two tensors, one of which may be a number."""
-    return function(_float_beside(first, second), _float_beside(second, first), out=out)
+def _pair(function: Callable[..., Any], first: Any, second: Any, out: Any, node: str) -> Any:
+    """Call a function of two tensors, one of which may be a number: the node's name tells which."""
+    result = function(_float_beside(first, second), _float_beside(second, first), out=out)
+    if out is not None or not result.requires_grad or (isinstance(first, Tensor) and isinstance(second, Tensor)):
+        return result
+    return apart(result, f"{node}{2 if isinstance(first, Tensor) else 1}")
 
 
 def _float_beside(value: Any, other: Any) -> Any:
@@ -26,7 +30,7 @@ def _float_beside(value: Any, other: Any) -> Any:
 
 def xlogy(input: Any, other: Any, *, out: Any = None) -> Any:
     """Compute input * log(other), and 0 where input is 0 unless other is nan."""
-    return _pair(G.xlogy, input, other, out)
+    return _pair(G.xlogy, input, other, out, "XlogyBackward")
 
 
 def xlogy_(input: Tensor, other: Any) -> Any:
@@ -36,12 +40,12 @@ def xlogy_(input: Tensor, other: Any) -> Any:
 
 def xlog1py(input: Any, other: Any, *, out: Any = None) -> Any:
     """Compute input * log1p(other), and 0 where input is 0 unless other is nan."""
-    return _pair(G.xlog1py, input, other, out)
+    return _pair(G.xlog1py, input, other, out, "SpecialXlog1PyBackward")
 
 
 def zeta(input: Any, other: Any, *, out: Any = None) -> Any:
     """Compute the Hurwitz zeta function, the sum over k of (other + k)**-input."""
-    return _pair(G.zeta, input, other, out)
+    return _pair(G.zeta, input, other, out, "SpecialZetaBackward")
 
 
 def igamma(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
