@@ -13,12 +13,14 @@ from pullback.tensor.arguments import number_beside
 from pullback.tensor.tensor import Tensor, TensorBase
 
 
-def _pair(function: Callable[..., Any], first: Any, second: Any, out: Any, node: str) -> Any:
-    """Call a function of two tensors, one of which may be a number: the node's name tells which."""
+def _pair(function: Callable[..., Any], first: Any, second: Any, out: Any, node: str = "") -> Any:
+    """Call a function of two tensors, one of which may be a number: the name of a node tells which."""
     result = function(_float_beside(first, second), _float_beside(second, first), out=out)
-    if out is not None or not result.requires_grad or (isinstance(first, Tensor) and isinstance(second, Tensor)):
+    if not node or out is not None or not result.requires_grad:
         return result
-    return apart(result, f"{node}{2 if isinstance(first, Tensor) else 1}")
+    if isinstance(first, TensorBase) and isinstance(second, TensorBase):
+        return result
+    return apart(result, f"{node}{2 if isinstance(first, TensorBase) else 1}")
 
 
 def _float_beside(value: Any, other: Any) -> Any:
