@@ -17,8 +17,8 @@ from pullback.tensor.foreign_arguments import explaining
 from pullback.tensor.tensor import Tensor, attach_methods
 
 _BARE = frozenset(
-    "add add_ addbmm addcdiv addcdiv_ addcmul addcmul_ addmm addmv addmv_ addr addr_ as_strided baddbmm "
-    "chunk clamp clamp_ clamp_min clone contiguous copy_ cpu "
+    "add add_ addbmm addbmm_ addcdiv addcdiv_ addcmul addcmul_ addmm addmm_ addmv addmv_ addr addr_ as_strided baddbmm "
+    "baddbmm_ chunk clamp clamp_ clamp_min clone contiguous copy_ cpu "
     "data_ptr div div_ double expand expand_as fill_ flatten float half int is_complex is_contiguous is_floating_point item "
     "lerp_ log_softmax logsumexp long masked_fill masked_fill_ matmul max mean min narrow norm numpy permute pow pow_ prelu "
     "relu remainder repeat reshape select softmax split square squeeze sub sub_ sum to tolist type type_as unbind unsqueeze "

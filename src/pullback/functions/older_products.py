@@ -10,6 +10,7 @@ import pullback.functions.matrix_products as _products
 import pullback.generated as G
 from pullback.backend.array_module import is_number
 from pullback.functions.older_forms import _warn_of
+from pullback.tensor.foreign_arguments import explaining
 from pullback.tensor.tensor import TensorBase
 
 
@@ -54,7 +55,7 @@ _MATRIX_AND_VECTOR = "Tensor mat, Tensor vec"
 _VECTORS = "Tensor vec1, Tensor vec2"
 
 method_addmm = _method(G.addmm, _MATRICES)
-method_addmm_ = _method(_products.addmm_, _MATRICES)
+method_addmm_ = _method(explaining(_products.addmm_, "addmm_"), _MATRICES)
 public_addmm = _public(G.addmm, _MATRICES)
 method_addmv = _method(G.addmv, _MATRIX_AND_VECTOR)
 method_addmv_ = _method(G.addmv_, _MATRIX_AND_VECTOR)
@@ -63,8 +64,8 @@ method_addr = _method(G.addr, _VECTORS)
 method_addr_ = _method(G.addr_, _VECTORS)
 public_addr = _public(G.addr, _VECTORS)
 method_addbmm = _method(G.addbmm, _BATCHES)
-method_addbmm_ = _method(_products.addbmm_, _BATCHES)
+method_addbmm_ = _method(explaining(_products.addbmm_, "addbmm_"), _BATCHES)
 public_addbmm = _public(G.addbmm, _BATCHES)
 method_baddbmm = _method(G.baddbmm, _BATCHES)
-method_baddbmm_ = _method(_products.baddbmm_, _BATCHES)
+method_baddbmm_ = _method(explaining(_products.baddbmm_, "baddbmm_"), _BATCHES)
 public_baddbmm = _public(G.baddbmm, _BATCHES)
