@@ -249,7 +249,7 @@ def binary_cross_entropy_with_logits(
     """The cross entropy of the sigmoid of `input`; positive targets count `pos_weight` times.
 
     >>> import pullback
-    >>> pullback.binary_cross_entropy_with_logits(pullback.zeros(3), pullback.ones(3))
+    >>> pullback.nn.functional.binary_cross_entropy_with_logits(pullback.zeros(3), pullback.ones(3))
     tensor(0.6931)
     """
     number = _reduction(reduction, size_average, reduce)
