@@ -13,7 +13,9 @@ from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor, TensorBase
 
 _SUM = ("Number alpha, Tensor other", "Tensor other, *, Number alpha")
-_ONE = 1  # where it is not given, the operation is called without keywords, which is faster
+# Where alpha is not given, the operation is called without keywords, and found without its module: small sums are many.
+_ONE = 1
+_add, _add_, _sub, _sub_ = G.add, G.add_, G.sub, G.sub_
 _PRODUCT = ("Number value, Tensor tensor1, Tensor tensor2", "Tensor tensor1, Tensor tensor2, *, Number value")
 
 
@@ -41,7 +43,7 @@ def method_add(input: Tensor, other: Any, *rest: Any, alpha: Any = _ONE, out: An
     if rest:
         alpha, other = _factor_first("add", _SUM, other, *rest)
     elif alpha is _ONE and out is None:
-        return G.add(input, other)
+        return _add(input, other)
     return G.add(input, other, alpha=alpha, out=out)
 
 
@@ -53,7 +55,7 @@ def method_add_(input: Tensor, other: Any, *rest: Any, alpha: Any = _ONE) -> Any
     if rest:
         alpha, other = _factor_first("add_", _SUM, other, *rest)
     elif alpha is _ONE:
-        return G.add_(input, other)
+        return _add_(input, other)
     return G.add_(input, other, alpha=alpha)
 
 
@@ -62,7 +64,7 @@ def method_sub(input: Tensor, other: Any, *rest: Any, alpha: Any = _ONE, out: An
     if rest:
         alpha, other = _factor_first("sub", _SUM, other, *rest)
     elif alpha is _ONE and out is None:
-        return G.sub(input, other)
+        return _sub(input, other)
     return G.sub(input, other, alpha=alpha, out=out)
 
 
@@ -74,7 +76,7 @@ def method_sub_(input: Tensor, other: Any, *rest: Any, alpha: Any = _ONE) -> Any
     if rest:
         alpha, other = _factor_first("sub_", _SUM, other, *rest)
     elif alpha is _ONE:
-        return G.sub_(input, other)
+        return _sub_(input, other)
     return G.sub_(input, other, alpha=alpha)
 
 
