@@ -36,7 +36,7 @@ _PUBLIC_NAMES = {
     "prelu_kernel": "_prelu_kernel", "prod_all": "prod", "refill_": "fill_", "refill_tensor_": "fill_",
     "rms_norm_fused": "rms_norm", "rsub_tensor": "rsub", "slice_view": "slice", "softmax": "_softmax",
     "sort_stable": "sort", "squeeze_dim": "squeeze", "squeeze_dims": "squeeze", "sum_all": "sum",
-    "to_dtype": "_to_copy", "to_integer": "_to_copy", "unsafe_view": "_unsafe_view", "view_dtype": "view",
+    "to_dtype": "_to_copy", "to_integer": "_to_copy", "unsafe_view": "_unsafe_view",
 }  # fmt: skip
 """What PyTorch calls the operations that have a name of their own here."""
 

@@ -57,11 +57,6 @@ def unsafe_view(grad: Tensor, input: Tensor, size: Shape) -> Pullback:
     return wrt(input=F.reshape(grad, input.shape))
 
 
-@linear(view="replay", node="ViewBackward1")
-def view_dtype(grad: Tensor, input: Tensor, dtype: DType) -> Pullback:
-    return wrt(input=F.view_dtype(grad, input.dtype))
-
-
 @linear(view=True)
 def expand(grad: Tensor, input: Tensor, size: Shape) -> Pullback:
     return wrt(input=F.sum_to(grad, input.shape))

@@ -1192,9 +1192,6 @@ _FAMILIES = {
         unsafe_view
         UnsafeViewBackward0
         unsafe_view_tangent
-        view_dtype
-        ViewDtypeNode
-        view_dtype_tangent
         expand
         ExpandBackward0
         expand_tangent

@@ -489,7 +489,6 @@ OPERATIONS: dict[str, Operation] = {
     'view': Operation('view', 'linear', 'shape', (('input', 'tensor', False), ('size', 'plain', False)), ('input',), ('input',), (), True, False, 1),
     'view_as_complex': Operation('view_as_complex', 'linear', 'shape', (('input', 'tensor', False),), ('input',), ('input',), (), True, False, 1),
     'view_as_real': Operation('view_as_real', 'linear', 'shape', (('input', 'tensor', False),), ('input',), ('input',), (), True, False, 1),
-    'view_dtype': Operation('view_dtype', 'linear', 'shape', (('input', 'tensor', False), ('dtype', 'plain', False)), ('input',), ('input',), (), True, False, 1),
     'where': Operation('where', 'elementwise', 'clamping', (('condition', 'tensor', False), ('input', 'tensor or number', False), ('other', 'tensor or number', False)), ('condition', 'input', 'other'), ('input', 'other'), (), False, False, 1),
     'xlog1py': Operation('xlog1py', 'elementwise', 'special', (('input', 'tensor', False), ('other', 'tensor', False)), ('input', 'other'), ('input', 'other'), (), False, False, 1),
     'xlogy': Operation('xlogy', 'elementwise', 'special', (('input', 'tensor', False), ('other', 'tensor', False)), ('input', 'other'), ('input', 'other'), (), False, True, 1),

@@ -44,7 +44,6 @@ from pullback.kernels.shape import unsqueeze as unsqueeze_kernel
 from pullback.kernels.shape import view as view_kernel
 from pullback.kernels.shape import view_as_complex as view_as_complex_kernel
 from pullback.kernels.shape import view_as_real as view_as_real_kernel
-from pullback.kernels.shape import view_dtype as view_dtype_kernel
 from pullback.kernels.shape import zeros_in_shape as zeros_in_shape_kernel
 from pullback.kernels.shape import zeros_in_shape_of as zeros_in_shape_of_kernel
 from pullback.modes.interception import intercept, overrides
@@ -789,90 +788,6 @@ def unsafe_view_tangent(result: Any, input: Any, size: Any, input_tangent: Any) 
     if input_tangent is None:
         input_tangent = zeros_like_input(input)
     return unsafe_view(input_tangent, size)
-
-
-class ViewDtypeNode(Node):
-    """Gradient of view_dtype."""
-
-    __slots__ = ("__dict__",)
-    saved_input_dtype: Any = None
-
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        input_dtype = self.saved_input_dtype
-        edges = self.next_edges
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = view_dtype_kernel(grad, input_dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
-        grad = grads[0]
-        input_dtype = self.saved_input_dtype
-        edges = self.next_edges
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.view_dtype(grad, input_dtype)
-        return (grad_of_input,)
-
-
-ViewDtypeNode.__name__ = ViewDtypeNode.__qualname__ = "ViewBackward1"
-
-
-def view_dtype(input: Tensor, dtype: Any) -> Tensor:
-    """The same memory, its bytes read as another dtype."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(view_dtype, (input, dtype), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(view_dtype, (input, dtype), {})
-        input = as_tensor_argument("view_dtype", "input", 1, input)
-    try:
-        dtype = as_numpy_dtype(dtype)
-        input_array = input._array
-        computed: Any = view_dtype_kernel(input_array, dtype)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "view_dtype", "input: Array; dtype: DType", (input, dtype)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
-    result: Tensor = new(Tensor)
-    result._array = computed
-    make_view(result, input, replay=lambda t: view_dtype(t, dtype))
-    if record and (input._requires_grad):
-        node = ViewDtypeNode()
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        node.saved_input_dtype = input._array.dtype
-        set_history(result, node)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                view_dtype_tangent,
-                (
-                    input,
-                    dtype,
-                ),
-                (input,),
-            )
-        note_view_inference(result)
-    return result
-
-
-def view_dtype_tangent(result: Any, input: Any, dtype: Any, input_tangent: Any) -> Any:
-    """Tangent of view_dtype."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return view_dtype(input_tangent, dtype)
 
 
 class ExpandBackward0(Node):

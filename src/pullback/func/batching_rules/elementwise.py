@@ -17,7 +17,7 @@ _OTHERS = (
     "bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor logical_and logical_not "
     "logical_or logical_xor eq ge gt le lt ne isclose isfinite isinf isnan isneginf isposinf isreal not_nan is_false is_one "
     "is_zero both equal_as conj _neg_view imaginary_part real_part zeros_of zero fill refill clone copy_to to_dtype "
-    "to_integer view_as_real view_dtype alias ones_in_shape_of zeros_in_shape_of chebyshev_polynomial_t "
+    "to_integer view_as_real alias ones_in_shape_of zeros_in_shape_of chebyshev_polynomial_t "
     "chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he "
     "laguerre_polynomial_l legendre_polynomial_p shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u "
     "shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w masked_fill copy"
