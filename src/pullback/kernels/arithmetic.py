@@ -120,8 +120,8 @@ def remainder(input: Array, other: Array) -> Array:
     if input.dtype.kind in "iu":
         _refuse_zero(input, other)
         return np.remainder(input, other)
-    rest = np.remainder(input, other)
-    return np.where(rest == 0, np.copysign(rest, input), rest)
+    rest = np.fmod(input, other)
+    return np.where((rest != 0) & ((rest < 0) != (other < 0)), rest + other, rest)
 
 
 @native

@@ -431,9 +431,8 @@ MULTIVERSIONED void NAME(loop_remainder)(void *out, void *const *operands, const
         const REAL input = input_at[i];
         const REAL other = other_at[i];
         const REAL rest = fmod_of(input, other);
-        const REAL rest_2 = remainder_from_of(rest, other);
         beyond |= abs_of(input / other) > LARGEST_QUOTIENT(input);
-        out_at[i] = ((rest_2 == (REAL)0) ? copysign_of(rest_2, input) : rest_2);
+        out_at[i] = (((rest != (REAL)0) & (((rest < (REAL)0) ? (REAL)1 : (REAL)0) != ((other < (REAL)0) ? (REAL)1 : (REAL)0))) ? (rest + other) : rest);
     }
     if (beyond)
         INDEPENDENT
@@ -441,8 +440,7 @@ MULTIVERSIONED void NAME(loop_remainder)(void *out, void *const *operands, const
             const REAL input = input_at[i];
             const REAL other = other_at[i];
             const REAL rest = libm_fmod_of(input, other);
-            const REAL rest_2 = remainder_from_of(rest, other);
-            out_at[i] = ((rest_2 == (REAL)0) ? copysign_of(rest_2, input) : rest_2);
+            out_at[i] = (((rest != (REAL)0) & (((rest < (REAL)0) ? (REAL)1 : (REAL)0) != ((other < (REAL)0) ? (REAL)1 : (REAL)0))) ? (rest + other) : rest);
         }
 }
 
