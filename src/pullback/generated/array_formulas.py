@@ -1075,14 +1075,17 @@ def as_strided_back(
 
 def unfold_back(grad: Any, shape: Shape, dimension: int, size: int, step: int) -> Any:
     """The gradient of `unfold`: windows summed where they overlap."""
-    strides = contiguous_strides(shape)
     if not shape:
         return F.reshape(grad, ())
-    windows = list(shape)
-    windows[dimension] = (shape[dimension] - size) // step + 1
-    steps = list(strides)
-    steps[dimension] = strides[dimension] * step
-    return as_strided_back(grad, shape, strides, 0, (*windows, size), (*steps, strides[dimension]), 0)
+    if not size:
+        return F.zeros_in_shape(grad, shape)
+    ndim = len(shape)
+    others = [d for d in range(ndim) if d != dimension]
+    summed = F.overlap_add(F.permute(grad, (*others, dimension, ndim)), step)
+    uncovered = shape[dimension] - summed.shape[-1]
+    if uncovered:
+        summed = F.constant_pad_nd(summed, (0, uncovered), 0)
+    return F.permute(summed, (*range(dimension), ndim - 1, *range(dimension, ndim - 1)))
 
 
 def _call_reshape_alias(result: Any) -> None:
