@@ -354,8 +354,15 @@ def _lift(result: DType, candidate: DType) -> DType:
 
 def promote_arrays(input: Array, other: Array | Scalar) -> tuple[Array, Any]:
     """Cast two operands of an elementwise operation to their common dtype."""
+    if type(other) is int and _stays_int64(input, other):
+        return input, np.int64(other)
     common = result_dtype((input, other))
     return to_dtype(input, common), to_dtype(other, common)
+
+
+def _stays_int64(input: Array, number: int) -> bool:
+    """Whether it is int64 beside a number that fits, as most integers are: then there is nothing to find out."""
+    return input.dtype.char in "lq" and input.dtype.itemsize == 8 and -(1 << 63) <= number < 1 << 63
 
 
 def promote_to_float(input: Array) -> Array:
@@ -373,6 +380,8 @@ def promote_arrays_to_float(input: Array, other: Array | Scalar) -> tuple[Array,
 
 def promote_for_product(input: Array, other: Array | Scalar) -> tuple[Array, Any]:
     """As promote_arrays, but beside float16 and bfloat16 a number stays as it is: their products are made in float32."""
+    if type(other) is int and _stays_int64(input, other):
+        return input, np.int64(other)
     return _promote_with_number(input, other, result_dtype((input, other)))
 
 

@@ -113,7 +113,7 @@ def isclose(input: Array, other: Array, rtol: float = 1e-05, atol: float = 1e-08
 
 def equal_arrays(input: Array, other: Array) -> bool:
     """Whether two arrays have the same shape and elements."""
-    return input.shape == other.shape and bool(np.all(np.equal(input, other)))
+    return input.shape == other.shape and bool(np.equal(input, other).all())
 
 
 def _difference(input: Array, other: Array) -> Array:
