@@ -9,7 +9,7 @@ SOURCES := $(shell find src -name '*.py' 2>/dev/null)
 NATIVE := $(wildcard src/pullback/native/*.[ch])
 TYPED := src tools tests benchmarks
 
-.PHONY: demo test test-compiled check lint format types layers notes codegen conformance parity bench bench-quick size clean
+.PHONY: demo test test-compiled check lint format types layers notes codegen conformance parity bench bench-quick bench-operations size clean
 
 # Trains a small network on the data in examples/data and writes pictures to demo_output/.
 demo: $(if $(wildcard $(VENV)/.developed),,$(VENV)/.installed)
@@ -68,6 +68,11 @@ bench: $(VENV)/.conformance $(COMPILED)/.installed
 
 bench-quick: $(VENV)/.conformance $(COMPILED)/.installed
 	$(BIN)/python -m benchmarks --python $(COMPILED)/bin/python --quick
+
+# One operation at a time, both in one process: what is installed in the compiled environment comes first on the path.
+bench-operations: $(VENV)/.conformance $(COMPILED)/.installed
+	PYTHONPATH=$$($(COMPILED)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))") \
+	$(BIN)/python -m benchmarks.operations --write docs/operation_times.md
 
 size: $(VENV)/.developed
 	$(BIN)/python -m tools.size_report
