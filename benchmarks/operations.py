@@ -152,7 +152,8 @@ _HEAD = """# How fast each operation is
 
 Ratios to PyTorch's time, forward / backward, in {dtype} on {threads} thread(s): 1.00 is PyTorch's time, less is faster, and
 what is above 1.1 is in bold. Both run in one process in turns, and the ratio is of the least times; an operation of a few
-microseconds is measured with all that calling it costs. `make bench-operations` writes this page. The geometric mean of everything is {mean:.2f}.
+microseconds is measured with all that calling it costs. `make bench-operations` writes this page. The geometric
+mean of everything is {mean:.2f}.
 
 {machine}"""
 
