@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import functools
+import sys
 
 import numpy as np
 from numpy._core import _multiarray_umath
@@ -29,12 +31,21 @@ def describe_arrays() -> str:
     return f"NumPy {np.__version__}"
 
 
+@functools.cache
+def numpy_library() -> ctypes.CDLL | None:
+    """NumPy's compiled module, in which the symbols of what it is linked with are found, too: where BLAS and LAPACK are
+    need not be known. None where symbols are not searched so."""
+    try:
+        return None if sys.platform == "win32" else ctypes.CDLL(_multiarray_umath.__file__)
+    except OSError:
+        return None
+
+
 def set_blas_threads(count: int) -> bool:
     """Let BLAS use so many threads; say whether it could be told. Only OpenBLAS, which NumPy's wheels bring, can."""
-    # Symbols of a library are searched in what it is linked with, too: where BLAS is need not be known.
-    library = ctypes.CDLL(_multiarray_umath.__file__)
+    library = numpy_library()
     for name in _THREAD_SETTERS:
-        if hasattr(library, name):
+        if library is not None and hasattr(library, name):
             getattr(library, name)(count)
             return True
     return False

@@ -1,10 +1,10 @@
 """Routines of LAPACK that NumPy's library has and NumPy does not offer: one call for each matrix of a stack.
 
 Note [LAPACK of NumPy]
-NumPy is linked with a LAPACK, of which it uses a part. Symbols of a library are searched in what it is linked with, too, so
-the rest is found without knowing its file, under one of a few names and with sizes of 32 or 64 bits; a pair of names and
-sizes is believed once it factorized a known matrix. Where there is none (Windows, a browser), or the arrays are not
-NumPy's, or many and small, `serves` is false and the kernels eliminate by columns of all matrices at once.
+NumPy is linked with a LAPACK, of which it uses a part. The rest is found through NumPy's own module (`numpy_library`), under
+one of a few names and with sizes of 32 or 64 bits; a pair of names and sizes is believed once it factorized a known matrix.
+Where there is none (Windows, a browser), or the arrays are not NumPy's, or many and small, `serves` is false and the
+kernels eliminate by columns of all matrices at once.
 
 A matrix is passed as LAPACK wants it, its columns one after the other: as a row-major array with rows and columns
 exchanged. Routines overwrite what they are given.
@@ -14,17 +14,16 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy._core import _multiarray_umath
 
+from pullback.backend.blas import numpy_library
 from pullback.typing import Array
 
 _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
-_CALLS_LIKE_A_COLUMN = 6
+_CALLS_LIKE_A_COLUMN = 6  # so many take as long as the elimination of one column of all matrices
 _NAMES = (
     ("scipy_{}_64_", ctypes.c_int64),
     ("{}_64_", ctypes.c_int64),
@@ -48,14 +47,9 @@ def finds_routines(array: Array) -> bool:
 @functools.cache
 def _library() -> tuple[ctypes.CDLL, str, Any] | None:
     """The library, how it names its routines, and its type of integers."""
-    if sys.platform == "win32":
-        return None
-    try:
-        library = ctypes.CDLL(_multiarray_umath.__file__)
-    except OSError:
-        return None
+    library = numpy_library()
     for name, integer in _NAMES:
-        if hasattr(library, name.format("dgetrf")) and _is_right(library, name, integer):
+        if library is not None and hasattr(library, name.format("dgetrf")) and _is_right(library, name, integer):
             return library, name, integer
     return None
 

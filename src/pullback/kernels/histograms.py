@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.backend.dtype import scalar_type_name
+from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.typing import Array
 
 
@@ -60,9 +60,8 @@ def _check_dtypes(points: Array, bins: Sequence[Any]) -> None:
                 f"{points.dtype} and bins for dimension {d} with dtype {given.dtype}"
             )
     # PyTorch finds places among given edges in every floating-point dtype, and edges of its own in two.
-    if points.dtype.kind not in "fV" or (points.dtype.itemsize == 2 and not edges):
-        name = "histogram_cpu" if edges else "histogramdd"
-        raise NotImplementedError(f'"{name}" not implemented for {scalar_type_name(points.dtype)!r}')
+    is_refused = points.dtype.itemsize == 2 and not edges
+    _refuse_kinds(points, "biucfV" if is_refused else "biuc", "histogram_cpu" if edges else "histogramdd")
 
 
 def _edges(values: Array, bins: Any, dim: int, limits: Sequence[float] | None) -> Array:
@@ -99,8 +98,7 @@ def unravel(positions: Array, shape: Sequence[int]) -> tuple[Array, ...]:
 
 def xor_bits(input: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
     """The exclusive or of the bits of the elements, floating-point ones as double, integers as 64-bit numbers."""
-    if input.dtype.kind == "c":
-        raise NotImplementedError(f'"xor_sum_cpu" not implemented for {scalar_type_name(input.dtype)!r}')
+    _refuse_kinds(input, "c", "xor_sum_cpu")
     wide = input.astype(np.float64) if input.dtype.kind in "fV" else input.astype(np.int64)
     if not input.ndim:
         return wide.view(np.uint64)
