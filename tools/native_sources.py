@@ -72,7 +72,7 @@ _FIELD_TYPES = {
     "dependencies": "dict", "not_ready": "dict", "heap": "list",
 }  # fmt: skip
 _VIRTUAL = {
-    "apply": "self, object grads, bint owned=False", "release_saved_tensors": "self",
+    "apply": "self, object grads, tuple edges, bint owned=False", "release_saved_tensors": "self",
     "accumulate_array": "self, object grad, bint owned", "takes_arrays": "self",
     "add": "self, Py_ssize_t index, object grad, bint owned",
     "push": "self, object node, object grads, object owned",

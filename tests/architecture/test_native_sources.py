@@ -23,7 +23,7 @@ class MulBackward0(Node):
     saved_input_version: int = -1
     broadcast: bool = False
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         return (grads[0],)
 '''
 
@@ -61,7 +61,7 @@ def test_attributes_without_annotation_stay_with_the_class() -> None:
 
 
 def test_a_rule_is_called_without_a_look_up() -> None:
-    assert translated(NODE)[13] == "    cpdef object apply(self, object grads, bint owned=False):"
+    assert translated(NODE)[13] == "    cpdef object apply(self, object grads, tuple edges, bint owned=False):"
 
 
 def test_extension_types_are_imported_as_such() -> None:

@@ -32,7 +32,7 @@ def test_a_fresh_gradient_shares_no_memory_with_the_one_before(sample: Sample) -
         if node is None or len(nodes_below(node)) > 3 or node.output_count != 1 or not any(node.fresh):
             continue
         start = np.ones(result.shape, result.detach().numpy().dtype)
-        made = node.apply([start])
+        made = node.apply([start], node.next_edges)
         held = [start, *[tensor.detach().numpy() for tensor in inputs], result.detach().numpy()]
         for array, is_fresh in zip(made, node.fresh, strict=True):
             if is_fresh and isinstance(array, np.ndarray):

@@ -26,7 +26,7 @@ def test_the_queue_gives_the_latest_recorded_node_first() -> None:
     queue = ReadyQueue()
     for number in (3, FIRST, 7, 1):
         queue.push(node(number), [None], [False])
-    assert [queue.pop().node.sequence_nr for _ in range(4)] == [FIRST, 7, 3, 1]
+    assert [queue.pop()[0].sequence_nr for _ in range(4)] == [FIRST, 7, 3, 1]
 
 
 def test_equal_numbers_leave_in_the_order_they_came() -> None:
@@ -34,8 +34,8 @@ def test_equal_numbers_leave_in_the_order_they_came() -> None:
     first, second = node(5), node(5)
     queue.push(first, [None], [False])
     queue.push(second, [None], [False])
-    assert queue.pop().node is first
-    assert queue.pop().node is second
+    assert queue.pop()[0] is first
+    assert queue.pop()[0] is second
 
 
 def _note(seen: list[int], number: int, grad: Any) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -26,6 +28,25 @@ def _run_in_threads(count: int, work: Callable[[], None]) -> list[BaseException]
     for thread in threads:
         thread.join()
     return errors
+
+
+@contextmanager
+def _switching_threads_often() -> Iterator[None]:
+    """Let threads take turns after a few instructions, so that a pass is interrupted inside of its nodes."""
+    former = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(former)
+
+
+def _nodes_of(tensor: Any) -> list[Any]:
+    """The nodes on the way from a tensor along the first inputs."""
+    nodes = [tensor.grad_fn]
+    while nodes[-1].next_functions and nodes[-1].next_functions[0][0] is not None:
+        nodes.append(nodes[-1].next_functions[0][0])
+    return nodes
 
 
 def test_threads_that_share_a_leaf_give_the_exact_sum() -> None:
@@ -123,3 +144,46 @@ def test_modes_of_one_thread_do_not_leak_into_another() -> None:
     with pullback.no_grad():
         assert _run_in_threads(1, lambda: seen.append(pullback.is_grad_enabled())) == []
     assert seen == [True]
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_threads_that_want_different_inputs_of_one_graph_get_their_own_gradients(create_graph: bool) -> None:
+    weights = [pullback.tensor(float(number), requires_grad=True) for number in range(2, 10)]
+    total: Any = weights[0] * 1
+    for weight in weights[1:]:
+        total = total * weight
+    edges = [node.next_functions for node in _nodes_of(total)]
+    product = total.item()
+    wrong: list[tuple[int, float]] = []
+
+    def work(number: int) -> None:
+        for _ in range(60):
+            (grad,) = pullback.autograd.grad(total, weights[number], retain_graph=True, create_graph=create_graph)
+            if grad.item() != pytest.approx(product / weights[number].item()):
+                wrong.append((number, grad.item()))
+
+    numbers = iter(list(range(8)) * 2)
+    with _switching_threads_often():
+        assert _run_in_threads(16, lambda: work(next(numbers))) == []
+    assert wrong == []
+    assert [node.next_functions for node in _nodes_of(total)] == edges
+
+
+def test_threads_differentiate_a_write_into_a_view_at_once() -> None:
+    x = pullback.tensor([0.5, 1.5, 2.5], requires_grad=True)
+    whole = x * 1
+    whole[1:].exp_()
+    total = (whole * whole).sum()
+    exact = [1.0, *[2 * pullback.exp(2 * x.detach())[i].item() for i in (1, 2)]]
+    exact_second = [2.0, *[4 * pullback.exp(2 * x.detach())[i].item() for i in (1, 2)]]
+    seen: list[list[float]] = []
+
+    def work() -> None:
+        for _ in range(30):
+            (grad,) = pullback.autograd.grad(total, x, retain_graph=True, create_graph=True)
+            (second,) = pullback.autograd.grad(grad.sum(), x, retain_graph=True)
+            seen.append([*grad.tolist(), *second.tolist()])
+
+    with _switching_threads_often():
+        assert _run_in_threads(8, work) == []
+    assert seen == [pytest.approx([*exact, *exact_second], rel=1e-5)] * 240

@@ -25,6 +25,7 @@ _NAMES = {
     "pullback.errors": ["derivative_not_implemented", "graph_freed", "not_a_bool"],
     "pullback.graph.history": ["adopt_switches", "gradient_edge", "set_history"],
     "pullback.graph.in_place": ["in_place", "write_out"],
+    "pullback.graph.edge": ["Edges"],
     "pullback.graph.node": ["Node", "next_sequence_nr"],
     "pullback.graph.overwriting": ["overwrite"],
     "pullback.graph.partial_gradient": ["PartialGradient"],

@@ -85,7 +85,7 @@ def _emit_apply(
     rule = operation.rule
     method = "apply" if on_arrays else "apply_differentiable"
     owned = ", owned: bool = False" if on_arrays else ""
-    out = [f"    def {method}(self, grads: Sequence[Any]{owned}) -> Sequence[Any]:"]
+    out = [f"    def {method}(self, grads: Sequence[Any], edges: Edges{owned}) -> Sequence[Any]:"]
     if saved.tensors():
         out += ["        if self.released:", "            raise graph_freed(self.name())"]
     out += _emit_grads(operation, on_arrays=on_arrays)
@@ -93,8 +93,6 @@ def _emit_apply(
         out += ["        half = grad.dtype.itemsize == 2", "        if half:", "            grad = widen_half(grad)"]
     out += [f"        {name} = self.saved_{name}" for name in saved.plain()]
     out += [f"        {name}_{attribute} = self.saved_{name}_{attribute}" for name, attribute in saved.attributes()]
-    if (on_arrays and rule.lines) or rule.lines:
-        out.append("        edges = self.next_edges")
     if len(rule.lines) == 1 and rule.lines[0].not_implemented is None:
         block = _line_block(operation, rule.lines[0], saved, library, imports, on_arrays=on_arrays, shared=[])
         test = "if edges.count(None) == len(edges):" if _has_list(operation) else "if edges[0] is None:"

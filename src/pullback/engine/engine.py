@@ -10,19 +10,20 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
-from heapq import heappop
 from typing import Any
 
 from pullback.backend.array_module import as_array, contains_nan
 from pullback.backend.sparse_array import SparseArray
 from pullback.engine.graph_task import ExecInfo, GraphTask
 from pullback.engine.input_buffer import InputBuffer
+from pullback.engine.ready_queue import ReadyQueue
 from pullback.engine.validation import fit_gradients
 from pullback.errors import AnomalyError
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.basic_nodes import GraphRoot
-from pullback.graph.edge import Edge
+from pullback.graph.edge import Edge, Edges
 from pullback.graph.hooks import HookDict, call_node_hooks, call_tensor_hooks
 from pullback.graph.node import Node
 from pullback.graph.partial_gradient import PartialGradient
@@ -113,12 +114,16 @@ class Engine:
         if outer is None:
             with _passes_lock:
                 _passes += 1
+        # What a recorded pass computes is recorded wherever it is called; others switch recording off for users' code.
+        former = set_grad_mode(True) if create_graph else None
         try:
             if task.depth and task.depth % MAX_DEPTH == 0:
                 run_on_fresh_stack(lambda: self._run(task, root), task)
             else:
                 self._run(task, root)
         finally:
+            if former is not None:
+                set_grad_mode(former)
             _running.task = outer
             if outer is None:
                 with _passes_lock:
@@ -128,73 +133,42 @@ class Engine:
         return task.captured
 
     def _run(self, task: GraphTask, root: GraphRoot) -> None:
-        """Run nodes until none is left that is ready."""
-        self._send(task, root, root.grads, ())
-        queue = task.ready_queue
-        heap = queue.heap
-        plain = not process.log_nodes
-        leaves = queue.leaves
-        while heap or leaves:
-            if leaves:
-                node, grads, owned = queue.pop_leaf()
-            else:
-                _, _, node, grads, owned = heappop(heap)
-            if plain and node.extra is None and not node.needs_tensors and not process.changed and _passes == 1:
-                self._run_chain(task, node, grads, owned)
-            else:
-                self._run_node(task, node, grads, owned)
+        """Send the root's gradients, then run nodes and send what they compute until none is left that is ready.
 
-    def _run_chain(self, task: GraphTask, node: Node, grads: list[Any], owned: list[bool]) -> None:
-        """The common case: a node without hooks, and the nodes that only wait for it.
-
-        The loop goes on with the one node that became ready, unless an earlier one in the queue comes first: a chain of
-        operations costs no queue at all.
+        A node that only waited for the one before it runs next, unless one in the queue comes first: a chain of operations
+        costs no queue at all.
         """
         info: dict[Node, ExecInfo] | None = task.exec_info
         recorded = task.create_graph
-        plain_leaves = info is None and not recorded
         dependencies: dict[Node, int] = task.dependencies
         not_ready: dict[Node, InputBuffer] = task.not_ready
-        heap: list[Any] = task.ready_queue.heap
-        leaves: list[Any] = task.ready_queue.leaves
+        queue: ReadyQueue = task.ready_queue
+        heap: list[Any] = queue.heap
+        leaves: list[Any] = queue.leaves
         keep_graph = task.keep_graph
+        log_nodes = process.log_nodes
+        node: Node = root
         following: Node
+        grads: list[Any] = [None]
+        owned: list[bool] = [False]
+        results: Sequence[Any] = root.grads
+        fresh: tuple[bool, ...] = ()
+        # The hooks of a single root's tensor run even if nothing that is wanted lies below it.
+        edges: Edges = root.next_edges if len(root.next_edges) == 1 else task.wanted_edges(root)
         while True:
-            if info is not None and (node not in info or info[node].captures):
-                self._run_node(task, node, grads, owned)
-                return
-            if type(node) is AccumulateGrad:
-                if recorded or node.variable._extra is not None:
-                    self._run_node(task, node, grads, owned)
-                elif grads[0] is not None:
-                    node.accumulate_array(grads[0], owned[0])
-                return
-            if grads[0] is None and all(g is None for g in grads):
-                results: Sequence[Any] = (None,) * len(node.next_edges)
-            elif info is not None:
-                results = task.apply_needed(node, grads, owned[0])
-            elif recorded:
-                results = node.apply_differentiable(grads)
-            else:
-                results = node.apply(grads, owned[0])
-            if not keep_graph:
-                node.release_saved_tensors()
-            fresh: tuple[bool, ...] = node.fresh
             ready: Node | None = None
             ready_grads: list[Any] = []
             ready_owned: list[bool] = []
             index = -1
-            for edge in node.next_edges:
+            for edge in edges:
                 index += 1
                 if edge is None:
                     continue
                 following, input_nr = edge
-                if info is not None and following not in info:
-                    continue
                 left = dependencies[following] - 1
                 grad = results[index]
                 new = bool(fresh) and fresh[index]
-                if not new and grad is grads[0] and owned[0]:
+                if not new and owned[0] and grad is grads[0]:
                     new = True  # handed on: as much owned as it was here, unless another edge gets it too
                     for other, result in enumerate(results):
                         if result is grad and other != index:
@@ -216,67 +190,88 @@ class Engine:
                     del not_ready[following]
                     arrived, arrived_owned = buffer.grads, buffer.owned
                 dependencies[following] = 0
-                if type(following) is AccumulateGrad and plain_leaves and following.takes_arrays():
+                if type(following) is AccumulateGrad and task.only_accumulates(following):
                     if arrived[0] is not None:
                         following.accumulate_array(arrived[0], arrived_owned[0])
                     continue
                 if ready is not None:
-                    task.ready_queue.push(ready, ready_grads, ready_owned)
+                    queue.push(ready, ready_grads, ready_owned)
                 ready, ready_grads, ready_owned = following, arrived, arrived_owned
-            if ready is None:
-                return
-            if (
-                leaves
-                or (heap and heap[0][0] < -ready.sequence_nr)
-                or ready.extra is not None
-                or ready.needs_tensors
-                or process.changed
-                or _passes != 1
-            ):
-                task.ready_queue.push(ready, ready_grads, ready_owned)
-                return
-            node, grads, owned = ready, ready_grads, ready_owned
 
-    def _run_node(self, task: GraphTask, node: Node, grads: list[Any], owned: list[bool]) -> None:
-        """The general case: hooks, captures, Tensors where they are needed."""
-        info = None
-        if task.exec_info is not None:
-            info = task.exec_info.get(node)
-            if info is None:
-                if node is task.sole_root:  # its tensor's hooks run as those of every root do
-                    self._prepare_unneeded(task, node, grads, owned)
-                return
+            if ready is not None and not leaves and not (heap and heap[0][0] < -ready.sequence_nr):
+                node, grads, owned = ready, ready_grads, ready_owned
+            else:
+                if ready is not None:
+                    queue.push(ready, ready_grads, ready_owned)
+                elif not heap and not leaves:
+                    return
+                node, grads, owned = queue.pop()
+
+            edges = node.next_edges if info is None else task.wanted_edges(node)
+            if (
+                node.extra is not None or node.needs_tensors or type(node) is AccumulateGrad
+                or process.changed or log_nodes or _passes != 1
+                or (info is not None and (node not in info or info[node].captures))
+            ):  # fmt: skip
+                outcome = self._run_carefully(task, node, edges, grads, owned)
+                results, edges = ((), ()) if outcome is None else (outcome, edges)
+                fresh = node.fresh if node.extra is None or not node.extra.post_hooks else ()
+                continue
+            if grads[0] is None and all(g is None for g in grads):
+                results = (None,) * len(edges)
+            elif recorded:
+                results = node.apply_differentiable(grads, edges)
+            else:
+                results = node.apply(grads, edges, owned[0])
+            if not keep_graph:
+                node.release_saved_tensors()
+            fresh = node.fresh
+
+    def _run_carefully(
+        self, task: GraphTask, node: Node, edges: Edges, grads: list[Any], owned: list[bool]
+    ) -> Sequence[Any] | None:
+        """The general case: hooks, captures, accumulation, Tensors where they are needed. None: nothing goes on."""
         if process.log_nodes:
             shapes = ", ".join("None" if g is None else str(list(g.shape)) for g in grads)
             _log.debug("Executing: %r with grad_outputs: [%s]", node, shapes)
         buffer = InputBuffer(0)
         buffer.grads, buffer.owned = grads, owned
-        extra = node.extra
-        special = extra is not None or info is not None or isinstance(node, AccumulateGrad)
-        if special and (not self._prepare(task, node, buffer, info) or isinstance(node, AccumulateGrad)):
-            return
-        self._run_carefully(task, node, buffer.grads)
-
-    def _prepare_unneeded(self, task: GraphTask, node: Node, grads: list[Any], owned: list[bool]) -> None:
-        buffer = InputBuffer(0)
-        buffer.grads, buffer.owned = grads, owned
-        self._tensor_hooks(task, node, buffer)
-
-    def _prepare(self, task: GraphTask, node: Node, buffer: InputBuffer, info: ExecInfo | None) -> bool:
-        """Hooks on the arriving gradients, captures, pre-hooks; False if the node itself need not run."""
-        grads = buffer.grads
-        if info is not None and info.needed:  # as in PyTorch: what hooks replace is seen by the nodes below alone
-            task.capture(info, grads)
-        self._tensor_hooks(task, node, buffer)
-        if info is not None and not info.needed:
-            task.capture(info, grads)
-            return False
+        if not self._prepare(task, node, buffer):
+            return None
         if isinstance(node, AccumulateGrad):
             self._accumulate(task, node, buffer)
-            return True
+            return None
+        results = self._evaluate_guarded(task, node, edges, grads)
+        owned[:] = [False] * len(owned)  # what saw a gradient may have kept it
+        extra = node.extra
+        if extra is not None and extra.post_hooks:
+            results = self._post_hooks(task, node, extra.post_hooks, edges, grads, results)
+        if node.needs_tensors:
+            results = fit_gradients(node, results)
+        if process.changed and switches.anomaly_mode and switches.anomaly_check_nan:
+            _check_nan(node, edges, results)
+        return results if task.create_graph or not node.needs_tensors else _as_values(results)
+
+    def _prepare(self, task: GraphTask, node: Node, buffer: InputBuffer) -> bool:
+        """Hooks on the arriving gradients, captures, pre-hooks; False if the node itself need not run."""
+        info = None
+        if task.exec_info is not None:
+            info = task.exec_info.get(node)
+            if info is None:
+                self._tensor_hooks(task, node, buffer)
+                return False
+            if info.needed:  # as in PyTorch: what hooks replace is seen by the nodes below alone
+                task.capture(info, buffer.grads)
+        self._tensor_hooks(task, node, buffer)
+        if info is not None and not info.needed:
+            task.capture(info, buffer.grads)
+            return False
         extra = node.extra
         if extra is not None and extra.pre_hooks:
-            self._pre_hooks(task, extra.pre_hooks, buffer, _shown_outputs(node, grads))
+            shown = _shown_outputs(node, buffer.grads)
+            replaced = _in_mode(task, None, call_node_hooks, extra.pre_hooks, _as_tensors(task, buffer.grads[:shown]))
+            buffer.grads[:shown] = replaced if task.create_graph else _as_values(replaced)
+            buffer.owned[:] = [False] * len(buffer.grads)
         return True
 
     def _tensor_hooks(self, task: GraphTask, node: Node, buffer: InputBuffer) -> None:
@@ -303,20 +298,13 @@ class Engine:
             buffer.grads[index] = after if task.create_graph else as_value(after)
         buffer.owned[index] = False
 
-    def _pre_hooks(self, task: GraphTask, hooks: HookDict, buffer: InputBuffer, shown: int = 1) -> None:
-        replaced = _in_mode(task, None, call_node_hooks, hooks, _as_tensors(task, buffer.grads[:shown]))
-        buffer.grads[:shown] = _as_values(task, replaced)
-        buffer.owned = [False] * len(buffer.grads)
-
     def _accumulate(self, task: GraphTask, node: AccumulateGrad, buffer: InputBuffer) -> None:
-        """AccumulateGrad with hooks: pre-hooks, accumulation, post-accumulate hooks, post-hooks."""
+        """AccumulateGrad with its hooks: accumulation, post-accumulate hooks, post-hooks."""
         extra = node.extra
-        if extra is not None and extra.pre_hooks:
-            self._pre_hooks(task, extra.pre_hooks, buffer)
         grad = buffer.grads[0]
         if grad is not None:
             if task.create_graph:
-                _accumulate_recorded(node, grad)
+                node.accumulate_tensor(grad)
             else:
                 node.accumulate_array(grad, buffer.owned[0])
         variable_extra = node.variable._extra
@@ -330,48 +318,26 @@ class Engine:
         if extra is not None and extra.post_hooks:
             _in_mode(task, node, call_node_hooks, extra.post_hooks, (), tuple(_as_tensors(task, [grad])))
 
-    def _run_carefully(self, task: GraphTask, node: Node, grads: list[Any]) -> None:
-        """The general case: Tensors where the node needs them, post-hooks, anomaly checks, concurrent passes."""
-        extra = node.extra
-        if process.changed and switches.profiler is not None:
-            results = switches.profiler.evaluate(node, lambda: self._evaluate(task, node, grads))
+    def _evaluate_guarded(self, task: GraphTask, node: Node, edges: Edges, grads: list[Any]) -> Sequence[Any]:
+        """Evaluate a node under the profiler where one runs, and release what it saved."""
+        # Two passes may share this graph: one of them must find the other's release whole.
+        with _lock_of(node) if _passes > 1 else nullcontext():
+            if process.changed and switches.profiler is not None:
+                results = switches.profiler.evaluate(node, lambda: self._evaluate(task, node, edges, grads))
+            else:
+                results = self._evaluate(task, node, edges, grads)
             if not task.keep_graph:
                 node.release_saved_tensors()
-        elif _passes > 1:
-            # Two passes may share this graph: one of them must find the other's release whole.
-            with _lock_of(node):
-                results = self._evaluate(task, node, grads)
-                if not task.keep_graph:
-                    node.release_saved_tensors()
-        else:
-            results = self._evaluate(task, node, grads)
-            if not task.keep_graph:
-                node.release_saved_tensors()
-        if extra is not None and extra.post_hooks:
-            if task.exec_info is not None:
-                results = task.without_unneeded(node, results)
-            wrapped = tuple(_as_tensors(task, results))
-            outputs = tuple(_as_tensors(task, grads[: _shown_outputs(node, grads)]))
-            results = _as_values(task, _in_mode(task, node, call_node_hooks, extra.post_hooks, wrapped, outputs))
-            fresh: tuple[bool, ...] = ()
-        else:
-            fresh = node.fresh
-        if process.changed and switches.anomaly_mode and switches.anomaly_check_nan:
-            _check_nan(node, results)
-        self._send(task, node, results, fresh)
+        return results
 
-    def _evaluate(self, task: GraphTask, node: Node, grads: list[Any]) -> Sequence[Any]:
+    def _evaluate(self, task: GraphTask, node: Node, edges: Edges, grads: list[Any]) -> Sequence[Any]:
+        """The node's gradients: Tensors where the pass is recorded or the node needs them, else arrays."""
         try:
             if not node.needs_tensors and all(g is None for g in grads):
-                return (None,) * len(node.next_edges)
-            if task.create_graph:
-                if node.needs_tensors or task.exec_info is None:
-                    return _in_mode(task, node, node.apply_differentiable, grads)
-                return _in_mode(task, node, task.apply_needed, node, grads, False)
-            if node.needs_tensors:
-                results = _in_mode(task, node, node.apply_differentiable, _as_tensors(task, grads))
-                return _as_values(task, fit_gradients(node, results))
-            results = node.apply(grads) if task.exec_info is None else task.apply_needed(node, grads, False)
+                return (None,) * len(edges)
+            if task.create_graph or node.needs_tensors:
+                return _in_mode(task, node, node.apply_differentiable, _as_tensors(task, grads), edges)
+            results = node.apply(grads, edges)
             return [result.whole() if isinstance(result, PartialGradient) else result for result in results]
         except Exception as error:
             if node.extra is not None:
@@ -380,33 +346,16 @@ class Engine:
                 _report_anomaly(node)
             raise
 
-    def _send(self, task: GraphTask, node: Node, results: Sequence[Any], fresh: Sequence[bool]) -> None:
-        """Hand the results to the next nodes; a node whose last gradient arrived becomes ready."""
-        dependencies = task.dependencies
-        not_ready = task.not_ready
-        recorded = task.create_graph
-        if recorded and node.needs_tensors:
-            results = fit_gradients(node, results)
-        for index, edge in enumerate(node.next_edges):
-            if edge is None:
-                continue
-            following, input_nr = edge
-            if task.exec_info is not None and following not in task.exec_info and following is not task.sole_root:
-                continue
-            buffer = not_ready.get(following)
-            if buffer is None:
-                buffer = not_ready[following] = InputBuffer(following.output_count)
-            grad = results[index]
-            if grad is not None:
-                if recorded:
-                    _in_mode(task, following, buffer.add_tensor, input_nr, grad)
-                else:
-                    buffer.add(input_nr, grad, bool(fresh) and fresh[index])
-            left = dependencies[following] - 1
-            dependencies[following] = left
-            if not left:
-                del not_ready[following]
-                task.ready_queue.push(following, buffer.grads, buffer.owned)
+    def _post_hooks(
+        self, task: GraphTask, node: Node, hooks: HookDict, edges: Edges, grads: list[Any], results: Sequence[Any]
+    ) -> Sequence[Any]:
+        """What a node's hooks make of the gradients it computed; they see None for those that the pass does not want."""
+        tensors = task.create_graph or node.needs_tensors
+        known = [None if edge is None else result for edge, result in zip(edges, results, strict=False)]
+        shown = tuple(known if tensors else _as_tensors(task, known))
+        outputs = tuple(_as_tensors(task, grads[: _shown_outputs(node, grads)]))
+        replaced = _in_mode(task, node, call_node_hooks, hooks, shown, outputs)
+        return replaced if tensors else _as_values(replaced)
 
     def queue_callback(self, callback: Callable[[], None]) -> None:
         """Run `callback` when the current backward pass ends."""
@@ -429,14 +378,6 @@ def as_value(tensor: Tensor) -> Any:
 def current_graph_task() -> GraphTask | None:
     """The backward pass that runs in this thread."""
     return _running.task
-
-
-def _accumulate_recorded(node: AccumulateGrad, grad: Tensor) -> None:
-    former = set_grad_mode(True)
-    try:
-        node.accumulate_tensor(grad)
-    finally:
-        set_grad_mode(former)
 
 
 def _in_mode(task: GraphTask, node: Node | None, function: Callable[..., Any], *args: Any) -> Any:
@@ -468,15 +409,13 @@ def _as_tensors(task: GraphTask, values: Sequence[Any]) -> list[Any]:
     return [None if v is None else as_tensor(v) for v in values]
 
 
-def _as_values(task: GraphTask, values: Sequence[Any]) -> list[Any]:
-    if task.create_graph:
-        return list(values)
+def _as_values(values: Sequence[Any]) -> list[Any]:
     return [None if v is None else as_value(v) for v in values]
 
 
-def _check_nan(node: Node, results: Sequence[Any]) -> None:
+def _check_nan(node: Node, edges: Edges, results: Sequence[Any]) -> None:
     for index, result in enumerate(results):
-        if result is None or node.next_edges[index] is None:
+        if result is None or edges[index] is None:
             continue
         if contains_nan(as_tensor(result)._array if not isinstance(result, Tensor) else result._array):
             _report_anomaly(node)

@@ -8,7 +8,8 @@ from typing import Any
 
 from pullback.engine.input_buffer import InputBuffer
 from pullback.engine.ready_queue import ReadyQueue
-from pullback.graph.edge import Edge
+from pullback.graph.accumulate_grad import AccumulateGrad
+from pullback.graph.edge import Edges
 from pullback.graph.node import Node
 
 _next_id = itertools.count().__next__
@@ -33,16 +34,13 @@ class ExecInfo:
         self.needed = False
         self.captures: list[Capture] = []
 
-    def should_execute(self) -> bool:
-        return self.needed
-
 
 class GraphTask:
     """The state of one backward pass."""
 
     __slots__ = (
         "captured", "create_graph", "dependencies", "depth", "exec_info", "final_callbacks", "id", "keep_graph",
-        "not_ready", "ready_queue", "sole_root",
+        "not_ready", "ready_queue",
     )  # fmt: skip
 
     def __init__(self, *, keep_graph: bool, create_graph: bool, depth: int) -> None:
@@ -56,7 +54,6 @@ class GraphTask:
         self.exec_info: dict[Node, ExecInfo] | None = None
         self.captured: list[Any] = []
         self.final_callbacks: list[Callable[[], None]] = []
-        self.sole_root: Node | None = None
 
     def count_dependencies(self, roots: list[Node]) -> None:
         """Count, for every reachable node, how many nodes send it gradients. Iterative: graphs may be deep."""
@@ -76,30 +73,24 @@ class GraphTask:
                 else:
                     dependencies[following] = known + 1
 
-    def without_unneeded(self, node: Node, results: Sequence[Any]) -> list[Any]:
-        """The gradients that a node computed, None for those that no needed node receives: hooks see them so."""
-        info = self.exec_info
-        assert info is not None
-        pairs = zip(results, node.next_edges, strict=False)
-        return [None if edge is None or edge[0] not in info else result for result, edge in pairs]
-
     def capture(self, info: ExecInfo, grads: Sequence[Any]) -> None:
         """Keep the gradients that were asked for at a node."""
         for capture in info.captures:
             if self.captured[capture.index] is None:
                 self.captured[capture.index] = grads[capture.input_nr]
 
-    def apply_needed(self, node: Node, grads: Sequence[Any], owned: bool) -> Sequence[Any]:
-        """Compute a node's gradients in a pass that wants only some: those that no needed node receives are left out."""
+    def only_accumulates(self, leaf: AccumulateGrad) -> bool:
+        """Whether nobody is to see the gradient of a leaf: it is added to `.grad` as soon as it is complete."""
+        if self.create_graph or not leaf.takes_arrays():
+            return False
+        return self.exec_info is None or (leaf in self.exec_info and not self.exec_info[leaf].captures)
+
+    def wanted_edges(self, node: Node) -> Edges:
+        """The edges of a node along which this pass wants gradients, None in place of the others."""
         info = self.exec_info
-        edges: tuple[Edge | None, ...] = node.next_edges
-        assert info is not None
-        needed = [edge if edge is not None and edge[0] in info else None for edge in edges]
-        node.next_edges = tuple(needed)  # which is where a node reads what is asked of it
-        try:
-            return node.apply_differentiable(grads) if self.create_graph else node.apply(grads, owned)
-        finally:
-            node.next_edges = edges
+        if info is None:
+            return node.next_edges
+        return tuple([edge if edge is not None and edge[0] in info else None for edge in node.next_edges])
 
     def mark_needed(self, root: Node, captures: list[tuple[Node, int]], wanted: Sequence[Node]) -> None:
         """Mark the nodes on a path to a captured edge or to one of `wanted`: only these will run."""
@@ -108,8 +99,6 @@ class GraphTask:
             info.setdefault(node, ExecInfo()).captures.append(Capture(input_nr, index))
         for node in wanted:
             info.setdefault(node, ExecInfo()).needed = True
-        if len(root.next_edges) == 1 and root.next_edges[0] is not None:
-            self.sole_root = root.next_edges[0][0]
         self.captured = [None] * len(captures)
         # A node is needed if one of its next nodes is captured or needed: from the targets back to the root.
         senders = self._senders(root)

@@ -10,29 +10,22 @@ Python's own call stack.
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from pullback.graph.node import FIRST, Node
 
-
-class NodeTask(NamedTuple):
-    """A node with the gradients it is to run on, and which of them are owned (Note [Owned gradients])."""
-
-    priority: int
-    order: int
-    node: Node
-    grads: list[Any]
-    owned: list[bool]
+NodeTask: TypeAlias = "tuple[Node, list[Any], list[bool]]"
+"""A node with the gradients it is to run on, and which of them are owned (Note [Owned gradients])."""
 
 
 class ReadyQueue:
-    """A heap of tasks. See Note [Queue order]."""
+    """A heap of NodeTasks. See Note [Queue order]."""
 
     __slots__ = ("count", "heap", "leaves")
 
     def __init__(self) -> None:
         self.heap: list[tuple[int, int, Node, list[Any], list[bool]]] = []
-        self.leaves: list[tuple[Node, list[Any], list[bool]]] = []
+        self.leaves: list[NodeTask] = []
         self.count = 0
 
     def push(self, node: Node, grads: list[Any], owned: list[bool]) -> None:
@@ -46,10 +39,11 @@ class ReadyQueue:
     def pop(self) -> NodeTask:
         """Take the node to run next."""
         if self.leaves:
-            return NodeTask(-FIRST, 0, *self.pop_leaf())
-        return NodeTask(*heappop(self.heap))
+            return self._pop_leaf()
+        _, _, node, grads, owned = heappop(self.heap)
+        return node, grads, owned
 
-    def pop_leaf(self) -> tuple[Node, list[Any], list[bool]]:
+    def _pop_leaf(self) -> NodeTask:
         """Take one of the nodes that run as soon as they are ready."""
         leaves = self.leaves
         last = leaves.pop()

@@ -19,6 +19,7 @@ from pullback.generated.array_formulas import logit_grad as logit_grad_kernel
 from pullback.generated.array_formulas import mish_slope as mish_slope_kernel
 from pullback.generated.array_formulas import silu_slope as silu_slope_kernel
 from pullback.generated.array_formulas import small_sigmoid as small_sigmoid_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -77,11 +78,10 @@ class ReluBackward0(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         result = self.saved_result
@@ -91,11 +91,10 @@ class ReluBackward0(Node):
         grad_of_input = relu_grad_kernel(grad, result)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         result = self.unpack("result")
@@ -181,14 +180,13 @@ class SigmoidBackward0(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         result = self.saved_result
@@ -202,11 +200,10 @@ class SigmoidBackward0(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         result = self.unpack("result")
@@ -297,14 +294,13 @@ class LogsigmoidNode(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -318,11 +314,10 @@ class LogsigmoidNode(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -401,14 +396,13 @@ class SiluBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -422,11 +416,10 @@ class SiluBackward0(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -515,14 +508,13 @@ class MishBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -536,11 +528,10 @@ class MishBackward0(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -630,7 +621,7 @@ class GeluBackward0(Node):
     saved_input_version: int = -1
     saved_approximate: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -638,7 +629,6 @@ class GeluBackward0(Node):
         if half:
             grad = widen_half(grad)
         approximate = self.saved_approximate
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -652,12 +642,11 @@ class GeluBackward0(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         approximate = self.saved_approximate
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -752,7 +741,7 @@ class SoftplusBackward0(Node):
     saved_beta: Any = None
     saved_threshold: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -761,7 +750,6 @@ class SoftplusBackward0(Node):
             grad = widen_half(grad)
         beta = self.saved_beta
         threshold = self.saved_threshold
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -775,13 +763,12 @@ class SoftplusBackward0(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         beta = self.saved_beta
         threshold = self.saved_threshold
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -878,12 +865,11 @@ class SoftshrinkBackward0(Node):
     saved_input_version: int = -1
     saved_lambd: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         lambd = self.saved_lambd
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -893,12 +879,11 @@ class SoftshrinkBackward0(Node):
         grad_of_input = softshrink_grad_of_input(grad, input, lambd, owned)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         lambd = self.saved_lambd
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -989,12 +974,11 @@ class HardshrinkBackward0(Node):
     saved_input_version: int = -1
     saved_lambd: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         lambd = self.saved_lambd
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -1004,12 +988,11 @@ class HardshrinkBackward0(Node):
         grad_of_input = hardshrink_grad_of_input(grad, input, lambd, owned)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         lambd = self.saved_lambd
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -1101,13 +1084,12 @@ class HardtanhBackward0(Node):
     saved_min_val: Any = None
     saved_max_val: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         min_val = self.saved_min_val
         max_val = self.saved_max_val
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -1117,13 +1099,12 @@ class HardtanhBackward0(Node):
         grad_of_input = hardtanh_grad_of_input(grad, input, min_val, max_val, owned)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         min_val = self.saved_min_val
         max_val = self.saved_max_val
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -1229,11 +1210,10 @@ class HardsigmoidBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -1243,11 +1223,10 @@ class HardsigmoidBackward0(Node):
         grad_of_input = hardsigmoid_grad_of_input(grad, input, owned)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -1336,14 +1315,13 @@ class HardswishBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -1357,11 +1335,10 @@ class HardswishBackward0(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -1453,7 +1430,7 @@ class EluBackward0(Node):
     saved_scale: Any = None
     saved_input_scale: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1463,7 +1440,6 @@ class EluBackward0(Node):
         alpha = self.saved_alpha
         scale = self.saved_scale
         input_scale = self.saved_input_scale
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -1477,14 +1453,13 @@ class EluBackward0(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         alpha = self.saved_alpha
         scale = self.saved_scale
         input_scale = self.saved_input_scale
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -1598,7 +1573,7 @@ class CeluBackward0(Node):
     saved_input_version: int = -1
     saved_alpha: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1606,7 +1581,6 @@ class CeluBackward0(Node):
         if half:
             grad = widen_half(grad)
         alpha = self.saved_alpha
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -1620,12 +1594,11 @@ class CeluBackward0(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         alpha = self.saved_alpha
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -1726,12 +1699,11 @@ class LeakyReluBackward0(Node):
     saved_input_version: int = -1
     saved_negative_slope: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         negative_slope = self.saved_negative_slope
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -1741,12 +1713,11 @@ class LeakyReluBackward0(Node):
         grad_of_input = leaky_relu_grad_of_input(grad, input, negative_slope, owned)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         negative_slope = self.saved_negative_slope
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -1858,11 +1829,10 @@ class PreluKernelBackward0(Node):
     weight_shape: Any = None
     weight_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_weight = None
         if edges[0] is not None:
@@ -1890,11 +1860,10 @@ class PreluKernelBackward0(Node):
             grad_of_weight,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_weight = None
         if edges[0] is not None:
@@ -2026,11 +1995,10 @@ class RreluWithNoiseBackward0(Node):
     input_shape: Any = None
     input_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -2046,11 +2014,10 @@ class RreluWithNoiseBackward0(Node):
             grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -2167,12 +2134,11 @@ class ThresholdBackward0(Node):
     saved_input_version: int = -1
     saved_threshold: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         threshold = self.saved_threshold
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -2182,12 +2148,11 @@ class ThresholdBackward0(Node):
         grad_of_input = threshold_grad_of_input(grad, input, threshold, owned)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         threshold = self.saved_threshold
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -2287,12 +2252,11 @@ class GluBackward0(Node):
     saved_input_version: int = -1
     saved_dim: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -2302,12 +2266,11 @@ class GluBackward0(Node):
         grad_of_input = glu_grad_kernel(grad, input, dim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -2392,7 +2355,7 @@ class LogitBackward0(Node):
     saved_input_version: int = -1
     saved_eps: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -2400,7 +2363,6 @@ class LogitBackward0(Node):
         if half:
             grad = widen_half(grad)
         eps = self.saved_eps
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -2414,12 +2376,11 @@ class LogitBackward0(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         eps = self.saved_eps
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")

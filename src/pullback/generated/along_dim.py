@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.errors import graph_freed, not_a_bool
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
@@ -41,13 +42,12 @@ class TakeAlongBackward0(Node):
     saved_dim: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.saved_indices
@@ -57,13 +57,12 @@ class TakeAlongBackward0(Node):
         grad_of_input = add_along_kernel(grad, indices, input_shape, dim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.unpack("indices")
@@ -150,12 +149,11 @@ class PutAlongBackward0(Node):
     saved_indices_version: int = -1
     saved_dim: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.saved_indices
@@ -165,12 +163,11 @@ class PutAlongBackward0(Node):
         grad_of_input = take_along_kernel(grad, indices, dim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.unpack("indices")
@@ -260,12 +257,11 @@ class AddAlongBackward0(Node):
     saved_indices_version: int = -1
     saved_dim: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.saved_indices
@@ -275,12 +271,11 @@ class AddAlongBackward0(Node):
         grad_of_input = take_along_kernel(grad, indices, dim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.unpack("indices")
@@ -373,14 +368,13 @@ class TakeReducedBackward0(Node):
     saved_keepdim: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.saved_indices
@@ -390,14 +384,13 @@ class TakeReducedBackward0(Node):
         grad_of_input = put_reduced_kernel(grad, indices, input_shape, dim, keepdim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.unpack("indices")
@@ -494,13 +487,12 @@ class PutReducedBackward0(Node):
     saved_dim: Any = None
     saved_keepdim: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.saved_indices
@@ -510,13 +502,12 @@ class PutReducedBackward0(Node):
         grad_of_input = take_reduced_kernel(grad, indices, dim, keepdim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.unpack("indices")
@@ -614,21 +605,19 @@ class ShiftBackward0(Node):
     saved_dim: Any = None
     saved_steps: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         steps = self.saved_steps
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = shift_kernel(grad, dim, -steps, 0)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         steps = self.saved_steps
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.shift(grad, dim, -steps, 0)

@@ -17,6 +17,7 @@ from pullback.backend.dtype import (
 )
 from pullback.backend.halves import rounded
 from pullback.errors import derivative_not_implemented, graph_freed
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -85,10 +86,9 @@ class AddBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         alpha = self.saved_alpha
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -104,10 +104,9 @@ class AddBackward0(Node):
             grad_of_other,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         alpha = self.saved_alpha
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -247,10 +246,9 @@ class SubBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         alpha = self.saved_alpha
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -266,10 +264,9 @@ class SubBackward0(Node):
             grad_of_other,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         alpha = self.saved_alpha
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -409,10 +406,9 @@ class RsubNode(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         alpha = self.saved_alpha
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -428,10 +424,9 @@ class RsubNode(Node):
             grad_of_other,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         alpha = self.saved_alpha
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -564,10 +559,9 @@ class RsubTensorNode(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         alpha = self.saved_alpha
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -583,10 +577,9 @@ class RsubTensorNode(Node):
             grad_of_other,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         alpha = self.saved_alpha
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -722,11 +715,10 @@ class MulBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -751,11 +743,10 @@ class MulBackward0(Node):
             grad_of_other,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -910,14 +901,13 @@ class DivBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -957,11 +947,10 @@ class DivBackward0(Node):
             grad_of_other,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -1100,9 +1089,8 @@ class DivRoundedNode(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -1118,9 +1106,8 @@ class DivRoundedNode(Node):
             grad_of_other,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -1250,9 +1237,8 @@ class FloorDivideBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -1264,9 +1250,8 @@ class FloorDivideBackward0(Node):
             grad_of_other,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -1391,14 +1376,13 @@ class RemainderNode(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -1430,11 +1414,10 @@ class RemainderNode(Node):
             grad_of_other,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -1567,9 +1550,8 @@ class RemainderScalarNode(Node):
     input_shape: Any = None
     input_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = grad
@@ -1577,9 +1559,8 @@ class RemainderScalarNode(Node):
             grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = grad
@@ -1688,14 +1669,13 @@ class FmodNode(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -1727,11 +1707,10 @@ class FmodNode(Node):
             grad_of_other,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -1864,9 +1843,8 @@ class FmodScalarNode(Node):
     input_shape: Any = None
     input_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = grad
@@ -1874,9 +1852,8 @@ class FmodScalarNode(Node):
             grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = grad
@@ -1974,17 +1951,15 @@ class NegBackward0(Node):
     __slots__ = ("__dict__",)
     fresh = (True,)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = neg_grad_of_input(grad, owned)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = -grad
@@ -2065,14 +2040,13 @@ class ReciprocalBackward0(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         result = self.saved_result
@@ -2086,11 +2060,10 @@ class ReciprocalBackward0(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         result = self.unpack("result")
@@ -2195,7 +2168,7 @@ class AddcmulBackward0(Node):
     tensor2_shape: Any = None
     tensor2_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -2203,7 +2176,6 @@ class AddcmulBackward0(Node):
         if half:
             grad = widen_half(grad)
         value = self.saved_value
-        edges = self.next_edges
         grad_of_input = None
         grad_of_tensor1 = None
         grad_of_tensor2 = None
@@ -2245,12 +2217,11 @@ class AddcmulBackward0(Node):
             grad_of_tensor2,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         value = self.saved_value
-        edges = self.next_edges
         grad_of_input = None
         grad_of_tensor1 = None
         grad_of_tensor2 = None
@@ -2451,7 +2422,7 @@ class AddcdivBackward0(Node):
     tensor2_shape: Any = None
     tensor2_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -2459,7 +2430,6 @@ class AddcdivBackward0(Node):
         if half:
             grad = widen_half(grad)
         value = self.saved_value
-        edges = self.next_edges
         grad_of_input = None
         grad_of_tensor1 = None
         grad_of_tensor2 = None
@@ -2507,12 +2477,11 @@ class AddcdivBackward0(Node):
             grad_of_tensor2,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         value = self.saved_value
-        edges = self.next_edges
         grad_of_input = None
         grad_of_tensor1 = None
         grad_of_tensor2 = None
@@ -2768,17 +2737,15 @@ class ConjBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = grad.conjugate()
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = conjugate(grad)

@@ -9,6 +9,7 @@ import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed, not_a_bool
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference
@@ -49,13 +50,12 @@ class AttentionFusedNode(Node):
     saved_is_causal: Any = None
     saved_scale: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         is_causal = self.saved_is_causal
         scale = self.saved_scale
-        edges = self.next_edges
         attn_mask = self.saved_attn_mask
         if self.saved_attn_mask_version >= 0:
             if attn_mask._counter is not None and attn_mask._counter.value != self.saved_attn_mask_version:
@@ -97,13 +97,12 @@ class AttentionFusedNode(Node):
             grad_of_value,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         is_causal = self.saved_is_causal
         scale = self.saved_scale
-        edges = self.next_edges
         attn_mask = self.unpack("attn_mask")
         key = self.unpack("key")
         logsumexp = self.unpack("logsumexp")

@@ -15,6 +15,7 @@ from pullback.generated.array_formulas import clamp_grad_max as clamp_grad_max_k
 from pullback.generated.array_formulas import clamp_grad_min as clamp_grad_min_kernel
 from pullback.generated.array_formulas import conj_number as conj_number_kernel
 from pullback.generated.array_formulas import share_of_tie as share_of_tie_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -81,11 +82,10 @@ class WhereBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -109,11 +109,10 @@ class WhereBackward0(Node):
             grad_of_other,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -241,9 +240,8 @@ class TiedToBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -259,9 +257,8 @@ class TiedToBackward0(Node):
             grad_of_other,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -385,14 +382,13 @@ class MaximumBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -436,11 +432,10 @@ class MaximumBackward0(Node):
             grad_of_other,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -579,14 +574,13 @@ class MinimumBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -630,11 +624,10 @@ class MinimumBackward0(Node):
             grad_of_other,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -773,11 +766,10 @@ class FmaxBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -809,11 +801,10 @@ class FmaxBackward0(Node):
             grad_of_other,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -952,11 +943,10 @@ class FminBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -988,11 +978,10 @@ class FminBackward0(Node):
             grad_of_other,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -1121,7 +1110,7 @@ class ClampNode(Node):
     saved_min: Any = None
     saved_max: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1130,7 +1119,6 @@ class ClampNode(Node):
             grad = widen_half(grad)
         min = self.saved_min
         max = self.saved_max
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -1144,13 +1132,12 @@ class ClampNode(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         min = self.saved_min
         max = self.saved_max
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -1275,14 +1262,13 @@ class ClampTensorNode(Node):
     max_shape: Any = None
     max_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         grad_of_input = None
         grad_of_min = None
         grad_of_max = None
@@ -1372,11 +1358,10 @@ class ClampTensorNode(Node):
             grad_of_max,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_min = None
         grad_of_max = None
@@ -1557,12 +1542,11 @@ class ClampMinBackward0(Node):
     saved_input_version: int = -1
     saved_min: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         min = self.saved_min
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -1572,12 +1556,11 @@ class ClampMinBackward0(Node):
         grad_of_input = clamp_min_grad_of_input(grad, input, min, owned)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         min = self.saved_min
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -1689,11 +1672,10 @@ class ClampMinTensorNode(Node):
     min_shape: Any = None
     min_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_min = None
         if edges[0] is not None:
@@ -1725,11 +1707,10 @@ class ClampMinTensorNode(Node):
             grad_of_min,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_min = None
         if edges[0] is not None:
@@ -1870,12 +1851,11 @@ class ClampMaxBackward0(Node):
     saved_input_version: int = -1
     saved_max: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         max = self.saved_max
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -1885,12 +1865,11 @@ class ClampMaxBackward0(Node):
         grad_of_input = clamp_max_grad_of_input(grad, input, max, owned)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         max = self.saved_max
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -2002,11 +1981,10 @@ class ClampMaxTensorNode(Node):
     max_shape: Any = None
     max_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_max = None
         if edges[0] is not None:
@@ -2038,11 +2016,10 @@ class ClampMaxTensorNode(Node):
             grad_of_max,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_max = None
         if edges[0] is not None:
@@ -2203,14 +2180,13 @@ class LerpNode(Node):
     weight_shape: Any = None
     weight_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         grad_of_input = None
         grad_of_end = None
         grad_of_weight = None
@@ -2262,11 +2238,10 @@ class LerpNode(Node):
             grad_of_weight,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_end = None
         grad_of_weight = None
@@ -2451,13 +2426,12 @@ class LerpScalarNode(Node):
     end_shape: Any = None
     end_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
         weight = self.saved_weight
-        edges = self.next_edges
         grad_of_input = None
         grad_of_end = None
         if edges[0] is not None:
@@ -2477,10 +2451,9 @@ class LerpScalarNode(Node):
             grad_of_end,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         weight = self.saved_weight
-        edges = self.next_edges
         grad_of_input = None
         grad_of_end = None
         if edges[0] is not None:
@@ -2614,11 +2587,10 @@ class NanToNumBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -2628,11 +2600,10 @@ class NanToNumBackward0(Node):
         grad_of_input = nan_to_num_grad_of_input(grad, input, owned)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")

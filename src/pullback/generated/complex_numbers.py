@@ -13,6 +13,7 @@ from pullback.errors import graph_freed
 from pullback.generated.array_formulas import angle_grad as angle_grad_kernel
 from pullback.generated.array_formulas import sgn_grad as sgn_grad_kernel
 from pullback.generated.array_formulas import sgn_of_angle as sgn_of_angle_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -56,14 +57,13 @@ class AbsBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -77,11 +77,10 @@ class AbsBackward0(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -164,14 +163,13 @@ class AngleBackward0(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -185,11 +183,10 @@ class AngleBackward0(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -263,14 +260,13 @@ class SgnBackward0(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -290,11 +286,10 @@ class SgnBackward0(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -375,12 +370,11 @@ class ConjPhysicalBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = conj_physical_kernel(grad)
@@ -388,9 +382,8 @@ class ConjPhysicalBackward0(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.conj_physical(grad)
@@ -470,14 +463,13 @@ class PolarBackward0(Node):
     angle_shape: Any = None
     angle_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         grad_of_abs = None
         grad_of_angle = None
         if edges[0] is not None:
@@ -509,11 +501,10 @@ class PolarBackward0(Node):
             grad_of_angle,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_abs = None
         grad_of_angle = None
         if edges[0] is not None:
@@ -631,12 +622,11 @@ class ComplexBackward0(Node):
     imag_shape: Any = None
     imag_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         grad_of_real = None
         grad_of_imag = None
         if edges[0] is not None:
@@ -656,9 +646,8 @@ class ComplexBackward0(Node):
             grad_of_imag,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         grad_of_real = None
         grad_of_imag = None
         if edges[0] is not None:
@@ -760,19 +749,17 @@ class RealPartBackward0(Node):
     __slots__ = ("__dict__",)
     saved_input_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_dtype = self.saved_input_dtype
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = to_dtype_kernel(grad, input_dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         input_dtype = self.saved_input_dtype
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.to_dtype(grad, input_dtype)
@@ -831,19 +818,17 @@ class ImaginaryPartBackward0(Node):
     __slots__ = ("__dict__",)
     saved_input_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_dtype = self.saved_input_dtype
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = to_dtype_kernel(grad * 1j, input_dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         input_dtype = self.saved_input_dtype
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.to_dtype(grad * 1j, input_dtype)

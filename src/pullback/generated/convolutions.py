@@ -12,6 +12,7 @@ from pullback.generated.array_formulas import convolution_back as convolution_ba
 from pullback.generated.array_formulas import convolution_weight_back as convolution_weight_back_kernel
 from pullback.generated.array_formulas import leading_part as leading_part_kernel
 from pullback.generated.array_formulas import sum_over_channels as sum_over_channels_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
@@ -47,7 +48,7 @@ class ConvolutionBackward0(Node):
     saved_input_shape: Any = None
     saved_weight_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -58,7 +59,6 @@ class ConvolutionBackward0(Node):
         groups = self.saved_groups
         input_shape = self.saved_input_shape
         weight_shape = self.saved_weight_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_weight = None
         grad_of_bias = None
@@ -86,7 +86,7 @@ class ConvolutionBackward0(Node):
             grad_of_bias,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -97,7 +97,6 @@ class ConvolutionBackward0(Node):
         groups = self.saved_groups
         input_shape = self.saved_input_shape
         weight_shape = self.saved_weight_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_weight = None
         grad_of_bias = None
@@ -287,7 +286,7 @@ class ConvolutionGradWeightNode(Node):
     saved_input_shape: Any = None
     saved_output_grad_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -297,7 +296,6 @@ class ConvolutionGradWeightNode(Node):
         groups = self.saved_groups
         input_shape = self.saved_input_shape
         output_grad_shape = self.saved_output_grad_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_output_grad = None
         if edges[0] is not None:
@@ -322,7 +320,7 @@ class ConvolutionGradWeightNode(Node):
             grad_of_output_grad,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -332,7 +330,6 @@ class ConvolutionGradWeightNode(Node):
         groups = self.saved_groups
         input_shape = self.saved_input_shape
         output_grad_shape = self.saved_output_grad_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_output_grad = None
         if edges[0] is not None:

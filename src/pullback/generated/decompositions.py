@@ -14,6 +14,7 @@ from pullback.generated.array_formulas import eig_back as eig_back_kernel
 from pullback.generated.array_formulas import eigh_back as eigh_back_kernel
 from pullback.generated.array_formulas import qr_back as qr_back_kernel
 from pullback.generated.array_formulas import svd_back as svd_back_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -52,12 +53,11 @@ class LinalgCholeskyExBackward0(Node):
     saved_L_version: int = -1
     saved_upper: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         upper = self.saved_upper
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         L = self.saved_L
@@ -67,12 +67,11 @@ class LinalgCholeskyExBackward0(Node):
         grad_of_A = cholesky_back_kernel(grad, L, upper)
         return (grad_of_A,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         upper = self.saved_upper
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         L = self.unpack("L")
@@ -152,12 +151,11 @@ class CholeskyBackward0(Node):
     saved_result_version: int = -1
     saved_upper: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         upper = self.saved_upper
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         result = self.saved_result
@@ -167,12 +165,11 @@ class CholeskyBackward0(Node):
         grad_of_input = cholesky_back_kernel(grad, result, upper)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         upper = self.saved_upper
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         result = self.unpack("result")
@@ -254,7 +251,7 @@ class LinalgQrBackward0(Node):
     saved_R_version: int = -1
     saved_mode: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_Q = grads[0]
@@ -264,7 +261,6 @@ class LinalgQrBackward0(Node):
         if grad_R is None:
             grad_R = zero_grad_array(self, 1)
         mode = self.saved_mode
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         Q = self.saved_Q
@@ -278,7 +274,7 @@ class LinalgQrBackward0(Node):
         grad_of_A = qr_back_kernel(grad_Q, grad_R, Q, R, mode)
         return (grad_of_A,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_Q = grads[0]
@@ -288,7 +284,6 @@ class LinalgQrBackward0(Node):
         if grad_R is None:
             grad_R = zero_grad_tensor(self, 1)
         mode = self.saved_mode
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         Q = self.unpack("Q")
@@ -366,27 +361,25 @@ class GeqrfBackward0(Node):
     __slots__ = ("__dict__",)
     output_count = 2
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad_a = grads[0]
         if grad_a is None:
             grad_a = zero_grad_array(self, 0)
         grad_tau = grads[1]
         if grad_tau is None:
             grad_tau = zero_grad_array(self, 1)
-        edges = self.next_edges
         grad_of_input = None
         if edges[0] is not None:
             raise derivative_not_implemented("geqrf")
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad_a = grads[0]
         if grad_a is None:
             grad_a = zero_grad_tensor(self, 0)
         grad_tau = grads[1]
         if grad_tau is None:
             grad_tau = zero_grad_tensor(self, 1)
-        edges = self.next_edges
         grad_of_input = None
         if edges[0] is not None:
             raise derivative_not_implemented("geqrf")
@@ -448,7 +441,7 @@ class LinalgSvdBackward0(Node):
     saved_Vh: Any = None
     saved_Vh_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_U = grads[0]
@@ -460,7 +453,6 @@ class LinalgSvdBackward0(Node):
         grad_Vh = grads[2]
         if grad_Vh is None:
             grad_Vh = zero_grad_array(self, 2)
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         U = self.saved_U
@@ -478,7 +470,7 @@ class LinalgSvdBackward0(Node):
         grad_of_A = svd_back_kernel(grad_U, grad_S, grad_Vh, U, S, Vh)
         return (grad_of_A,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_U = grads[0]
@@ -490,7 +482,6 @@ class LinalgSvdBackward0(Node):
         grad_Vh = grads[2]
         if grad_Vh is None:
             grad_Vh = zero_grad_tensor(self, 2)
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         U = self.unpack("U")
@@ -584,7 +575,7 @@ class LinalgEighBackward0(Node):
     saved_eigenvectors: Any = None
     saved_eigenvectors_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_eigenvalues = grads[0]
@@ -593,7 +584,6 @@ class LinalgEighBackward0(Node):
         grad_eigenvectors = grads[1]
         if grad_eigenvectors is None:
             grad_eigenvectors = zero_grad_array(self, 1)
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         eigenvalues = self.saved_eigenvalues
@@ -607,7 +597,7 @@ class LinalgEighBackward0(Node):
         grad_of_A = eigh_back_kernel(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors)
         return (grad_of_A,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_eigenvalues = grads[0]
@@ -616,7 +606,6 @@ class LinalgEighBackward0(Node):
         grad_eigenvectors = grads[1]
         if grad_eigenvectors is None:
             grad_eigenvectors = zero_grad_tensor(self, 1)
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         eigenvalues = self.unpack("eigenvalues")
@@ -703,7 +692,7 @@ class LinalgEigBackward0(Node):
     saved_eigenvectors_version: int = -1
     saved_A_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_eigenvalues = grads[0]
@@ -713,7 +702,6 @@ class LinalgEigBackward0(Node):
         if grad_eigenvectors is None:
             grad_eigenvectors = zero_grad_array(self, 1)
         A_dtype = self.saved_A_dtype
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         eigenvalues = self.saved_eigenvalues
@@ -728,7 +716,7 @@ class LinalgEigBackward0(Node):
         grad_of_A = to_dtype_kernel(back, A_dtype)
         return (grad_of_A,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_eigenvalues = grads[0]
@@ -738,7 +726,6 @@ class LinalgEigBackward0(Node):
         if grad_eigenvectors is None:
             grad_eigenvectors = zero_grad_tensor(self, 1)
         A_dtype = self.saved_A_dtype
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         eigenvalues = self.unpack("eigenvalues")

@@ -13,6 +13,7 @@ from pullback.generated.array_formulas import cdist_back as cdist_back_kernel
 from pullback.generated.array_formulas import pdist_back as pdist_back_kernel
 from pullback.generated.array_formulas import trilinear_back_first as trilinear_back_first_kernel
 from pullback.generated.array_formulas import trilinear_back_weight as trilinear_back_weight_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
@@ -48,12 +49,11 @@ class CdistForwardNode(Node):
     saved_result_version: int = -1
     saved_p: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         p = self.saved_p
-        edges = self.next_edges
         grad_of_x1 = None
         grad_of_x2 = None
         if edges[0] is not None:
@@ -89,12 +89,11 @@ class CdistForwardNode(Node):
             grad_of_x2,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         p = self.saved_p
-        edges = self.next_edges
         grad_of_x1 = None
         grad_of_x2 = None
         if edges[0] is not None:
@@ -217,11 +216,10 @@ class EuclideanDistBackward0(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_x1 = None
         grad_of_x2 = None
         if edges[0] is not None:
@@ -259,11 +257,10 @@ class EuclideanDistBackward0(Node):
             grad_of_x2,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_x1 = None
         grad_of_x2 = None
         if edges[0] is not None:
@@ -379,12 +376,11 @@ class PdistForwardNode(Node):
     saved_result_version: int = -1
     saved_p: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         p = self.saved_p
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -398,12 +394,11 @@ class PdistForwardNode(Node):
         grad_of_input = pdist_back_kernel(grad, input, p, result)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         p = self.saved_p
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -548,11 +543,10 @@ class TrilinearBackward0(Node):
     saved_weight: Any = None
     saved_weight_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input1 = None
         grad_of_input2 = None
         grad_of_weight = None
@@ -592,11 +586,10 @@ class TrilinearBackward0(Node):
             grad_of_weight,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input1 = None
         grad_of_input2 = None
         grad_of_weight = None

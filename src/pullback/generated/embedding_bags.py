@@ -11,6 +11,7 @@ from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed, not_a_bool
 from pullback.generated.array_formulas import embedding_bag_back as embedding_bag_back_kernel
 from pullback.generated.array_formulas import embedding_bag_sample_back as embedding_bag_sample_back_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference
@@ -62,7 +63,7 @@ class EmbeddingBagForwardNode(Node):
     saved_scale_grad_by_freq: Any = None
     saved_weight_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -70,7 +71,6 @@ class EmbeddingBagForwardNode(Node):
         padding_idx = self.saved_padding_idx
         scale_grad_by_freq = self.saved_scale_grad_by_freq
         weight_shape = self.saved_weight_shape
-        edges = self.next_edges
         grad_of_weight = None
         grad_of_per_sample_weights = None
         if edges[0] is not None:
@@ -129,7 +129,7 @@ class EmbeddingBagForwardNode(Node):
             grad_of_per_sample_weights,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -137,7 +137,6 @@ class EmbeddingBagForwardNode(Node):
         padding_idx = self.saved_padding_idx
         scale_grad_by_freq = self.saved_scale_grad_by_freq
         weight_shape = self.saved_weight_shape
-        edges = self.next_edges
         grad_of_weight = None
         grad_of_per_sample_weights = None
         if edges[0] is not None:
@@ -352,11 +351,10 @@ class PutRowsBackward0(Node):
     saved_indices: Any = None
     saved_indices_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.saved_indices
@@ -366,11 +364,10 @@ class PutRowsBackward0(Node):
         grad_of_input = take_rows_kernel(grad, indices)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.unpack("indices")
@@ -455,12 +452,11 @@ class TakeRowsBackward0(Node):
     saved_indices_version: int = -1
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.saved_indices
@@ -470,12 +466,11 @@ class TakeRowsBackward0(Node):
         grad_of_input = put_rows_kernel(grad, indices, input_shape[0])
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.unpack("indices")

@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.errors import graph_freed, not_a_bool
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
@@ -39,7 +40,7 @@ class EmbeddingBackward0(Node):
     saved_sparse: Any = None
     saved_weight_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -47,7 +48,6 @@ class EmbeddingBackward0(Node):
         scale_grad_by_freq = self.saved_scale_grad_by_freq
         sparse = self.saved_sparse
         weight_shape = self.saved_weight_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.saved_indices
@@ -59,7 +59,7 @@ class EmbeddingBackward0(Node):
         )
         return (grad_of_weight,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -67,7 +67,6 @@ class EmbeddingBackward0(Node):
         scale_grad_by_freq = self.saved_scale_grad_by_freq
         sparse = self.saved_sparse
         weight_shape = self.saved_weight_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.unpack("indices")
@@ -172,13 +171,12 @@ class EmbeddingBackNode(Node):
     saved_padding_idx: Any = None
     saved_scale_grad_by_freq: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         padding_idx = self.saved_padding_idx
         scale_grad_by_freq = self.saved_scale_grad_by_freq
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.saved_indices
@@ -188,13 +186,12 @@ class EmbeddingBackNode(Node):
         grad_of_input = embedding_take_kernel(grad, indices, padding_idx, scale_grad_by_freq)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         padding_idx = self.saved_padding_idx
         scale_grad_by_freq = self.saved_scale_grad_by_freq
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.unpack("indices")
@@ -300,14 +297,13 @@ class EmbeddingTakeBackward0(Node):
     saved_scale_grad_by_freq: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         padding_idx = self.saved_padding_idx
         scale_grad_by_freq = self.saved_scale_grad_by_freq
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.saved_indices
@@ -317,14 +313,13 @@ class EmbeddingTakeBackward0(Node):
         grad_of_input = embedding_back_kernel(grad, indices, input_shape[0], padding_idx, scale_grad_by_freq)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         padding_idx = self.saved_padding_idx
         scale_grad_by_freq = self.saved_scale_grad_by_freq
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.unpack("indices")

@@ -10,6 +10,7 @@ from pullback.backend.array_module import as_array, ndarray
 from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed, not_a_bool
 from pullback.generated.array_formulas import aminmax_grad as aminmax_grad_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -51,11 +52,10 @@ class MaxAllNode(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -69,11 +69,10 @@ class MaxAllNode(Node):
         grad_of_input = grad * shares_or_nans_kernel(input, result)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -151,11 +150,10 @@ class MinAllNode(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -169,11 +167,10 @@ class MinAllNode(Node):
         grad_of_input = grad * shares_or_nans_kernel(input, result)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -252,14 +249,13 @@ class MaxDimNode(Node):
     saved_keepdim: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.saved_indices
@@ -269,14 +265,13 @@ class MaxDimNode(Node):
         grad_of_input = put_reduced_kernel(grad, indices, input_shape, dim, keepdim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.unpack("indices")
@@ -373,14 +368,13 @@ class MinDimNode(Node):
     saved_keepdim: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.saved_indices
@@ -390,14 +384,13 @@ class MinDimNode(Node):
         grad_of_input = put_reduced_kernel(grad, indices, input_shape, dim, keepdim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.unpack("indices")
@@ -495,13 +488,12 @@ class AmaxBackward0(Node):
     saved_dim: Any = None
     saved_keepdim: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -515,13 +507,12 @@ class AmaxBackward0(Node):
         grad_of_input = extremum_grad_kernel(grad, input, result, dim, keepdim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -621,13 +612,12 @@ class AminBackward0(Node):
     saved_dim: Any = None
     saved_keepdim: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -641,13 +631,12 @@ class AminBackward0(Node):
         grad_of_input = extremum_grad_kernel(grad, input, result, dim, keepdim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -749,7 +738,7 @@ class AminmaxBackward0(Node):
     saved_dim: Any = None
     saved_keepdim: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_min = grads[0]
@@ -760,7 +749,6 @@ class AminmaxBackward0(Node):
             grad_max = zero_grad_array(self, 1)
         dim = self.saved_dim
         keepdim = self.saved_keepdim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -778,7 +766,7 @@ class AminmaxBackward0(Node):
         grad_of_input = aminmax_grad_kernel(grad_min, grad_max, input, min, max, dim, keepdim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_min = grads[0]
@@ -789,7 +777,6 @@ class AminmaxBackward0(Node):
             grad_max = zero_grad_tensor(self, 1)
         dim = self.saved_dim
         keepdim = self.saved_keepdim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")

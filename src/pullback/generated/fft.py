@@ -10,6 +10,7 @@ from pullback.backend.array_module import as_array, ndarray
 from pullback.errors import not_a_bool
 from pullback.generated.array_formulas import fft_c2r_back as fft_c2r_back_kernel
 from pullback.generated.array_formulas import fft_r2c_back as fft_r2c_back_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
@@ -40,23 +41,21 @@ class FftC2cNode(Node):
     saved_scale: Any = None
     saved_forward: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         scale = self.saved_scale
         forward = self.saved_forward
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = fft_c2c_kernel(grad, dim, scale, not forward)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         scale = self.saved_scale
         forward = self.saved_forward
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.fft_c2c(grad, dim, scale, not forward)
@@ -140,25 +139,23 @@ class FftR2cNode(Node):
     saved_onesided: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         scale = self.saved_scale
         onesided = self.saved_onesided
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = fft_r2c_back_kernel(grad, dim, scale, onesided, input_shape)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         scale = self.saved_scale
         onesided = self.saved_onesided
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.fft_r2c_back(grad, dim, scale, onesided, input_shape)
@@ -242,23 +239,21 @@ class FftC2rNode(Node):
     saved_scale: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         scale = self.saved_scale
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = fft_c2r_back_kernel(grad, dim, scale, input_shape)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         scale = self.saved_scale
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.fft_c2r_back(grad, dim, scale, input_shape)
@@ -340,21 +335,19 @@ class DoubledInsideBackward0(Node):
     saved_dim: Any = None
     saved_count: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         count = self.saved_count
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = doubled_inside_kernel(grad, dim, count)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         count = self.saved_count
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.doubled_inside(grad, dim, count)
@@ -430,21 +423,19 @@ class OverlapAddBackward0(Node):
     saved_step: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         step = self.saved_step
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = unfold_kernel(grad, grad.ndim - 1, input_shape[-1], step)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         step = self.saved_step
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.unfold(grad, grad.ndim - 1, input_shape[-1], step)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
@@ -37,27 +38,25 @@ class Im2colNode(Node):
     saved_stride: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         kernel_size = self.saved_kernel_size
         dilation = self.saved_dilation
         padding = self.saved_padding
         stride = self.saved_stride
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = col2im_kernel(grad, input_shape[-2:], kernel_size, dilation, padding, stride)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         kernel_size = self.saved_kernel_size
         dilation = self.saved_dilation
         padding = self.saved_padding
         stride = self.saved_stride
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.col2im(grad, input_shape[-2:], kernel_size, dilation, padding, stride)
@@ -150,25 +149,23 @@ class Col2imNode(Node):
     saved_padding: Any = None
     saved_stride: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         kernel_size = self.saved_kernel_size
         dilation = self.saved_dilation
         padding = self.saved_padding
         stride = self.saved_stride
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = im2col_kernel(grad, kernel_size, dilation, padding, stride)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         kernel_size = self.saved_kernel_size
         dilation = self.saved_dilation
         padding = self.saved_padding
         stride = self.saved_stride
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.im2col(grad, kernel_size, dilation, padding, stride)
@@ -266,19 +263,17 @@ class PixelShuffleBackward0(Node):
     saved_names = ("upscale_factor",)
     saved_upscale_factor: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         upscale_factor = self.saved_upscale_factor
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = pixel_unshuffle_kernel(grad, upscale_factor)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         upscale_factor = self.saved_upscale_factor
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.pixel_unshuffle(grad, upscale_factor)
@@ -349,19 +344,17 @@ class PixelUnshuffleBackward0(Node):
     saved_names = ("downscale_factor",)
     saved_downscale_factor: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         downscale_factor = self.saved_downscale_factor
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = pixel_shuffle_kernel(grad, downscale_factor)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         downscale_factor = self.saved_downscale_factor
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.pixel_shuffle(grad, downscale_factor)
@@ -435,21 +428,19 @@ class ChannelShuffleBackward0(Node):
     saved_groups: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         groups = self.saved_groups
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = channel_shuffle_kernel(grad, input_shape[1] // groups)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         groups = self.saved_groups
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.channel_shuffle(grad, input_shape[1] // groups)

@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.errors import derivative_not_implemented, graph_freed
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
@@ -39,11 +40,10 @@ class StandardGammaNode(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -57,11 +57,10 @@ class StandardGammaNode(Node):
         grad_of_input = grad * standard_gamma_grad_kernel(input, result)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -141,9 +140,8 @@ class StandardGammaGradNode(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_output = None
         if edges[0] is not None:
@@ -155,9 +153,8 @@ class StandardGammaGradNode(Node):
             grad_of_output,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_output = None
         if edges[0] is not None:
@@ -241,17 +238,15 @@ class SampleDirichletNode(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         if edges[0] is not None:
             raise derivative_not_implemented("aten::_sample_dirichlet")
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         if edges[0] is not None:
             raise derivative_not_implemented("aten::_sample_dirichlet")
@@ -318,9 +313,8 @@ class DirichletGradNode(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_alpha = None
         grad_of_total = None
@@ -336,9 +330,8 @@ class DirichletGradNode(Node):
             grad_of_total,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_alpha = None
         grad_of_total = None

@@ -11,6 +11,7 @@ from pullback.backend.dtype import widen_half
 from pullback.backend.halves import rounded
 from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed, not_a_bool
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
@@ -52,7 +53,7 @@ class GridSampler2dNode(Node):
     saved_align_corners: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -60,7 +61,6 @@ class GridSampler2dNode(Node):
         padding_mode = self.saved_padding_mode
         align_corners = self.saved_align_corners
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_grid = None
         if edges[0] is not None:
@@ -88,7 +88,7 @@ class GridSampler2dNode(Node):
             grad_of_grid,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -96,7 +96,6 @@ class GridSampler2dNode(Node):
         padding_mode = self.saved_padding_mode
         align_corners = self.saved_align_corners
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_grid = None
         if edges[0] is not None:
@@ -244,7 +243,7 @@ class GridSampler3dNode(Node):
     saved_align_corners: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -252,7 +251,6 @@ class GridSampler3dNode(Node):
         padding_mode = self.saved_padding_mode
         align_corners = self.saved_align_corners
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_grid = None
         if edges[0] is not None:
@@ -280,7 +278,7 @@ class GridSampler3dNode(Node):
             grad_of_grid,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -288,7 +286,6 @@ class GridSampler3dNode(Node):
         padding_mode = self.saved_padding_mode
         align_corners = self.saved_align_corners
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_grid = None
         if edges[0] is not None:
@@ -435,7 +432,7 @@ class GridPointsBackward0(Node):
     saved_padding_mode: Any = None
     saved_align_corners: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -446,7 +443,6 @@ class GridPointsBackward0(Node):
         mode = self.saved_mode
         padding_mode = self.saved_padding_mode
         align_corners = self.saved_align_corners
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -460,7 +456,7 @@ class GridPointsBackward0(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -468,7 +464,6 @@ class GridPointsBackward0(Node):
         mode = self.saved_mode
         padding_mode = self.saved_padding_mode
         align_corners = self.saved_align_corners
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -645,12 +640,11 @@ class TakePointsBackward0(Node):
     saved_positions_version: int = -1
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         positions = self.saved_positions
@@ -660,12 +654,11 @@ class TakePointsBackward0(Node):
         grad_of_input = put_points_kernel(grad, positions, input_shape[2:])
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         positions = self.unpack("positions")
@@ -747,11 +740,10 @@ class PutPointsBackward0(Node):
     saved_positions: Any = None
     saved_positions_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         positions = self.saved_positions
@@ -761,11 +753,10 @@ class PutPointsBackward0(Node):
         grad_of_input = take_points_kernel(grad, positions)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         positions = self.unpack("positions")
@@ -850,21 +841,19 @@ class AffineGridGeneratorBackward0(Node):
     saved_size: Any = None
     saved_align_corners: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         size = self.saved_size
         align_corners = self.saved_align_corners
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_theta = affine_grid_back_kernel(grad, size, align_corners)
         return (grad_of_theta,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         size = self.saved_size
         align_corners = self.saved_align_corners
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_theta = F.affine_grid_back(grad, size, align_corners)
@@ -944,21 +933,19 @@ class AffineGridBackBackward0(Node):
     saved_size: Any = None
     saved_align_corners: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         size = self.saved_size
         align_corners = self.saved_align_corners
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = affine_grid_generator_kernel(grad, size, align_corners)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         size = self.saved_size
         align_corners = self.saved_align_corners
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.affine_grid_generator(grad, size, align_corners)

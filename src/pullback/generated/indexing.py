@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.errors import graph_freed, not_a_bool
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge, set_history
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -53,23 +54,21 @@ class SelectBackward0(Node):
     saved_index: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         index = self.saved_index
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = PartialGradient(grad, input_shape, dim, index, 0, 0)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         index = self.saved_index
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.select_back(grad, input_shape, dim, index)
@@ -155,27 +154,25 @@ class SliceViewNode(Node):
     saved_step: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         start = self.saved_start
         end = self.saved_end
         step = self.saved_step
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = PartialGradient(grad, input_shape, dim, start, end, step)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         start = self.saved_start
         end = self.saved_end
         step = self.saved_step
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.slice_back(grad, input_shape, dim, start, end, step)
@@ -279,21 +276,19 @@ class SelectBackNode(Node):
     saved_dim: Any = None
     saved_index: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         index = self.saved_index
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = select_kernel(grad, dim, index)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         index = self.saved_index
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.select(grad, dim, index)
@@ -378,25 +373,23 @@ class SliceBackNode(Node):
     saved_end: Any = None
     saved_step: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         start = self.saved_start
         end = self.saved_end
         step = self.saved_step
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = slice_view_kernel(grad, dim, start, end, step)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         start = self.saved_start
         end = self.saved_end
         step = self.saved_step
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.slice_view(grad, dim, start, end, step)
@@ -495,26 +488,24 @@ class IndexBackward0(Node):
     saved_dims: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dims = self.saved_dims
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = unpack_list(self, "indices")
         grad_of_input = index_back_kernel(grad, input_shape, indices, dims)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dims = self.saved_dims
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.unpack("indices")
@@ -598,13 +589,12 @@ class IndexSelectBackward0(Node):
     saved_dim: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         index = self.saved_index
@@ -614,13 +604,12 @@ class IndexSelectBackward0(Node):
         grad_of_input = index_select_back_kernel(grad, input_shape, dim, index)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         index = self.unpack("index")
@@ -716,13 +705,12 @@ class GatherBackward0(Node):
     saved_dim: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         index = self.saved_index
@@ -732,13 +720,12 @@ class GatherBackward0(Node):
         grad_of_input = scatter_add_kernel(zeros_in_shape_kernel(grad, input_shape), dim, index, grad)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         index = self.unpack("index")
@@ -840,12 +827,11 @@ class TakeBackward0(Node):
     saved_index_version: int = -1
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         index = self.saved_index
@@ -855,12 +841,11 @@ class TakeBackward0(Node):
         grad_of_input = take_back_kernel(grad, input_shape, index)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         index = self.unpack("index")
@@ -946,12 +931,11 @@ class MaskedSelectBackward0(Node):
     saved_mask_version: int = -1
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         mask = self.saved_mask
@@ -961,12 +945,11 @@ class MaskedSelectBackward0(Node):
         grad_of_input = masked_select_back_kernel(grad, input_shape, mask)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         mask = self.unpack("mask")

@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.errors import graph_freed, not_a_bool
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import note_inference
@@ -52,27 +53,25 @@ class ResampleBackward0(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         sizes = self.saved_sizes
         method = self.saved_method
         align_corners = self.saved_align_corners
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = resample_back_kernel(grad, input_shape[-len(sizes) :], method, align_corners, scales)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         sizes = self.saved_sizes
         method = self.saved_method
         align_corners = self.saved_align_corners
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.resample_back(grad, input_shape[-len(sizes) :], method, align_corners, scales)
@@ -162,27 +161,25 @@ class ResampleBackNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         sizes = self.saved_sizes
         method = self.saved_method
         align_corners = self.saved_align_corners
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = resample_kernel(grad, input_shape[-len(sizes) :], method, align_corners, scales)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         sizes = self.saved_sizes
         method = self.saved_method
         align_corners = self.saved_align_corners
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.resample(grad, input_shape[-len(sizes) :], method, align_corners, scales)
@@ -274,12 +271,11 @@ class AdaptiveAvgPool2dNode(Node):
     saved_input_version: int = -1
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -289,12 +285,11 @@ class AdaptiveAvgPool2dNode(Node):
         grad_of_input = tied_to_kernel(resample_back_kernel(grad, input_shape[-2:], "area", False, None), input)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -377,12 +372,11 @@ class AdaptiveAvgPool3dNode(Node):
     saved_input_version: int = -1
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -392,12 +386,11 @@ class AdaptiveAvgPool3dNode(Node):
         grad_of_input = tied_to_kernel(resample_back_kernel(grad, input_shape[-3:], "area", False, None), input)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -478,21 +471,19 @@ class UpsampleNearest1dNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = resample_back_kernel(grad, input_shape[-1:], "nearest", False, scales)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.resample_back(grad, input_shape[-1:], "nearest", False, scales)
@@ -573,21 +564,19 @@ class UpsampleNearestExact1dNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = resample_back_kernel(grad, input_shape[-1:], "nearest-exact", False, scales)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.resample_back(grad, input_shape[-1:], "nearest-exact", False, scales)
@@ -668,21 +657,19 @@ class UpsampleNearest2dNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = resample_back_kernel(grad, input_shape[-2:], "nearest", False, scales)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.resample_back(grad, input_shape[-2:], "nearest", False, scales)
@@ -763,21 +750,19 @@ class UpsampleNearestExact2dNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = resample_back_kernel(grad, input_shape[-2:], "nearest-exact", False, scales)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.resample_back(grad, input_shape[-2:], "nearest-exact", False, scales)
@@ -858,21 +843,19 @@ class UpsampleNearest3dNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = resample_back_kernel(grad, input_shape[-3:], "nearest", False, scales)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.resample_back(grad, input_shape[-3:], "nearest", False, scales)
@@ -953,21 +936,19 @@ class UpsampleNearestExact3dNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = resample_back_kernel(grad, input_shape[-3:], "nearest-exact", False, scales)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.resample_back(grad, input_shape[-3:], "nearest-exact", False, scales)
@@ -1049,23 +1030,21 @@ class UpsampleLinear1dNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         align_corners = self.saved_align_corners
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = resample_back_kernel(grad, input_shape[-1:], "linear", align_corners, scales)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         align_corners = self.saved_align_corners
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.resample_back(grad, input_shape[-1:], "linear", align_corners, scales)
@@ -1153,23 +1132,21 @@ class UpsampleBilinear2dNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         align_corners = self.saved_align_corners
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = resample_back_kernel(grad, input_shape[-2:], "linear", align_corners, scales)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         align_corners = self.saved_align_corners
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.resample_back(grad, input_shape[-2:], "linear", align_corners, scales)
@@ -1257,23 +1234,21 @@ class UpsampleTrilinear3dNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         align_corners = self.saved_align_corners
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = resample_back_kernel(grad, input_shape[-3:], "linear", align_corners, scales)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         align_corners = self.saved_align_corners
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.resample_back(grad, input_shape[-3:], "linear", align_corners, scales)
@@ -1361,23 +1336,21 @@ class UpsampleBicubic2dNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         align_corners = self.saved_align_corners
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = resample_back_kernel(grad, input_shape[-2:], "cubic", align_corners, scales)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         align_corners = self.saved_align_corners
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.resample_back(grad, input_shape[-2:], "cubic", align_corners, scales)
@@ -1465,23 +1438,21 @@ class UpsampleBilinear2dAaNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         align_corners = self.saved_align_corners
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = resample_back_kernel(grad, input_shape[-2:], "linear-aa", align_corners, scales)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         align_corners = self.saved_align_corners
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.resample_back(grad, input_shape[-2:], "linear-aa", align_corners, scales)
@@ -1569,23 +1540,21 @@ class UpsampleBicubic2dAaNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         align_corners = self.saved_align_corners
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = resample_back_kernel(grad, input_shape[-2:], "cubic-aa", align_corners, scales)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         align_corners = self.saved_align_corners
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.resample_back(grad, input_shape[-2:], "cubic-aa", align_corners, scales)
@@ -1673,23 +1642,21 @@ class UpsampleLanczos2dAaNode(Node):
     saved_scales: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         align_corners = self.saved_align_corners
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = resample_back_kernel(grad, input_shape[-2:], "lanczos-aa", align_corners, scales)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         align_corners = self.saved_align_corners
         scales = self.saved_scales
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.resample_back(grad, input_shape[-2:], "lanczos-aa", align_corners, scales)

@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.generated.array_formulas import block_diag_back as block_diag_back_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge, set_history
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -45,23 +46,21 @@ class CatBackward0(Node):
     saved_tensors_dtype: Any = None
     saved_tensors_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         tensors_dtype = self.saved_tensors_dtype
         tensors_shape = self.saved_tensors_shape
-        edges = self.next_edges
         if edges.count(None) == len(edges):
             return (None,) * len(edges)
         grad_of_tensors = cat_back_kernel(grad, tensors_shape, tensors_dtype, dim)
         return grad_of_tensors
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         tensors_dtype = self.saved_tensors_dtype
         tensors_shape = self.saved_tensors_shape
-        edges = self.next_edges
         if edges.count(None) == len(edges):
             return (None,) * len(edges)
         grad_of_tensors = F.cat_back(grad, tensors_shape, tensors_dtype, dim)
@@ -134,21 +133,19 @@ class StackBackward0(Node):
     saved_dim: Any = None
     saved_tensors_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         tensors_dtype = self.saved_tensors_dtype
-        edges = self.next_edges
         if edges.count(None) == len(edges):
             return (None,) * len(edges)
         grad_of_tensors = stack_back_kernel(grad, tensors_dtype, dim)
         return grad_of_tensors
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         tensors_dtype = self.saved_tensors_dtype
-        edges = self.next_edges
         if edges.count(None) == len(edges):
             return (None,) * len(edges)
         grad_of_tensors = F.stack_back(grad, tensors_dtype, dim)
@@ -224,23 +221,21 @@ class SplitBackward0(Node):
     saved_input_dtype: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         split_size = self.saved_split_size
         dim = self.saved_dim
         input_dtype = self.saved_input_dtype
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = split_back_kernel(grads, input_shape, input_dtype, split_size, dim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         split_size = self.saved_split_size
         dim = self.saved_dim
         input_dtype = self.saved_input_dtype
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.split_back(grads, input_shape, input_dtype, split_size, dim)
@@ -321,23 +316,21 @@ class SplitWithSizesBackward0(Node):
     saved_input_dtype: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         split_sizes = self.saved_split_sizes
         dim = self.saved_dim
         input_dtype = self.saved_input_dtype
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = split_with_sizes_back_kernel(grads, input_shape, input_dtype, split_sizes, dim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         split_sizes = self.saved_split_sizes
         dim = self.saved_dim
         input_dtype = self.saved_input_dtype
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.split_with_sizes_back(grads, input_shape, input_dtype, split_sizes, dim)
@@ -418,21 +411,19 @@ class UnbindBackward0(Node):
     saved_input_dtype: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         dim = self.saved_dim
         input_dtype = self.saved_input_dtype
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = unbind_back_kernel(grads, input_shape, input_dtype, dim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         dim = self.saved_dim
         input_dtype = self.saved_input_dtype
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.unbind_back(grads, input_shape, input_dtype, dim)
@@ -504,21 +495,19 @@ class BlockDiagBackward0(Node):
     saved_tensors_dtype: Any = None
     saved_tensors_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         tensors_dtype = self.saved_tensors_dtype
         tensors_shape = self.saved_tensors_shape
-        edges = self.next_edges
         if edges.count(None) == len(edges):
             return (None,) * len(edges)
         grad_of_tensors = block_diag_back_kernel(grad, tensors_shape, tensors_dtype)
         return grad_of_tensors
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         tensors_dtype = self.saved_tensors_dtype
         tensors_shape = self.saved_tensors_shape
-        edges = self.next_edges
         if edges.count(None) == len(edges):
             return (None,) * len(edges)
         grad_of_tensors = F.block_diag_back(grad, tensors_shape, tensors_dtype)

@@ -7,6 +7,7 @@ from typing import Any
 
 from pullback.backend.array_module import as_array, ndarray
 from pullback.errors import derivative_not_implemented, not_a_bool
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -30,17 +31,15 @@ class LinalgLdlFactorExNode(Node):
     __slots__ = ("__dict__",)
     output_count = 3
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         grad_of_A = None
         if edges[0] is not None:
             raise derivative_not_implemented("linalg_ldl_factor_ex")
         return (grad_of_A,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         grad_of_A = None
         if edges[0] is not None:
             raise derivative_not_implemented("linalg_ldl_factor_ex")
@@ -117,9 +116,8 @@ class LinalgLdlSolveNode(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         grad_of_LD = None
         grad_of_B = None
         if edges[0] is not None:
@@ -131,9 +129,8 @@ class LinalgLdlSolveNode(Node):
             grad_of_B,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         grad_of_LD = None
         grad_of_B = None
         if edges[0] is not None:

@@ -15,6 +15,7 @@ from pullback.generated.array_formulas import (
 from pullback.generated.array_formulas import logits_grad_target as logits_grad_target_kernel
 from pullback.generated.array_formulas import multi_margin_loss_grad as multi_margin_loss_grad_kernel
 from pullback.generated.array_formulas import multilabel_margin_loss_grad as multilabel_margin_loss_grad_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -65,12 +66,11 @@ class MseLossBackward0(Node):
     saved_target_version: int = -1
     saved_reduction: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         reduction = self.saved_reduction
-        edges = self.next_edges
         grad_of_input = None
         grad_of_target = None
         if edges[0] is not None:
@@ -98,12 +98,11 @@ class MseLossBackward0(Node):
             grad_of_target,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         reduction = self.saved_reduction
-        edges = self.next_edges
         grad_of_input = None
         grad_of_target = None
         if edges[0] is not None:
@@ -226,13 +225,12 @@ class SmoothL1LossBackward0(Node):
     saved_reduction: Any = None
     saved_beta: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         reduction = self.saved_reduction
         beta = self.saved_beta
-        edges = self.next_edges
         grad_of_input = None
         grad_of_target = None
         if edges[0] is not None:
@@ -260,13 +258,12 @@ class SmoothL1LossBackward0(Node):
             grad_of_target,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         reduction = self.saved_reduction
         beta = self.saved_beta
-        edges = self.next_edges
         grad_of_input = None
         grad_of_target = None
         if edges[0] is not None:
@@ -396,13 +393,12 @@ class HuberLossBackward0(Node):
     saved_reduction: Any = None
     saved_delta: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         reduction = self.saved_reduction
         delta = self.saved_delta
-        edges = self.next_edges
         grad_of_input = None
         grad_of_target = None
         if edges[0] is not None:
@@ -430,13 +426,12 @@ class HuberLossBackward0(Node):
             grad_of_target,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         reduction = self.saved_reduction
         delta = self.saved_delta
-        edges = self.next_edges
         grad_of_input = None
         grad_of_target = None
         if edges[0] is not None:
@@ -565,12 +560,11 @@ class SoftMarginLossBackward0(Node):
     saved_target_version: int = -1
     saved_reduction: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         reduction = self.saved_reduction
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -584,12 +578,11 @@ class SoftMarginLossBackward0(Node):
         grad_of_input = soft_margin_loss_grad_kernel(grad, input, target, reduction)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         reduction = self.saved_reduction
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -687,12 +680,11 @@ class BinaryCrossEntropyBackward0(Node):
     saved_weight_version: int = -1
     saved_reduction: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         reduction = self.saved_reduction
-        edges = self.next_edges
         grad_of_input = None
         grad_of_target = None
         if edges[0] is not None:
@@ -726,12 +718,11 @@ class BinaryCrossEntropyBackward0(Node):
             grad_of_target,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         reduction = self.saved_reduction
-        edges = self.next_edges
         grad_of_input = None
         grad_of_target = None
         if edges[0] is not None:
@@ -874,12 +865,11 @@ class BinaryCrossEntropyWithLogitsBackward0(Node):
     saved_pos_weight_version: int = -1
     saved_reduction: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         reduction = self.saved_reduction
-        edges = self.next_edges
         grad_of_input = None
         grad_of_target = None
         if edges[0] is not None:
@@ -927,12 +917,11 @@ class BinaryCrossEntropyWithLogitsBackward0(Node):
             grad_of_target,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         reduction = self.saved_reduction
-        edges = self.next_edges
         grad_of_input = None
         grad_of_target = None
         if edges[0] is not None:
@@ -1115,14 +1104,13 @@ class MultiMarginLossBackward0(Node):
     saved_margin: Any = None
     saved_reduction: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         p = self.saved_p
         margin = self.saved_margin
         reduction = self.saved_reduction
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -1141,14 +1129,13 @@ class MultiMarginLossBackward0(Node):
         grad_of_input = multi_margin_loss_grad_kernel(grad, input, target, p, margin, weight, reduction)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         p = self.saved_p
         margin = self.saved_margin
         reduction = self.saved_reduction
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -1322,12 +1309,11 @@ class MultilabelMarginLossBackward0(Node):
     saved_target_version: int = -1
     saved_reduction: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         reduction = self.saved_reduction
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -1341,12 +1327,11 @@ class MultilabelMarginLossBackward0(Node):
         grad_of_input = multilabel_margin_loss_grad_kernel(grad, input, target, reduction)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         reduction = self.saved_reduction
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -1477,13 +1462,12 @@ class CtcLossBackward0(Node):
     saved_blank: Any = None
     saved_zero_infinity: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         blank = self.saved_blank
         zero_infinity = self.saved_zero_infinity
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         log_probs = self.saved_log_probs
@@ -1511,13 +1495,12 @@ class CtcLossBackward0(Node):
         )
         return (grad_of_log_probs,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         blank = self.saved_blank
         zero_infinity = self.saved_zero_infinity
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         log_probs = self.unpack("log_probs")
@@ -1658,9 +1641,8 @@ class CtcLossGradBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_log_probs = None
         if edges[0] is not None:
@@ -1672,9 +1654,8 @@ class CtcLossGradBackward0(Node):
             grad_of_log_probs,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_log_probs = None
         if edges[0] is not None:
@@ -1860,14 +1841,13 @@ class NllLossBackward0(Node):
     saved_ignore_index: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         reduction = self.saved_reduction
         ignore_index = self.saved_ignore_index
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -1888,14 +1868,13 @@ class NllLossBackward0(Node):
         )
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         reduction = self.saved_reduction
         ignore_index = self.saved_ignore_index
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -2026,14 +2005,13 @@ class NllLoss2dNode(Node):
     saved_ignore_index: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         reduction = self.saved_reduction
         ignore_index = self.saved_ignore_index
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -2054,14 +2032,13 @@ class NllLoss2dNode(Node):
         )
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         reduction = self.saved_reduction
         ignore_index = self.saved_ignore_index
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -2190,13 +2167,12 @@ class NllLossGradBackward0(Node):
     saved_reduction: Any = None
     saved_ignore_index: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         reduction = self.saved_reduction
         ignore_index = self.saved_ignore_index
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         target = self.saved_target
@@ -2211,13 +2187,12 @@ class NllLossGradBackward0(Node):
         grad_of_input = nll_loss_kernel(grad, target, weight, reduction, ignore_index)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         reduction = self.saved_reduction
         ignore_index = self.saved_ignore_index
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         target = self.unpack("target")

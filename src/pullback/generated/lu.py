@@ -14,6 +14,7 @@ from pullback.generated.array_formulas import lu_factor_back as lu_factor_back_k
 from pullback.generated.array_formulas import lu_solve_back as lu_solve_back_kernel
 from pullback.generated.array_formulas import lu_unpack_back as lu_unpack_back_kernel
 from pullback.generated.array_formulas import matmul as matmul_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -47,11 +48,10 @@ class LinalgLuFactorExBackward0(Node):
     saved_pivots: Any = None
     saved_pivots_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         LU = self.saved_LU
@@ -65,11 +65,10 @@ class LinalgLuFactorExBackward0(Node):
         grad_of_A = lu_factor_back_kernel(grad, LU, pivots)
         return (grad_of_A,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         LU = self.unpack("LU")
@@ -156,7 +155,7 @@ class LinalgLuBackward0(Node):
     saved_U: Any = None
     saved_U_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_L = grads[1]
@@ -165,7 +164,6 @@ class LinalgLuBackward0(Node):
         grad_U = grads[2]
         if grad_U is None:
             grad_U = zero_grad_array(self, 2)
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         P = self.saved_P
@@ -183,7 +181,7 @@ class LinalgLuBackward0(Node):
         grad_of_A = matmul_kernel(P, lu_back_kernel(grad_L, grad_U, L, U))
         return (grad_of_A,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_L = grads[1]
@@ -192,7 +190,6 @@ class LinalgLuBackward0(Node):
         grad_U = grads[2]
         if grad_U is None:
             grad_U = zero_grad_tensor(self, 2)
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         P = self.unpack("P")
@@ -276,7 +273,7 @@ class LuUnpackBackward0(Node):
     saved_unpack_data: Any = None
     saved_LU_data_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad_L = grads[1]
         if grad_L is None:
             grad_L = zero_grad_array(self, 1)
@@ -285,13 +282,12 @@ class LuUnpackBackward0(Node):
             grad_U = zero_grad_array(self, 2)
         unpack_data = self.saved_unpack_data
         LU_data_shape = self.saved_LU_data_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_LU_data = lu_unpack_back_kernel(grad_L, grad_U, LU_data_shape, unpack_data)
         return (grad_of_LU_data,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad_L = grads[1]
         if grad_L is None:
             grad_L = zero_grad_tensor(self, 1)
@@ -300,7 +296,6 @@ class LuUnpackBackward0(Node):
             grad_U = zero_grad_tensor(self, 2)
         unpack_data = self.saved_unpack_data
         LU_data_shape = self.saved_LU_data_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_LU_data = F.lu_unpack_back(grad_L, grad_U, LU_data_shape, unpack_data)
@@ -395,13 +390,12 @@ class PermuteRowsBackward0(Node):
     saved_inverse: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         inverse = self.saved_inverse
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         pivots = self.saved_pivots
@@ -411,13 +405,12 @@ class PermuteRowsBackward0(Node):
         grad_of_input = sum_to_kernel(permute_rows_kernel(grad, pivots, not inverse), input_shape)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         inverse = self.saved_inverse
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         pivots = self.unpack("pivots")
@@ -513,7 +506,7 @@ class LinalgLuSolveBackward0(Node):
     saved_B_shape: Any = None
     saved_LU_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -521,7 +514,6 @@ class LinalgLuSolveBackward0(Node):
         adjoint = self.saved_adjoint
         B_shape = self.saved_B_shape
         LU_shape = self.saved_LU_shape
-        edges = self.next_edges
         LU = self.saved_LU
         if LU._counter is not None and LU._counter.value != self.saved_LU_version:
             raise_stale(self, "LU")
@@ -546,7 +538,7 @@ class LinalgLuSolveBackward0(Node):
             grad_of_B,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -554,7 +546,6 @@ class LinalgLuSolveBackward0(Node):
         adjoint = self.saved_adjoint
         B_shape = self.saved_B_shape
         LU_shape = self.saved_LU_shape
-        edges = self.next_edges
         LU = self.unpack("LU")
         pivots = self.unpack("pivots")
         to_B = F.linalg_lu_solve(LU, pivots, grad, left=left, adjoint=not adjoint)

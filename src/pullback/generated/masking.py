@@ -12,6 +12,7 @@ from pullback.backend.halves import rounded
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import masked_keep as masked_keep_kernel
 from pullback.generated.array_formulas import strided_part as strided_part_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -61,12 +62,11 @@ class MaskedFillBackward0(Node):
     saved_mask_version: int = -1
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         mask = self.saved_mask
@@ -76,12 +76,11 @@ class MaskedFillBackward0(Node):
         grad_of_input = sum_to_kernel(masked_fill_kernel(grad, mask, 0), input_shape)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         mask = self.unpack("mask")
@@ -173,13 +172,12 @@ class MaskedFillTensorNode(Node):
     saved_input_shape: Any = None
     saved_value_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
         value_dtype = self.saved_value_dtype
-        edges = self.next_edges
         grad_of_input = None
         grad_of_value = None
         if edges[0] is not None:
@@ -199,13 +197,12 @@ class MaskedFillTensorNode(Node):
             grad_of_value,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
         value_dtype = self.saved_value_dtype
-        edges = self.next_edges
         grad_of_input = None
         grad_of_value = None
         if edges[0] is not None:
@@ -322,12 +319,11 @@ class SumWhereBackward0(Node):
     saved_mask_version: int = -1
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         mask = self.saved_mask
@@ -337,12 +333,11 @@ class SumWhereBackward0(Node):
         grad_of_input = masked_keep_kernel(expand_kernel(grad, input_shape), mask)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         mask = self.unpack("mask")
@@ -426,13 +421,12 @@ class MaskedScatterBackward0(Node):
     saved_input_shape: Any = None
     saved_source_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
         source_shape = self.saved_source_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_source = None
         if edges[0] is not None:
@@ -452,13 +446,12 @@ class MaskedScatterBackward0(Node):
             grad_of_source,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
         source_shape = self.saved_source_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_source = None
         if edges[0] is not None:
@@ -572,12 +565,11 @@ class SelectScatterBackward0(Node):
     saved_index: Any = None
     saved_src_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         index = self.saved_index
         src_shape = self.saved_src_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_src = None
         if edges[0] is not None:
@@ -589,12 +581,11 @@ class SelectScatterBackward0(Node):
             grad_of_src,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         index = self.saved_index
         src_shape = self.saved_src_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_src = None
         if edges[0] is not None:
@@ -707,14 +698,13 @@ class SliceScatterBackward0(Node):
     saved_step: Any = None
     saved_src_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         start = self.saved_start
         end = self.saved_end
         step = self.saved_step
         src_shape = self.saved_src_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_src = None
         if edges[0] is not None:
@@ -726,14 +716,13 @@ class SliceScatterBackward0(Node):
             grad_of_src,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         start = self.saved_start
         end = self.saved_end
         step = self.saved_step
         src_shape = self.saved_src_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_src = None
         if edges[0] is not None:
@@ -860,13 +849,12 @@ class DiagonalScatterBackward0(Node):
     saved_dim2: Any = None
     saved_src_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         offset = self.saved_offset
         dim1 = self.saved_dim1
         dim2 = self.saved_dim2
         src_shape = self.saved_src_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_src = None
         if edges[0] is not None:
@@ -878,13 +866,12 @@ class DiagonalScatterBackward0(Node):
             grad_of_src,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         offset = self.saved_offset
         dim1 = self.saved_dim1
         dim2 = self.saved_dim2
         src_shape = self.saved_src_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_src = None
         if edges[0] is not None:
@@ -992,13 +979,12 @@ class AsStridedScatterBackward0(Node):
     saved_storage_offset: Any = None
     saved_src_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         size = self.saved_size
         stride = self.saved_stride
         storage_offset = self.saved_storage_offset
         src_shape = self.saved_src_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_src = None
         if edges[0] is not None:
@@ -1012,13 +998,12 @@ class AsStridedScatterBackward0(Node):
             grad_of_src,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         size = self.saved_size
         stride = self.saved_stride
         storage_offset = self.saved_storage_offset
         src_shape = self.saved_src_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_src = None
         if edges[0] is not None:
@@ -1121,12 +1106,11 @@ class FillBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = zeros_in_shape_of_kernel(grad)
@@ -1134,9 +1118,8 @@ class FillBackward0(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.zeros_in_shape_of(grad)
@@ -1206,12 +1189,11 @@ class RefillNode(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = zeros_in_shape_of_kernel(grad)
@@ -1219,9 +1201,8 @@ class RefillNode(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.zeros_in_shape_of(grad)
@@ -1300,10 +1281,9 @@ class FillTensorNode(Node):
     __slots__ = ("__dict__",)
     saved_value_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         value_dtype = self.saved_value_dtype
-        edges = self.next_edges
         grad_of_input = None
         grad_of_value = None
         if edges[0] is not None:
@@ -1315,10 +1295,9 @@ class FillTensorNode(Node):
             grad_of_value,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         value_dtype = self.saved_value_dtype
-        edges = self.next_edges
         grad_of_input = None
         grad_of_value = None
         if edges[0] is not None:
@@ -1408,10 +1387,9 @@ class RefillTensorNode(Node):
     __slots__ = ("__dict__",)
     saved_value_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         value_dtype = self.saved_value_dtype
-        edges = self.next_edges
         grad_of_input = None
         grad_of_value = None
         if edges[0] is not None:
@@ -1423,10 +1401,9 @@ class RefillTensorNode(Node):
             grad_of_value,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         value_dtype = self.saved_value_dtype
-        edges = self.next_edges
         grad_of_input = None
         grad_of_value = None
         if edges[0] is not None:
@@ -1520,12 +1497,11 @@ class ZeroBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = zeros_in_shape_of_kernel(grad)
@@ -1533,9 +1509,8 @@ class ZeroBackward0(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.zeros_in_shape_of(grad)

@@ -14,6 +14,7 @@ from pullback.generated.array_formulas import inverse_back as inverse_back_kerne
 from pullback.generated.array_formulas import matrix_exp_back as matrix_exp_back_kernel
 from pullback.generated.array_formulas import pinv_back as pinv_back_kernel
 from pullback.generated.array_formulas import slogdet_back as slogdet_back_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -46,11 +47,10 @@ class LinalgDetBackward0(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         A = self.saved_A
@@ -64,11 +64,10 @@ class LinalgDetBackward0(Node):
         grad_of_A = det_back_kernel(grad, A, result)
         return (grad_of_A,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         A = self.unpack("A")
@@ -140,7 +139,7 @@ class LinalgSlogdetBackward0(Node):
     saved_sign: Any = None
     saved_sign_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_sign = grads[0]
@@ -149,7 +148,6 @@ class LinalgSlogdetBackward0(Node):
         grad_logabsdet = grads[1]
         if grad_logabsdet is None:
             grad_logabsdet = zero_grad_array(self, 1)
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         A = self.saved_A
@@ -163,7 +161,7 @@ class LinalgSlogdetBackward0(Node):
         grad_of_A = slogdet_back_kernel(grad_sign, grad_logabsdet, A, sign)
         return (grad_of_A,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_sign = grads[0]
@@ -172,7 +170,6 @@ class LinalgSlogdetBackward0(Node):
         grad_logabsdet = grads[1]
         if grad_logabsdet is None:
             grad_logabsdet = zero_grad_tensor(self, 1)
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         A = self.unpack("A")
@@ -241,11 +238,10 @@ class LinalgInvExBackward0(Node):
     saved_inverse: Any = None
     saved_inverse_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         inverse = self.saved_inverse
@@ -255,11 +251,10 @@ class LinalgInvExBackward0(Node):
         grad_of_A = inverse_back_kernel(grad, inverse)
         return (grad_of_A,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         inverse = self.unpack("inverse")
@@ -336,11 +331,10 @@ class LinalgPinvBackward0(Node):
     saved_result: Any = None
     saved_result_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         A = self.saved_A
@@ -354,11 +348,10 @@ class LinalgPinvBackward0(Node):
         grad_of_A = pinv_back_kernel(grad, A, result)
         return (grad_of_A,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         A = self.unpack("A")
@@ -444,11 +437,10 @@ class LinalgMatrixExpBackward0(Node):
     saved_A: Any = None
     saved_A_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         A = self.saved_A
@@ -458,11 +450,10 @@ class LinalgMatrixExpBackward0(Node):
         grad_of_A = matrix_exp_back_kernel(grad, A)
         return (grad_of_A,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         A = self.unpack("A")

@@ -12,6 +12,7 @@ from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import matmul as matmul_kernel
 from pullback.generated.array_formulas import trace_back as trace_back_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -69,11 +70,10 @@ class MmBackward0(Node):
     saved_mat2: Any = None
     saved_mat2_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_mat2 = None
         if edges[0] is not None:
@@ -93,11 +93,10 @@ class MmBackward0(Node):
             grad_of_mat2,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_mat2 = None
         if edges[0] is not None:
@@ -205,11 +204,10 @@ class BmmBackward0(Node):
     saved_mat2: Any = None
     saved_mat2_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_mat2 = None
         if edges[0] is not None:
@@ -229,11 +227,10 @@ class BmmBackward0(Node):
             grad_of_mat2,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_mat2 = None
         if edges[0] is not None:
@@ -341,11 +338,10 @@ class MvBackward0(Node):
     saved_vec: Any = None
     saved_vec_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_vec = None
         if edges[0] is not None:
@@ -365,11 +361,10 @@ class MvBackward0(Node):
             grad_of_vec,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_vec = None
         if edges[0] is not None:
@@ -477,11 +472,10 @@ class DotBackward0(Node):
     saved_tensor: Any = None
     saved_tensor_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_tensor = None
         if edges[0] is not None:
@@ -501,11 +495,10 @@ class DotBackward0(Node):
             grad_of_tensor,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_tensor = None
         if edges[0] is not None:
@@ -613,11 +606,10 @@ class VdotBackward0(Node):
     saved_other: Any = None
     saved_other_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -637,11 +629,10 @@ class VdotBackward0(Node):
             grad_of_other,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -749,13 +740,12 @@ class OuterNode(Node):
     saved_input_dtype: Any = None
     saved_vec2_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_dtype = self.saved_input_dtype
         vec2_dtype = self.saved_vec2_dtype
-        edges = self.next_edges
         grad_of_input = None
         grad_of_vec2 = None
         if edges[0] is not None:
@@ -777,13 +767,12 @@ class OuterNode(Node):
             grad_of_vec2,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_dtype = self.saved_input_dtype
         vec2_dtype = self.saved_vec2_dtype
-        edges = self.next_edges
         grad_of_input = None
         grad_of_vec2 = None
         if edges[0] is not None:
@@ -902,13 +891,12 @@ class MatmulBatchedNode(Node):
     saved_input_shape: Any = None
     saved_other_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
         other_shape = self.saved_other_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -928,13 +916,12 @@ class MatmulBatchedNode(Node):
             grad_of_other,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
         other_shape = self.saved_other_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -1041,19 +1028,17 @@ class TraceBackward0(Node):
     __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = trace_back_kernel(grad, input_shape)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.trace_back(grad, input_shape)
@@ -1120,14 +1105,13 @@ class LinalgCrossBackward0(Node):
     saved_input_shape: Any = None
     saved_other_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         input_shape = self.saved_input_shape
         other_shape = self.saved_other_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -1147,14 +1131,13 @@ class LinalgCrossBackward0(Node):
             grad_of_other,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         input_shape = self.saved_input_shape
         other_shape = self.saved_other_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -1271,14 +1254,13 @@ class AddmmBackward0(Node):
     saved_alpha: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         beta = self.saved_beta
         alpha = self.saved_alpha
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         scaled = grad if alpha == 1 else scaled_by_kernel(grad, alpha)
         grad_of_input = None
         grad_of_mat1 = None
@@ -1303,14 +1285,13 @@ class AddmmBackward0(Node):
             grad_of_mat2,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         beta = self.saved_beta
         alpha = self.saved_alpha
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
         grad_of_input = None
         grad_of_mat1 = None
@@ -1463,14 +1444,13 @@ class AddmvBackward0(Node):
     saved_alpha: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         beta = self.saved_beta
         alpha = self.saved_alpha
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         scaled = grad if alpha == 1 else scaled_by_kernel(grad, alpha)
         grad_of_input = None
         grad_of_mat = None
@@ -1495,14 +1475,13 @@ class AddmvBackward0(Node):
             grad_of_vec,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         beta = self.saved_beta
         alpha = self.saved_alpha
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
         grad_of_input = None
         grad_of_mat = None
@@ -1657,7 +1636,7 @@ class AddrBackward0(Node):
     saved_vec1_dtype: Any = None
     saved_vec2_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1667,7 +1646,6 @@ class AddrBackward0(Node):
         input_shape = self.saved_input_shape
         vec1_dtype = self.saved_vec1_dtype
         vec2_dtype = self.saved_vec2_dtype
-        edges = self.next_edges
         scaled = grad if alpha == 1 else scaled_by_kernel(grad, alpha)
         grad_of_input = None
         grad_of_vec1 = None
@@ -1696,7 +1674,7 @@ class AddrBackward0(Node):
             grad_of_vec2,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1706,7 +1684,6 @@ class AddrBackward0(Node):
         input_shape = self.saved_input_shape
         vec1_dtype = self.saved_vec1_dtype
         vec2_dtype = self.saved_vec2_dtype
-        edges = self.next_edges
         scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
         grad_of_input = None
         grad_of_vec1 = None
@@ -1881,14 +1858,13 @@ class BaddbmmBackward0(Node):
     saved_alpha: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         beta = self.saved_beta
         alpha = self.saved_alpha
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         scaled = grad if alpha == 1 else scaled_by_kernel(grad, alpha)
         grad_of_input = None
         grad_of_batch1 = None
@@ -1913,14 +1889,13 @@ class BaddbmmBackward0(Node):
             grad_of_batch2,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         beta = self.saved_beta
         alpha = self.saved_alpha
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
         grad_of_input = None
         grad_of_batch1 = None
@@ -2076,14 +2051,13 @@ class AddbmmBackward0(Node):
     saved_alpha: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         beta = self.saved_beta
         alpha = self.saved_alpha
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         scaled = grad if alpha == 1 else scaled_by_kernel(grad, alpha)
         grad_of_input = None
         grad_of_batch1 = None
@@ -2108,14 +2082,13 @@ class AddbmmBackward0(Node):
             grad_of_batch2,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         beta = self.saved_beta
         alpha = self.saved_alpha
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
         grad_of_input = None
         grad_of_batch1 = None
@@ -2274,11 +2247,10 @@ class LinearBiasNode(Node):
     saved_weight: Any = None
     saved_weight_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_bias = None
         grad_of_input = None
         grad_of_weight = None
@@ -2302,11 +2274,10 @@ class LinearBiasNode(Node):
             grad_of_weight,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_bias = None
         grad_of_input = None
         grad_of_weight = None
@@ -2432,11 +2403,10 @@ class LinearBiasFoldedNode(Node):
     saved_weight: Any = None
     saved_weight_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_bias = None
         grad_of_input = None
         grad_of_weight = None
@@ -2460,11 +2430,10 @@ class LinearBiasFoldedNode(Node):
             grad_of_weight,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_bias = None
         grad_of_input = None
         grad_of_weight = None
@@ -2590,11 +2559,10 @@ class LinearProductNode(Node):
     saved_weight: Any = None
     saved_weight_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_weight = None
         if edges[0] is not None:
@@ -2614,11 +2582,10 @@ class LinearProductNode(Node):
             grad_of_weight,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_weight = None
         if edges[0] is not None:
@@ -2729,11 +2696,10 @@ class LinearProductFoldedNode(Node):
     saved_weight: Any = None
     saved_weight_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_weight = None
         if edges[0] is not None:
@@ -2753,11 +2719,10 @@ class LinearProductFoldedNode(Node):
             grad_of_weight,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_weight = None
         if edges[0] is not None:

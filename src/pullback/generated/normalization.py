@@ -10,6 +10,7 @@ from pullback.backend.array_module import as_array, ndarray
 from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import sum_over_channels as sum_over_channels_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference
@@ -54,13 +55,12 @@ class NativeLayerNormBackward0(Node):
     saved_normalized_shape: Any = None
     saved_eps: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         normalized_shape = self.saved_normalized_shape
         eps = self.saved_eps
-        edges = self.next_edges
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
@@ -94,13 +94,12 @@ class NativeLayerNormBackward0(Node):
             grad_of_bias,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         normalized_shape = self.saved_normalized_shape
         eps = self.saved_eps
-        edges = self.next_edges
         input = self.unpack("input")
         mean = self.unpack("mean")
         rstd = self.unpack("rstd")
@@ -266,12 +265,11 @@ class BatchNormTrainingNode(Node):
     saved_rstd_version: int = -1
     saved_eps: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         eps = self.saved_eps
-        edges = self.next_edges
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
@@ -305,12 +303,11 @@ class BatchNormTrainingNode(Node):
             grad_of_bias,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         eps = self.saved_eps
-        edges = self.next_edges
         input = self.unpack("input")
         mean = self.unpack("mean")
         rstd = self.unpack("rstd")
@@ -474,13 +471,12 @@ class BatchNormEvaluationNode(Node):
     saved_eps: Any = None
     saved_weight_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         eps = self.saved_eps
         weight_dtype = self.saved_weight_dtype
-        edges = self.next_edges
         grad_of_input = None
         grad_of_weight = None
         grad_of_bias = None
@@ -519,13 +515,12 @@ class BatchNormEvaluationNode(Node):
             grad_of_bias,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         eps = self.saved_eps
         weight_dtype = self.saved_weight_dtype
-        edges = self.next_edges
         grad_of_input = None
         grad_of_weight = None
         grad_of_bias = None
@@ -714,13 +709,12 @@ class NativeGroupNormBackward0(Node):
     saved_group: Any = None
     saved_eps: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         group = self.saved_group
         eps = self.saved_eps
-        edges = self.next_edges
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
@@ -754,13 +748,12 @@ class NativeGroupNormBackward0(Node):
             grad_of_bias,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         group = self.saved_group
         eps = self.saved_eps
-        edges = self.next_edges
         input = self.unpack("input")
         mean = self.unpack("mean")
         rstd = self.unpack("rstd")
@@ -935,13 +928,12 @@ class RmsNormFusedNode(Node):
     saved_normalized_shape: Any = None
     saved_eps: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         normalized_shape = self.saved_normalized_shape
         eps = self.saved_eps
-        edges = self.next_edges
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
@@ -963,13 +955,12 @@ class RmsNormFusedNode(Node):
             grad_of_weight,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         normalized_shape = self.saved_normalized_shape
         eps = self.saved_eps
-        edges = self.next_edges
         input = self.unpack("input")
         weight = self.unpack("weight")
         pair = F.rms_norm_back(grad, input, normalized_shape, weight, eps)

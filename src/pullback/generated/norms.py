@@ -13,6 +13,7 @@ from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed, not_a_bool
 from pullback.generated.array_formulas import renorm_grad as renorm_grad_kernel
 from pullback.generated.array_formulas import vector_norm_grad as vector_norm_grad_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -64,14 +65,13 @@ class LinalgVectorNormBackward0(Node):
     saved_dim: Any = None
     saved_keepdim: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         ord = self.saved_ord
         dim = self.saved_dim
         keepdim = self.saved_keepdim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -85,14 +85,13 @@ class LinalgVectorNormBackward0(Node):
         grad_of_input = None if ord == 0 else vector_norm_grad_kernel(grad, input, ord, dim, keepdim, result)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         ord = self.saved_ord
         dim = self.saved_dim
         keepdim = self.saved_keepdim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -216,14 +215,13 @@ class DivOrZeroBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -261,11 +259,10 @@ class DivOrZeroBackward0(Node):
             grad_of_other,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -402,14 +399,13 @@ class UnitOrZeroBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -447,11 +443,10 @@ class UnitOrZeroBackward0(Node):
             grad_of_other,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -572,7 +567,7 @@ class PowOrZeroBackward0(Node):
     saved_input_version: int = -1
     saved_exponent: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -580,7 +575,6 @@ class PowOrZeroBackward0(Node):
         if half:
             grad = widen_half(grad)
         exponent = self.saved_exponent
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -594,12 +588,11 @@ class PowOrZeroBackward0(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         exponent = self.saved_exponent
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -686,14 +679,13 @@ class NormDimNode(Node):
     saved_dim: Any = None
     saved_keepdim: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         p = self.saved_p
         dim = self.saved_dim
         keepdim = self.saved_keepdim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -707,14 +699,13 @@ class NormDimNode(Node):
         grad_of_input = None if p == 0 else vector_norm_grad_kernel(grad, input, p, dim, keepdim, result)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         p = self.saved_p
         dim = self.saved_dim
         keepdim = self.saved_keepdim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -830,14 +821,13 @@ class DistBackward0(Node):
     saved_input_shape: Any = None
     saved_other_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         p = self.saved_p
         input_shape = self.saved_input_shape
         other_shape = self.saved_other_shape
-        edges = self.next_edges
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
@@ -862,14 +852,13 @@ class DistBackward0(Node):
             grad_of_other,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         p = self.saved_p
         input_shape = self.saved_input_shape
         other_shape = self.saved_other_shape
-        edges = self.next_edges
         input = self.unpack("input")
         other = self.unpack("other")
         result = self.unpack("result")
@@ -991,14 +980,13 @@ class RenormBackward0(Node):
     saved_dim: Any = None
     saved_maxnorm: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         p = self.saved_p
         dim = self.saved_dim
         maxnorm = self.saved_maxnorm
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -1008,14 +996,13 @@ class RenormBackward0(Node):
         grad_of_input = renorm_grad_kernel(grad, input, p, dim, maxnorm)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         p = self.saved_p
         dim = self.saved_dim
         maxnorm = self.saved_maxnorm
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")

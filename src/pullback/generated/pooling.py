@@ -9,6 +9,7 @@ import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.errors import graph_freed, not_a_bool
 from pullback.generated.array_formulas import avg_pool_nd as avg_pool_nd_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference
@@ -45,12 +46,11 @@ class MaxPool2dWithIndicesNode(Node):
     saved_indices_version: int = -1
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -64,12 +64,11 @@ class MaxPool2dWithIndicesNode(Node):
         grad_of_input = tied_to_kernel(put_in_planes_kernel(grad, indices, input_shape[-2:]), input)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -184,12 +183,11 @@ class MaxPool3dWithIndicesNode(Node):
     saved_indices_version: int = -1
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -203,12 +201,11 @@ class MaxPool3dWithIndicesNode(Node):
         grad_of_input = tied_to_kernel(put_in_planes_kernel(grad, indices, input_shape[-3:]), input)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -319,12 +316,11 @@ class PutInPlanesNode(Node):
     saved_indices_version: int = -1
     saved_sizes: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         sizes = self.saved_sizes
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.saved_indices
@@ -334,12 +330,11 @@ class PutInPlanesNode(Node):
         grad_of_input = take_from_planes_kernel(grad, indices, len(sizes))
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         sizes = self.saved_sizes
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.unpack("indices")
@@ -430,13 +425,12 @@ class TakeFromPlanesBackward0(Node):
     saved_dims: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dims = self.saved_dims
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.saved_indices
@@ -446,13 +440,12 @@ class TakeFromPlanesBackward0(Node):
         grad_of_input = put_in_planes_kernel(grad, indices, input_shape[-dims:])
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dims = self.saved_dims
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.unpack("indices")
@@ -548,7 +541,7 @@ class AvgPool2dNode(Node):
     saved_divisor_override: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -559,7 +552,6 @@ class AvgPool2dNode(Node):
         count_include_pad = self.saved_count_include_pad
         divisor_override = self.saved_divisor_override
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -574,7 +566,7 @@ class AvgPool2dNode(Node):
         )
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -585,7 +577,6 @@ class AvgPool2dNode(Node):
         count_include_pad = self.saved_count_include_pad
         divisor_override = self.saved_divisor_override
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -727,7 +718,7 @@ class AvgPool3dNode(Node):
     saved_divisor_override: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -738,7 +729,6 @@ class AvgPool3dNode(Node):
         count_include_pad = self.saved_count_include_pad
         divisor_override = self.saved_divisor_override
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -753,7 +743,7 @@ class AvgPool3dNode(Node):
         )
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -764,7 +754,6 @@ class AvgPool3dNode(Node):
         count_include_pad = self.saved_count_include_pad
         divisor_override = self.saved_divisor_override
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -902,7 +891,7 @@ class AvgPoolBackNode(Node):
     saved_count_include_pad: Any = None
     saved_divisor_override: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         kernel_size = self.saved_kernel_size
         stride = self.saved_stride
@@ -910,7 +899,6 @@ class AvgPoolBackNode(Node):
         ceil_mode = self.saved_ceil_mode
         count_include_pad = self.saved_count_include_pad
         divisor_override = self.saved_divisor_override
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = avg_pool_nd_kernel(
@@ -918,7 +906,7 @@ class AvgPoolBackNode(Node):
         )
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         kernel_size = self.saved_kernel_size
         stride = self.saved_stride
@@ -926,7 +914,6 @@ class AvgPoolBackNode(Node):
         ceil_mode = self.saved_ceil_mode
         count_include_pad = self.saved_count_include_pad
         divisor_override = self.saved_divisor_override
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.avg_pool_nd(

@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.generated.array_formulas import roll_back as roll_back_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -40,19 +41,17 @@ class FlipBackward0(Node):
     fresh = (True,)
     saved_dims: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dims = self.saved_dims
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = flip_kernel(grad, dims)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         dims = self.saved_dims
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.flip(grad, dims)
@@ -124,21 +123,19 @@ class RollBackward0(Node):
     saved_shifts: Any = None
     saved_dims: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         shifts = self.saved_shifts
         dims = self.saved_dims
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = roll_back_kernel(grad, shifts, dims)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         shifts = self.saved_shifts
         dims = self.saved_dims
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.roll_back(grad, shifts, dims)
@@ -213,21 +210,19 @@ class Rot90Backward0(Node):
     saved_k: Any = None
     saved_dims: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         k = self.saved_k
         dims = self.saved_dims
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = rot90_kernel(grad, -k, dims)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         k = self.saved_k
         dims = self.saved_dims
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.rot90(grad, -k, dims)
@@ -303,21 +298,19 @@ class RepeatBackward0(Node):
     saved_repeats: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         repeats = self.saved_repeats
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = repeat_back_kernel(grad, input_shape, repeats)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         repeats = self.saved_repeats
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.repeat_back(grad, input_shape, repeats)
@@ -389,19 +382,17 @@ class TrilBackward0(Node):
     fresh = (True,)
     saved_diagonal: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         diagonal = self.saved_diagonal
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = tril_kernel(grad, diagonal)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         diagonal = self.saved_diagonal
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.tril(grad, diagonal)
@@ -480,19 +471,17 @@ class TriuBackward0(Node):
     fresh = (True,)
     saved_diagonal: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         diagonal = self.saved_diagonal
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = triu_kernel(grad, diagonal)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         diagonal = self.saved_diagonal
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.triu(grad, diagonal)
@@ -572,23 +561,21 @@ class DiagEmbedBackward0(Node):
     saved_dim1: Any = None
     saved_dim2: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         offset = self.saved_offset
         dim1 = self.saved_dim1
         dim2 = self.saved_dim2
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = diagonal_kernel(grad, offset, dim1, dim2)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         offset = self.saved_offset
         dim1 = self.saved_dim1
         dim2 = self.saved_dim2
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.diagonal(grad, offset, dim1, dim2)

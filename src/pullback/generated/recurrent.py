@@ -9,6 +9,7 @@ import pullback.generated as F
 from pullback.backend.array_module import as_array
 from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed, not_a_bool
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference, zero_grad_array, zero_grad_tensor
@@ -71,7 +72,7 @@ class LstmLayerNode(Node):
     saved_batch_sizes: Any = None
     saved_reverse: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_output = grads[0]
@@ -85,7 +86,6 @@ class LstmLayerNode(Node):
             grad_cell = zero_grad_array(self, 2)
         batch_sizes = self.saved_batch_sizes
         reverse = self.saved_reverse
-        edges = self.next_edges
         bias_hh = self.saved_bias_hh
         if self.saved_bias_hh_version >= 0:
             if bias_hh._counter is not None and bias_hh._counter.value != self.saved_bias_hh_version:
@@ -176,7 +176,7 @@ class LstmLayerNode(Node):
             grad_of_bias_hh,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_output = grads[0]
@@ -190,7 +190,6 @@ class LstmLayerNode(Node):
             grad_cell = zero_grad_tensor(self, 2)
         batch_sizes = self.saved_batch_sizes
         reverse = self.saved_reverse
-        edges = self.next_edges
         bias_hh = self.unpack("bias_hh")
         bias_ih = self.unpack("bias_ih")
         c0 = self.unpack("c0")
@@ -529,7 +528,7 @@ class GruLayerNode(Node):
     saved_batch_sizes: Any = None
     saved_reverse: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_output = grads[0]
@@ -540,7 +539,6 @@ class GruLayerNode(Node):
             grad_hidden = zero_grad_array(self, 1)
         batch_sizes = self.saved_batch_sizes
         reverse = self.saved_reverse
-        edges = self.next_edges
         bias_hh = self.saved_bias_hh
         if self.saved_bias_hh_version >= 0:
             if bias_hh._counter is not None and bias_hh._counter.value != self.saved_bias_hh_version:
@@ -621,7 +619,7 @@ class GruLayerNode(Node):
             grad_of_bias_hh,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_output = grads[0]
@@ -632,7 +630,6 @@ class GruLayerNode(Node):
             grad_hidden = zero_grad_tensor(self, 1)
         batch_sizes = self.saved_batch_sizes
         reverse = self.saved_reverse
-        edges = self.next_edges
         bias_hh = self.unpack("bias_hh")
         bias_ih = self.unpack("bias_ih")
         gates = self.unpack("gates")
@@ -919,7 +916,7 @@ class RnnLayerNode(Node):
     saved_batch_sizes: Any = None
     saved_reverse: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_output = grads[0]
@@ -931,7 +928,6 @@ class RnnLayerNode(Node):
         nonlinearity = self.saved_nonlinearity
         batch_sizes = self.saved_batch_sizes
         reverse = self.saved_reverse
-        edges = self.next_edges
         bias_hh = self.saved_bias_hh
         if self.saved_bias_hh_version >= 0:
             if bias_hh._counter is not None and bias_hh._counter.value != self.saved_bias_hh_version:
@@ -1008,7 +1004,7 @@ class RnnLayerNode(Node):
             grad_of_bias_hh,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_output = grads[0]
@@ -1020,7 +1016,6 @@ class RnnLayerNode(Node):
         nonlinearity = self.saved_nonlinearity
         batch_sizes = self.saved_batch_sizes
         reverse = self.saved_reverse
-        edges = self.next_edges
         bias_hh = self.unpack("bias_hh")
         bias_ih = self.unpack("bias_ih")
         h0 = self.unpack("h0")

@@ -11,6 +11,7 @@ from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed, not_a_bool
 from pullback.generated.array_formulas import prod_all_grad as prod_all_grad_kernel
 from pullback.generated.array_formulas import prod_grad as prod_grad_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -49,21 +50,19 @@ class SumAllNode(Node):
     saved_input_dtype: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_dtype = self.saved_input_dtype
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = expand_reduced_kernel(to_dtype_kernel(grad, input_dtype), input_shape, None, False)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         input_dtype = self.saved_input_dtype
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.expand_reduced(F.to_dtype(grad, input_dtype), input_shape, None, False)
@@ -142,25 +141,23 @@ class SumNode(Node):
     saved_input_dtype: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
         input_dtype = self.saved_input_dtype
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = expand_reduced_kernel(to_dtype_kernel(grad, input_dtype), input_shape, dim, keepdim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
         input_dtype = self.saved_input_dtype
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.expand_reduced(F.to_dtype(grad, input_dtype), input_shape, dim, keepdim)
@@ -258,21 +255,19 @@ class MeanAllNode(Node):
     saved_input_dtype: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_dtype = self.saved_input_dtype
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = mean_grad_kernel(to_dtype_kernel(grad, input_dtype), input_shape, None, False)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         input_dtype = self.saved_input_dtype
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.mean_grad(F.to_dtype(grad, input_dtype), input_shape, None, False)
@@ -351,25 +346,23 @@ class MeanNode(Node):
     saved_input_dtype: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
         input_dtype = self.saved_input_dtype
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = mean_grad_kernel(to_dtype_kernel(grad, input_dtype), input_shape, dim, keepdim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
         input_dtype = self.saved_input_dtype
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.mean_grad(F.to_dtype(grad, input_dtype), input_shape, dim, keepdim)
@@ -472,11 +465,10 @@ class ProdAllNode(Node):
     saved_input: Any = None
     saved_input_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -486,11 +478,10 @@ class ProdAllNode(Node):
         grad_of_input = prod_all_grad_kernel(grad, input)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -573,13 +564,12 @@ class ProdNode(Node):
     saved_dim: Any = None
     saved_keepdim: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -589,13 +579,12 @@ class ProdNode(Node):
         grad_of_input = prod_grad_kernel(grad, input, dim, keepdim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -703,7 +692,7 @@ class NansumBackward0(Node):
     saved_input_dtype: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -711,7 +700,6 @@ class NansumBackward0(Node):
         keepdim = self.saved_keepdim
         input_dtype = self.saved_input_dtype
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -723,7 +711,7 @@ class NansumBackward0(Node):
         ) * not_nan_kernel(input)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -731,7 +719,6 @@ class NansumBackward0(Node):
         keepdim = self.saved_keepdim
         input_dtype = self.saved_input_dtype
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")

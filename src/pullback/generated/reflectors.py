@@ -11,6 +11,7 @@ from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed, not_a_bool
 from pullback.generated.array_formulas import ormqr_back as ormqr_back_kernel
 from pullback.generated.array_formulas import reflectors_back as reflectors_back_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -41,11 +42,10 @@ class LinalgHouseholderProductBackward0(Node):
     saved_tau: Any = None
     saved_tau_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
@@ -66,11 +66,10 @@ class LinalgHouseholderProductBackward0(Node):
             grad_of_tau,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         input = self.unpack("input")
         tau = self.unpack("tau")
         back = F.reflectors_back(grad, input, tau, F.identity_like(input), False)
@@ -185,13 +184,12 @@ class OrmqrBackward0(Node):
     saved_left: Any = None
     saved_transpose: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         left = self.saved_left
         transpose = self.saved_transpose
-        edges = self.next_edges
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
@@ -220,13 +218,12 @@ class OrmqrBackward0(Node):
             grad_of_input3,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         left = self.saved_left
         transpose = self.saved_transpose
-        edges = self.next_edges
         input = self.unpack("input")
         input2 = self.unpack("input2")
         input3 = self.unpack("input3")

@@ -12,6 +12,7 @@ from pullback.backend.halves import rounded
 from pullback.errors import derivative_not_implemented, graph_freed
 from pullback.generated.array_formulas import copysign_grad as copysign_grad_kernel
 from pullback.generated.array_formulas import exp2_of as exp2_of_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -62,17 +63,15 @@ class FloorBackward0(Node):
     __slots__ = ("__dict__",)
     fresh = (True,)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = zeros_of_kernel(grad)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.zeros_of(grad)
@@ -145,17 +144,15 @@ class CeilBackward0(Node):
     __slots__ = ("__dict__",)
     fresh = (True,)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = zeros_of_kernel(grad)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.zeros_of(grad)
@@ -228,17 +225,15 @@ class TruncBackward0(Node):
     __slots__ = ("__dict__",)
     fresh = (True,)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = zeros_of_kernel(grad)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.zeros_of(grad)
@@ -311,17 +306,15 @@ class RoundBackward0(Node):
     __slots__ = ("__dict__",)
     fresh = (True,)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = zeros_of_kernel(grad)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.zeros_of(grad)
@@ -394,17 +387,15 @@ class RoundDecimalsNode(Node):
     __slots__ = ("__dict__",)
     fresh = (True,)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = zeros_of_kernel(grad)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.zeros_of(grad)
@@ -484,17 +475,15 @@ class FracBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = grad
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = grad
@@ -567,17 +556,15 @@ class SignBackward0(Node):
     __slots__ = ("__dict__",)
     fresh = (True,)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = zeros_of_kernel(grad)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.zeros_of(grad)
@@ -690,14 +677,13 @@ class CopysignBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -729,11 +715,10 @@ class CopysignBackward0(Node):
             grad_of_other,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -873,14 +858,13 @@ class CopysignScalarNode(Node):
     input_shape: Any = None
     input_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -902,11 +886,10 @@ class CopysignScalarNode(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -1026,11 +1009,10 @@ class NextafterBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -1054,11 +1036,10 @@ class NextafterBackward0(Node):
             grad_of_other,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -1190,14 +1171,13 @@ class FrexpBackward0(Node):
     saved_exponent: Any = None
     saved_exponent_version: int = -1
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         exponent = self.saved_exponent
@@ -1211,11 +1191,10 @@ class FrexpBackward0(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         exponent = self.unpack("exponent")
@@ -1298,14 +1277,13 @@ class LdexpBackward0(Node):
     other_shape: Any = None
     other_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         half = grad.dtype.itemsize == 2
         if half:
             grad = widen_half(grad)
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -1337,11 +1315,10 @@ class LdexpBackward0(Node):
             grad_of_other,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_other = None
         if edges[0] is not None:
@@ -1472,9 +1449,8 @@ class HeavisideBackward0(Node):
     values_shape: Any = None
     values_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_values = None
         if edges[0] is not None:
@@ -1486,9 +1462,8 @@ class HeavisideBackward0(Node):
             grad_of_values,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         grad_of_values = None
         if edges[0] is not None:
@@ -1592,17 +1567,15 @@ class ZerosOfBackward0(Node):
     __slots__ = ("__dict__",)
     fresh = (True,)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = zeros_of_kernel(grad)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.zeros_of(grad)

@@ -10,6 +10,7 @@ from pullback.backend.array_module import as_array, ndarray
 from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed
 from pullback.generated.array_formulas import logcumsumexp_grad as logcumsumexp_grad_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -44,21 +45,19 @@ class CumsumBackward0(Node):
     saved_dim: Any = None
     saved_input_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         input_dtype = self.saved_input_dtype
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = reversed_cumsum_kernel(to_dtype_kernel(grad, input_dtype), dim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
         input_dtype = self.saved_input_dtype
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.reversed_cumsum(F.to_dtype(grad, input_dtype), dim)
@@ -142,19 +141,17 @@ class ReversedCumsumBackward0(Node):
     saved_names = ("dim",)
     saved_dim: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = cumsum_kernel(grad, dim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         dim = self.saved_dim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.cumsum(grad, dim)
@@ -231,13 +228,12 @@ class CumprodBackward0(Node):
     saved_dim: Any = None
     saved_input_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         input_dtype = self.saved_input_dtype
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -247,13 +243,12 @@ class CumprodBackward0(Node):
         grad_of_input = cumprod_grad_kernel(to_dtype_kernel(grad, input_dtype), input, dim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         input_dtype = self.saved_input_dtype
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -347,13 +342,12 @@ class CummaxBackward0(Node):
     saved_dim: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.saved_indices
@@ -363,13 +357,12 @@ class CummaxBackward0(Node):
         grad_of_input = add_along_kernel(grad, indices, input_shape, dim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.unpack("indices")
@@ -454,13 +447,12 @@ class CumminBackward0(Node):
     saved_dim: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.saved_indices
@@ -470,13 +462,12 @@ class CumminBackward0(Node):
         grad_of_input = add_along_kernel(grad, indices, input_shape, dim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         indices = self.unpack("indices")
@@ -561,12 +552,11 @@ class LogcumsumexpBackward0(Node):
     saved_result_version: int = -1
     saved_dim: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -580,12 +570,11 @@ class LogcumsumexpBackward0(Node):
         grad_of_input = logcumsumexp_grad_kernel(grad, input, result, dim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")

@@ -17,6 +17,7 @@ from pullback.generated.array_formulas import index_reduce_back_source as index_
 from pullback.generated.array_formulas import low_corner as low_corner_kernel
 from pullback.generated.array_formulas import scatter_reduce_back_input as scatter_reduce_back_input_kernel
 from pullback.generated.array_formulas import scatter_reduce_back_source as scatter_reduce_back_source_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -83,14 +84,13 @@ class IndexPutBackward0(Node):
     saved_accumulate: Any = None
     saved_values_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dims = self.saved_dims
         accumulate = self.saved_accumulate
         values_shape = self.saved_values_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_values = None
         if edges[0] is not None:
@@ -106,14 +106,13 @@ class IndexPutBackward0(Node):
             grad_of_values,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dims = self.saved_dims
         accumulate = self.saved_accumulate
         values_shape = self.saved_values_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_values = None
         if edges[0] is not None:
@@ -241,13 +240,12 @@ class ScatterBackward0(Node):
     saved_dim: Any = None
     saved_src_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         src_shape = self.saved_src_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_src = None
         if edges[0] is not None:
@@ -267,13 +265,12 @@ class ScatterBackward0(Node):
             grad_of_src,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         src_shape = self.saved_src_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_src = None
         if edges[0] is not None:
@@ -404,7 +401,7 @@ class ScatterValueNode(Node):
     saved_index_version: int = -1
     saved_dim: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -412,7 +409,6 @@ class ScatterValueNode(Node):
         if half:
             grad = widen_half(grad)
         dim = self.saved_dim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         index = self.saved_index
@@ -426,12 +422,11 @@ class ScatterValueNode(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         index = self.unpack("index")
@@ -546,13 +541,12 @@ class ScatterAddBackward0(Node):
     saved_dim: Any = None
     saved_src_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         src_shape = self.saved_src_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_src = None
         if edges[0] is not None:
@@ -568,13 +562,12 @@ class ScatterAddBackward0(Node):
             grad_of_src,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         src_shape = self.saved_src_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_src = None
         if edges[0] is not None:
@@ -701,19 +694,17 @@ class PadToBackward0(Node):
     __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = low_corner_kernel(grad, input_shape)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.low_corner(grad, input_shape)
@@ -794,14 +785,13 @@ class ScatterReduceBackward0(Node):
     saved_reduce: Any = None
     saved_include_self: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         reduce = self.saved_reduce
         include_self = self.saved_include_self
-        edges = self.next_edges
         grad_of_input = None
         grad_of_src = None
         if edges[0] is not None:
@@ -845,14 +835,13 @@ class ScatterReduceBackward0(Node):
             grad_of_src,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         reduce = self.saved_reduce
         include_self = self.saved_include_self
-        edges = self.next_edges
         grad_of_input = None
         grad_of_src = None
         if edges[0] is not None:
@@ -1052,14 +1041,13 @@ class IndexAddBackward0(Node):
     saved_alpha: Any = None
     saved_source_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         alpha = self.saved_alpha
         source_shape = self.saved_source_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_source = None
         if edges[0] is not None:
@@ -1075,14 +1063,13 @@ class IndexAddBackward0(Node):
             grad_of_source,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         alpha = self.saved_alpha
         source_shape = self.saved_source_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_source = None
         if edges[0] is not None:
@@ -1229,13 +1216,12 @@ class IndexCopyBackward0(Node):
     saved_dim: Any = None
     saved_source_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         source_shape = self.saved_source_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_source = None
         if edges[0] is not None:
@@ -1255,13 +1241,12 @@ class IndexCopyBackward0(Node):
             grad_of_source,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         source_shape = self.saved_source_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_source = None
         if edges[0] is not None:
@@ -1391,7 +1376,7 @@ class IndexFillBackward0(Node):
     saved_index_version: int = -1
     saved_dim: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -1399,7 +1384,6 @@ class IndexFillBackward0(Node):
         if half:
             grad = widen_half(grad)
         dim = self.saved_dim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         index = self.saved_index
@@ -1413,12 +1397,11 @@ class IndexFillBackward0(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         index = self.unpack("index")
@@ -1530,13 +1513,12 @@ class IndexFillTensorNode(Node):
     saved_dim: Any = None
     saved_value_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         value_dtype = self.saved_value_dtype
-        edges = self.next_edges
         grad_of_input = None
         grad_of_value = None
         if edges[0] is not None:
@@ -1561,13 +1543,12 @@ class IndexFillTensorNode(Node):
             grad_of_value,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         value_dtype = self.saved_value_dtype
-        edges = self.next_edges
         grad_of_input = None
         grad_of_value = None
         if edges[0] is not None:
@@ -1713,14 +1694,13 @@ class IndexReduceBackward0(Node):
     saved_reduce: Any = None
     saved_include_self: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         reduce = self.saved_reduce
         include_self = self.saved_include_self
-        edges = self.next_edges
         grad_of_input = None
         grad_of_source = None
         if edges[0] is not None:
@@ -1768,14 +1748,13 @@ class IndexReduceBackward0(Node):
             grad_of_source,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         reduce = self.saved_reduce
         include_self = self.saved_include_self
-        edges = self.next_edges
         grad_of_input = None
         grad_of_source = None
         if edges[0] is not None:
@@ -1975,14 +1954,13 @@ class PutBackward0(Node):
     saved_index_shape: Any = None
     saved_source_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         accumulate = self.saved_accumulate
         index_shape = self.saved_index_shape
         source_shape = self.saved_source_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_source = None
         if edges[0] is not None:
@@ -2004,14 +1982,13 @@ class PutBackward0(Node):
             grad_of_source,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         accumulate = self.saved_accumulate
         index_shape = self.saved_index_shape
         source_shape = self.saved_source_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_source = None
         if edges[0] is not None:

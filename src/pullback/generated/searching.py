@@ -7,6 +7,7 @@ from typing import Any
 
 from pullback.backend.array_module import as_array, ndarray
 from pullback.errors import derivative_not_implemented, not_a_bool
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -32,17 +33,15 @@ class UniqueNode(Node):
     __slots__ = ("__dict__",)
     output_count = 3
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         if edges[0] is not None:
             raise derivative_not_implemented("_unique2")
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         if edges[0] is not None:
             raise derivative_not_implemented("_unique2")
@@ -130,17 +129,15 @@ class UniqueConsecutiveBackward0(Node):
     __slots__ = ("__dict__",)
     output_count = 3
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         if edges[0] is not None:
             raise derivative_not_implemented("unique_consecutive")
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         grad_of_input = None
         if edges[0] is not None:
             raise derivative_not_implemented("unique_consecutive")

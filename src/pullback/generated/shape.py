@@ -13,6 +13,7 @@ from pullback.generated.array_formulas import diagonal_back as diagonal_back_ker
 from pullback.generated.array_formulas import pairs_from_complex as pairs_from_complex_kernel
 from pullback.generated.array_formulas import permute_back as permute_back_kernel
 from pullback.generated.array_formulas import unfold_back as unfold_back_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge, set_history
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -61,17 +62,15 @@ class CloneBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = grad
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = grad
@@ -128,17 +127,15 @@ class CopyToNode(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = grad
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = grad
@@ -207,17 +204,15 @@ class ContiguousCopyNode(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = grad
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = grad
@@ -287,19 +282,17 @@ class ToDtypeNode(Node):
     __slots__ = ("__dict__",)
     saved_input_dtype: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_dtype = self.saved_input_dtype
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = to_dtype_kernel(grad, input_dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         input_dtype = self.saved_input_dtype
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.to_dtype(grad, input_dtype)
@@ -402,11 +395,10 @@ class CopyNode(Node):
     saved_src_dtype: Any = None
     saved_src_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         src_dtype = self.saved_src_dtype
         src_shape = self.saved_src_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_src = None
         if edges[0] is not None:
@@ -418,11 +410,10 @@ class CopyNode(Node):
             grad_of_src,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         src_dtype = self.saved_src_dtype
         src_shape = self.saved_src_shape
-        edges = self.next_edges
         grad_of_input = None
         grad_of_src = None
         if edges[0] is not None:
@@ -568,17 +559,15 @@ class AliasBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = grad
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = grad
@@ -634,19 +623,17 @@ class ViewBackward0(Node):
     __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = reshape_kernel(grad, input_shape)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.reshape(grad, input_shape)
@@ -715,19 +702,17 @@ class UnsafeViewBackward0(Node):
     __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = reshape_kernel(grad, input_shape)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.reshape(grad, input_shape)
@@ -796,19 +781,17 @@ class ExpandBackward0(Node):
     __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = sum_to_kernel(grad, input_shape)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.sum_to(grad, input_shape)
@@ -879,21 +862,19 @@ class TransposeBackward0(Node):
     saved_dim0: Any = None
     saved_dim1: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dim0 = self.saved_dim0
         dim1 = self.saved_dim1
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = transpose_kernel(grad, dim0, dim1)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         dim0 = self.saved_dim0
         dim1 = self.saved_dim1
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.transpose(grad, dim0, dim1)
@@ -966,19 +947,17 @@ class PermuteBackward0(Node):
     saved_names = ("dims",)
     saved_dims: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dims = self.saved_dims
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = permute_back_kernel(grad, dims)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         dims = self.saved_dims
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.permute_back(grad, dims)
@@ -1046,17 +1025,15 @@ class TBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = t_kernel(grad)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.t(grad)
@@ -1112,19 +1089,17 @@ class UnsqueezeBackward0(Node):
     __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = reshape_kernel(grad, input_shape)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.reshape(grad, input_shape)
@@ -1194,19 +1169,17 @@ class SqueezeBackward0(Node):
     __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = reshape_kernel(grad, input_shape)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.reshape(grad, input_shape)
@@ -1263,19 +1236,17 @@ class SqueezeDimNode(Node):
     __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = reshape_kernel(grad, input_shape)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.reshape(grad, input_shape)
@@ -1349,19 +1320,17 @@ class SqueezeDimsNode(Node):
     __slots__ = ("__dict__",)
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = reshape_kernel(grad, input_shape)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.reshape(grad, input_shape)
@@ -1437,25 +1406,23 @@ class DiagonalBackward0(Node):
     saved_dim2: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         offset = self.saved_offset
         dim1 = self.saved_dim1
         dim2 = self.saved_dim2
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = diagonal_back_kernel(grad, input_shape, offset, dim1, dim2)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         offset = self.saved_offset
         dim1 = self.saved_dim1
         dim2 = self.saved_dim2
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.diagonal_back(grad, input_shape, offset, dim1, dim2)
@@ -1538,25 +1505,23 @@ class UnfoldBackward0(Node):
     saved_step: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         dimension = self.saved_dimension
         size = self.saved_size
         step = self.saved_step
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = unfold_back_kernel(grad, input_shape, dimension, size, step)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         dimension = self.saved_dimension
         size = self.saved_size
         step = self.saved_step
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.unfold_back(grad, input_shape, dimension, size, step)
@@ -1642,7 +1607,7 @@ class AsStridedBackward0(Node):
     saved_input_offset: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
         size = self.saved_size
         stride = self.saved_stride
@@ -1650,7 +1615,6 @@ class AsStridedBackward0(Node):
         input_stride = self.saved_input_stride
         input_offset = self.saved_input_offset
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = as_strided_back_kernel(
@@ -1658,7 +1622,7 @@ class AsStridedBackward0(Node):
         )
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         size = self.saved_size
         stride = self.saved_stride
@@ -1666,7 +1630,6 @@ class AsStridedBackward0(Node):
         input_stride = self.saved_input_stride
         input_offset = self.saved_input_offset
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.as_strided_back(grad, input_shape, input_stride, input_offset, size, stride, storage_offset)
@@ -1765,17 +1728,15 @@ class ViewAsRealBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = complex_from_pairs_kernel(grad)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.complex_from_pairs(grad)
@@ -1830,17 +1791,15 @@ class ViewAsComplexBackward0(Node):
 
     __slots__ = ("__dict__",)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = pairs_from_complex_kernel(grad)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         grad_of_input = F.pairs_from_complex(grad)

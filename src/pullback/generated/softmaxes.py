@@ -11,6 +11,7 @@ from pullback.backend.dtype import widen_half
 from pullback.backend.halves import rounded
 from pullback.errors import graph_freed, not_a_bool
 from pullback.generated.array_formulas import logsumexp_grad as logsumexp_grad_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -42,7 +43,7 @@ class SoftmaxBackward0(Node):
     saved_result_version: int = -1
     saved_dim: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -50,7 +51,6 @@ class SoftmaxBackward0(Node):
         if half:
             grad = widen_half(grad)
         dim = self.saved_dim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         result = self.saved_result
@@ -64,12 +64,11 @@ class SoftmaxBackward0(Node):
             grad_of_input = rounded(grad_of_input, grads[0].dtype)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         result = self.unpack("result")
@@ -155,12 +154,11 @@ class LogSoftmaxBackward0(Node):
     saved_result_version: int = -1
     saved_dim: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         result = self.saved_result
@@ -170,12 +168,11 @@ class LogSoftmaxBackward0(Node):
         grad_of_input = log_softmax_grad_kernel(grad, result, dim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         result = self.unpack("result")
@@ -262,13 +259,12 @@ class LogsumexpBackward0(Node):
     saved_dim: Any = None
     saved_keepdim: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -282,13 +278,12 @@ class LogsumexpBackward0(Node):
         grad_of_input = logsumexp_grad_kernel(grad, input, result, dim, keepdim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         keepdim = self.saved_keepdim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")

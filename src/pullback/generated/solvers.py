@@ -14,6 +14,7 @@ from pullback.generated.array_formulas import cholesky_solve_back as cholesky_so
 from pullback.generated.array_formulas import lstsq_matrix_back as lstsq_matrix_back_kernel
 from pullback.generated.array_formulas import lstsq_right_back as lstsq_right_back_kernel
 from pullback.generated.array_formulas import solve_matrix_back as solve_matrix_back_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -50,14 +51,13 @@ class LinalgSolveExBackward0(Node):
     saved_A_shape: Any = None
     saved_B_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         left = self.saved_left
         A_shape = self.saved_A_shape
         B_shape = self.saved_B_shape
-        edges = self.next_edges
         A = self.saved_A
         if A._counter is not None and A._counter.value != self.saved_A_version:
             raise_stale(self, "A")
@@ -78,14 +78,13 @@ class LinalgSolveExBackward0(Node):
             grad_of_B,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         left = self.saved_left
         A_shape = self.saved_A_shape
         B_shape = self.saved_B_shape
-        edges = self.next_edges
         A = self.unpack("A")
         to_B = F.solve_adjoint(A, grad, left)
         grad_of_A = None
@@ -211,14 +210,13 @@ class CholeskySolveBackward0(Node):
     saved_input_shape: Any = None
     saved_input2_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         upper = self.saved_upper
         input_shape = self.saved_input_shape
         input2_shape = self.saved_input2_shape
-        edges = self.next_edges
         input2 = self.saved_input2
         if input2._counter is not None and input2._counter.value != self.saved_input2_version:
             raise_stale(self, "input2")
@@ -239,14 +237,13 @@ class CholeskySolveBackward0(Node):
             grad_of_input2,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         upper = self.saved_upper
         input_shape = self.saved_input_shape
         input2_shape = self.saved_input2_shape
-        edges = self.next_edges
         input2 = self.unpack("input2")
         to_input = F.cholesky_solve(grad, input2, upper)
         grad_of_input = None
@@ -368,12 +365,11 @@ class CholeskyInverseBackward0(Node):
     saved_result_version: int = -1
     saved_upper: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         upper = self.saved_upper
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -387,12 +383,11 @@ class CholeskyInverseBackward0(Node):
         grad_of_input = cholesky_inverse_back_kernel(grad, input, upper, result)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         upper = self.saved_upper
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -479,7 +474,7 @@ class LinalgLstsqBackward0(Node):
     saved_A_shape: Any = None
     saved_B_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_solution = grads[0]
@@ -490,7 +485,6 @@ class LinalgLstsqBackward0(Node):
             grad_residuals = zero_grad_array(self, 1)
         A_shape = self.saved_A_shape
         B_shape = self.saved_B_shape
-        edges = self.next_edges
         grad_of_A = None
         grad_of_B = None
         if edges[0] is not None:
@@ -526,7 +520,7 @@ class LinalgLstsqBackward0(Node):
             grad_of_B,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_solution = grads[0]
@@ -537,7 +531,6 @@ class LinalgLstsqBackward0(Node):
             grad_residuals = zero_grad_tensor(self, 1)
         A_shape = self.saved_A_shape
         B_shape = self.saved_B_shape
-        edges = self.next_edges
         grad_of_A = None
         grad_of_B = None
         if edges[0] is not None:

@@ -9,6 +9,7 @@ import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed, not_a_bool
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -45,14 +46,13 @@ class VarBackward0(Node):
     saved_correction: Any = None
     saved_keepdim: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         correction = self.saved_correction
         keepdim = self.saved_keepdim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -62,14 +62,13 @@ class VarBackward0(Node):
         grad_of_input = var_grad_kernel(grad, input, dim, correction, keepdim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         correction = self.saved_correction
         keepdim = self.saved_keepdim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -177,14 +176,13 @@ class StdBackward0(Node):
     saved_correction: Any = None
     saved_keepdim: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         correction = self.saved_correction
         keepdim = self.saved_keepdim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -198,14 +196,13 @@ class StdBackward0(Node):
         grad_of_input = var_grad_kernel(div_or_zero_kernel(grad, result * 2), input, dim, correction, keepdim)
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
         dim = self.saved_dim
         correction = self.saved_correction
         keepdim = self.saved_keepdim
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -316,7 +313,7 @@ class VarMeanBackward0(Node):
     saved_keepdim: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_variance = grads[0]
@@ -325,7 +322,6 @@ class VarMeanBackward0(Node):
         correction = self.saved_correction
         keepdim = self.saved_keepdim
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -341,7 +337,7 @@ class VarMeanBackward0(Node):
             grad_of_input = term if grad_of_input is None else grad_of_input + term
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_variance = grads[0]
@@ -350,7 +346,6 @@ class VarMeanBackward0(Node):
         correction = self.saved_correction
         keepdim = self.saved_keepdim
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")
@@ -465,7 +460,7 @@ class StdMeanBackward0(Node):
     saved_keepdim: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_deviation = grads[0]
@@ -474,7 +469,6 @@ class StdMeanBackward0(Node):
         correction = self.saved_correction
         keepdim = self.saved_keepdim
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.saved_input
@@ -494,7 +488,7 @@ class StdMeanBackward0(Node):
             grad_of_input = term if grad_of_input is None else grad_of_input + term
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_deviation = grads[0]
@@ -503,7 +497,6 @@ class StdMeanBackward0(Node):
         correction = self.saved_correction
         keepdim = self.saved_keepdim
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         if edges[0] is None:
             return (None,)
         input = self.unpack("input")

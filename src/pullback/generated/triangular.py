@@ -13,6 +13,7 @@ from pullback.generated.array_formulas import adjoint_of as adjoint_of_kernel
 from pullback.generated.array_formulas import solve_triangular_back as solve_triangular_back_kernel
 from pullback.generated.array_formulas import triangular_matrix_back as triangular_matrix_back_kernel
 from pullback.generated.array_formulas import triangular_right_back as triangular_right_back_kernel
+from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
 from pullback.graph.node import Node, next_sequence_nr
@@ -47,7 +48,7 @@ class LinalgSolveTriangularBackward0(Node):
     saved_A_shape: Any = None
     saved_B_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -56,7 +57,6 @@ class LinalgSolveTriangularBackward0(Node):
         unitriangular = self.saved_unitriangular
         A_shape = self.saved_A_shape
         B_shape = self.saved_B_shape
-        edges = self.next_edges
         A = self.saved_A
         if A._counter is not None and A._counter.value != self.saved_A_version:
             raise_stale(self, "A")
@@ -79,7 +79,7 @@ class LinalgSolveTriangularBackward0(Node):
             grad_of_B,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad = grads[0]
@@ -88,7 +88,6 @@ class LinalgSolveTriangularBackward0(Node):
         unitriangular = self.saved_unitriangular
         A_shape = self.saved_A_shape
         B_shape = self.saved_B_shape
-        edges = self.next_edges
         A = self.unpack("A")
         to_B = F.linalg_solve_triangular(F.adjoint_of(A), grad, upper=not upper, left=left, unitriangular=unitriangular)
         grad_of_A = None
@@ -245,7 +244,7 @@ class TriangularSolveBackward0(Node):
     saved_A_shape: Any = None
     saved_input_shape: Any = None
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_solution = grads[0]
@@ -259,7 +258,6 @@ class TriangularSolveBackward0(Node):
         unitriangular = self.saved_unitriangular
         A_shape = self.saved_A_shape
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         A = self.saved_A
         if A._counter is not None and A._counter.value != self.saved_A_version:
             raise_stale(self, "A")
@@ -281,7 +279,7 @@ class TriangularSolveBackward0(Node):
             grad_of_A,
         )
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         grad_solution = grads[0]
@@ -295,7 +293,6 @@ class TriangularSolveBackward0(Node):
         unitriangular = self.saved_unitriangular
         A_shape = self.saved_A_shape
         input_shape = self.saved_input_shape
-        edges = self.next_edges
         A = self.unpack("A")
         to_input = F.triangular_right_back(grad_solution, A, upper, transpose, unitriangular)
         grad_of_input = None

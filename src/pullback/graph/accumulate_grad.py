@@ -16,6 +16,7 @@ from typing import Any
 from pullback.backend.array_module import as_array, cast_array, copy_array, has_internal_overlap, ndarray
 from pullback.backend.mirror import after_write, mirrors
 from pullback.backend.sparse_array import SparseArray
+from pullback.graph.edge import Edges
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import FIRST, Node
 from pullback.kernels.accumulation import add_in_place
@@ -132,12 +133,12 @@ class AccumulateGrad(Node):
             else:
                 variable._grad = current + grad
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if grads[0] is not None:
             self.accumulate_array(grads[0], False)
         return ()
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if grads[0] is not None:
             self.accumulate_tensor(grads[0])
         return ()

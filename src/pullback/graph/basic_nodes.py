@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.graph.edge import Edge
+from pullback.graph.edge import Edge, Edges
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -20,7 +20,7 @@ class GraphRoot(Node):
         self.next_edges = tuple(edges)
         self.grads = tuple(grads)
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         return self.grads
 
     apply_differentiable = apply
@@ -37,7 +37,7 @@ class Error(Node):
     def name(self) -> str:
         return "torch::autograd::Error"
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         raise RuntimeError(self.message)
 
     apply_differentiable = apply
@@ -67,8 +67,8 @@ class UndefinedGrad(Node):
     def name(self) -> str:
         return "UndefinedGradBackward"
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
-        return (None,) * len(self.next_edges)
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
+        return (None,) * len(edges)
 
     apply_differentiable = apply
 
@@ -79,7 +79,7 @@ class Identity(Node):
     def __init__(self) -> None:
         self.sequence_nr = next_sequence_nr()
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         return tuple(grads)
 
     apply_differentiable = apply

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from pullback.backend.naming import display_namespace
 from pullback.errors import graph_freed
+from pullback.graph.edge import Edges
 from pullback.graph.history import gradient_edge
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import Node
@@ -140,11 +141,11 @@ class FunctionContext(Node):
 
     # What the engine calls.
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         wrapped = [None if g is None else new_tensor(g) for g in grads]
-        return [None if r is None else r._array for r in self.apply_differentiable(wrapped)]
+        return [None if r is None else r._array for r in self.apply_differentiable(wrapped, edges)]
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         """Call the user's backward and return one gradient per tensor input."""
         function = self._forward_class
         arguments = [self._materialized(g, i) for i, g in enumerate(grads)]

@@ -13,3 +13,5 @@ if TYPE_CHECKING:
     from pullback.graph.node import Node
 
 Edge: TypeAlias = "tuple[Node, int]"
+Edges: TypeAlias = "tuple[Edge | None, ...]"
+"""The edges of a node, one per input of the operation."""

@@ -24,7 +24,7 @@ from pullback.typing import DType, Shape
 
 if TYPE_CHECKING:
     from pullback.graph.anomaly_metadata import AnomalyMetadata
-    from pullback.graph.edge import Edge
+    from pullback.graph.edge import Edges
 
 next_sequence_nr = itertools.count().__next__
 FIRST = 2**64 - 1
@@ -38,7 +38,7 @@ class Node:
 
     __slots__ = _SUBCLASSES_HAVE_DICT
 
-    next_edges: tuple[Edge | None, ...] = ()
+    next_edges: Edges = ()
     sequence_nr: int = 0
     shape: Shape | None = None
     dtype: DType | None = None
@@ -56,14 +56,16 @@ class Node:
 
     # What subclasses define.
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         """Compute the gradients of the inputs from those of the outputs, on arrays.
 
-        Where the first gradient is `owned`, nobody else will read it: a result may be written over it.
+        `edges` are those of the node, None in place of each along which this pass wants no gradient: the graph itself is
+        never changed to say so, since several passes may run over it at once. Where the first gradient is `owned`,
+        nobody else will read it: a result may be written over it.
         """
         raise NotImplementedError
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         """Compute the same on Tensors, so that the computation is recorded in its turn."""
         raise NotImplementedError
 
@@ -79,10 +81,6 @@ class Node:
         if self.shape is None or self.dtype is None:
             return None
         return InputMetadata(self.shape, self.dtype)
-
-    def should_compute(self, index: int) -> bool:
-        """Whether the input at `index` needs a gradient."""
-        return self.next_edges[index] is not None
 
     def require_extra(self) -> NodeExtra:
         """The companion for rare state, made on first use."""
@@ -154,7 +152,7 @@ class Node:
 
     def __call__(self, *grads: Any) -> Any:
         """Run this node alone on Tensors and return the gradients of its inputs."""
-        results = tuple(self.apply_differentiable(grads))
+        results = tuple(self.apply_differentiable(grads, self.next_edges))
         return results[0] if len(results) == 1 else results
 
     def __getattr__(self, name: str) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from pullback.graph.edge import Edges
 from pullback.graph.node import Node
 
 
@@ -21,11 +22,11 @@ class RenamedNode(Node):
         self.output_count = inner.output_count
         self.extra = inner.extra
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
-        return self.inner.apply(grads, owned)
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
+        return self.inner.apply(grads, edges, owned)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
-        return self.inner.apply_differentiable(grads)
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
+        return self.inner.apply_differentiable(grads, edges)
 
     def release_saved_tensors(self) -> None:
         self.inner.release_saved_tensors()

@@ -34,11 +34,12 @@ Hook = Callable[[Any], Any]
 class SavedOutput:
     """A saved result of the node itself."""
 
-    __slots__ = ("_array", "_counter", "differentiable", "output_nr", "place", "tangents")
+    __slots__ = ("_array", "_counter", "differentiable", "output_nr", "tangents", "written_slice")
 
     def __init__(self, tensor: Tensor, output_nr: int = 0) -> None:
         self.tangents: dict[int, Tensor] | None = None
-        self.place: Edge | None = None
+        self.written_slice: Callable[[], Any] | None = None
+        """A weak reference to the CopySlices of the base, where the result was written into a view."""
         self._array = tensor._array
         self.differentiable = tensor._requires_grad
         counter = tensor._counter
@@ -53,7 +54,7 @@ class SavedOutput:
         tensor._counter = self._counter
         if self.differentiable:
             tensor._requires_grad = True
-            tensor._edge = self.place or (node, self.output_nr)
+            tensor._edge = (node, self.output_nr) if self.written_slice is None else self.written_slice().view_edge()
         if self.tangents:
             tensor._require_extra().tangents = dict(self.tangents)
         return tensor

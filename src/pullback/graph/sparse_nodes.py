@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.backend.sparse_array import SparseArray
+from pullback.graph.edge import Edges
 from pullback.graph.history import gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.tensor.sparse_tensor import SparseTensor
@@ -25,21 +26,21 @@ class SparseCooTensorWithDimsAndTensorsBackward0(Node):
     __slots__ = ("__dict__",)
     indices: Any
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0].dense() if isinstance(grads[0], SparseArray) else grads[0]
         return (grad[tuple(self.indices)],)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         return (grads[0][tuple(new_tensor(row) for row in self.indices)],)
 
 
 class ToSparseBackward0(Node):
     """From the gradient of a tensor made sparse to that of the dense one: where a product's is dense, all of it."""
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         return (grads[0].dense() if isinstance(grads[0], SparseArray) else grads[0],)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         return grads
 
 
@@ -49,10 +50,10 @@ class ValuesBackward0(Node):
     __slots__ = ("__dict__",)
     owner: SparseArray
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         return (SparseArray(self.owner.indices, grads[0], self.owner.shape, self.owner.coalesced),)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         places = tuple(new_tensor(row) for row in self.owner.indices)
         return (grads[0].new_zeros(self.owner.shape).index_put(places, grads[0], accumulate=True),)
 

@@ -10,13 +10,14 @@ a complex tensor) need no case of their own.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.backend.array_module import as_array, copy_array, data_address
 from pullback.backend.mirror import Mirror
 from pullback.errors import LeafModificationError, ViewModificationError, graph_freed
-from pullback.graph.edge import Edge
+from pullback.graph.edge import Edge, Edges
 from pullback.graph.hooks import NodeExtra
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.saved_tensor import SavedOutput, forward_name
@@ -233,72 +234,65 @@ class CopySlices(Node):
         self.turned = view._extra is not None and view._extra.mirror is not None
         self.inner = inner
         self.replay = replay or _strided_replay(view)
+        self._place_saved_outputs()
 
     def name(self) -> str:
         return "torch::autograd::CopySlices"
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         if grads[0] is None:
-            return (None,) * len(self.next_edges)
+            return (None,) * len(edges)
         if self.turned:
-            return self._apply_turned(grads[0])
+            return self._apply_turned(grads[0], edges)
         grad_slice = gather_strided(grads[0], self.base_geometry, self.view_geometry)
-        self._connect_inner()
-        inner_grads = self.inner.apply((grad_slice,))
-        if self.next_edges[0] is None:
+        inner_grads = self.inner.apply((grad_slice,), edges)
+        if edges[0] is None:
             return (None, *inner_grads[1:])
         result = overwrite_strided(grads[0], self.base_geometry, self.view_geometry, inner_grads[0])
         return (result, *inner_grads[1:])
 
-    def _apply_turned(self, grad: Any) -> Sequence[Any]:
+    def _apply_turned(self, grad: Any, edges: Edges) -> Sequence[Any]:
         """The gradients where the view is conjugated or negated, so that the view itself must be made again."""
         result = new_tensor(overwrite_strided(grad, self.base_geometry, self.base_geometry, grad))
         part = self.replay(result)
-        self._connect_inner()
-        inner_grads = self.inner.apply((copy_array(part._array),))
+        inner_grads = self.inner.apply((copy_array(part._array),), edges)
         if inner_grads[0] is None:
             part.zero_()
         else:
             part.copy_(new_tensor(as_array(inner_grads[0])))
         return (result._array, *inner_grads[1:])
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
             raise graph_freed(self.name())
         if grads[0] is None:
-            return (None,) * len(self.next_edges)
+            return (None,) * len(edges)
         result = grads[0].clone()
         if result.stride() != self.base_geometry.element_strides():
             result = result.new_empty_strided(self.shape, self.base_geometry.element_strides()).copy_(result)
         part = self.replay(result)
-        self._connect_inner()
-        outputs = self._place_saved_outputs()
-        inner_grads = self.inner.apply_differentiable((part.clone(),))
-        for saved in outputs:
-            saved.place = None
+        inner_grads = self.inner.apply_differentiable((part.clone(),), edges)
         if inner_grads[0] is None:
             part.zero_()
         else:
             part.copy_(inner_grads[0])
         return (result, *inner_grads[1:])
 
-    def _connect_inner(self) -> None:
-        """The operation on the view must compute the gradient of its first input, which leads to our first edge."""
-        self.inner.next_edges = self.next_edges
+    def _place_saved_outputs(self) -> None:
+        """A saved result of the operation on the view stands behind this node, as the view does."""
+        for name in self.inner.saved_names:
+            saved = getattr(self.inner, f"saved_{name}", None)
+            if isinstance(saved, SavedOutput):
+                saved.written_slice = weakref.ref(self)  # which holds the result itself
 
-    def _place_saved_outputs(self) -> list[SavedOutput]:
-        """While the operation on the view runs, a saved result of it stands behind this node, as the view does."""
-        values = [getattr(self.inner, f"saved_{name}", None) for name in self.inner.saved_names]
-        outputs = [value for value in values if isinstance(value, SavedOutput)]
-        if outputs:
-            node = AsStridedBackward0(self.base_geometry, self.view_geometry, self.replay)
-            node.turned = self.turned
-            node.next_edges = ((self, 0),)
-            for saved in outputs:
-                saved.place = (node, 0)
-        return outputs
+    def view_edge(self) -> Edge:
+        """The edge of the view that was written, as it stands behind this node."""
+        node = AsStridedBackward0(self.base_geometry, self.view_geometry, self.replay)
+        node.turned = self.turned
+        node.next_edges = ((self, 0),)
+        return (node, 0)
 
     def release_saved_tensors(self) -> None:
         self.released = True
@@ -318,14 +312,14 @@ class AsStridedBackward0(Node):
         self.view_geometry = view_geometry
         self.replay = replay
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if grads[0] is None:
             return (None,)
         if self.turned:
-            return (self.apply_differentiable((new_tensor(as_array(grads[0])),))[0]._array,)
+            return (self.apply_differentiable((new_tensor(as_array(grads[0])),), edges)[0]._array,)
         return (scatter_strided(grads[0], self.base_geometry, self.view_geometry),)
 
-    def apply_differentiable(self, grads: Sequence[Any]) -> Sequence[Any]:
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         if grad is None:
             return (None,)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.graph.edge import Edges
 from pullback.graph.history import gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.tensor.tensor import Tensor
@@ -15,10 +16,10 @@ class ZeroGradient(Node):
 
     shapes: Sequence[Any] = ()
 
-    def apply(self, grads: Sequence[Any], owned: bool = False) -> Sequence[Any]:
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if grads[0] is None:
-            return (None,) * len(self.next_edges)
-        return tuple([_summed_to(grads[0] * 0, shape) for shape in self.shapes or [None] * len(self.next_edges)])
+            return (None,) * len(edges)
+        return tuple([_summed_to(grads[0] * 0, shape) for shape in self.shapes or [None] * len(edges)])
 
     apply_differentiable = apply
 
