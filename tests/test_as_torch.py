@@ -250,3 +250,19 @@ except RuntimeError as error:
 def test_annotations_of_renamed_classes_are_read_where_they_were_written() -> None:
     program = "import torch, typing\nclass Own(torch.nn.Module):\n    a: int\nprint(typing.get_type_hints(Own)['a'])"
     assert run_as_torch(program).strip() == "<class 'int'>"
+
+
+def test_an_installed_torchviz_is_not_shadowed(tmp_path: Path) -> None:
+    (tmp_path / "torchviz").mkdir()
+    (tmp_path / "torchviz" / "__init__.py").write_text("import torch\nmark = torch.ones(1).sum()\n")
+    program = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nimport torchviz\nprint(torchviz.mark)"
+    assert run_as_torch(program) == "tensor(1.)"
+
+
+def test_metadata_name_the_release_that_is_followed() -> None:
+    program = (
+        "import torch\nfrom importlib import metadata\n"
+        "print(metadata.version('torch'), [d.version for d in metadata.distributions(name='torch')][0])\n"
+        "try:\n    metadata.version('torch-of-nobody')\nexcept metadata.PackageNotFoundError as error:\n    print(error.name)"
+    )
+    assert run_as_torch(program) == "2.13.0 2.13.0\ntorch-of-nobody"

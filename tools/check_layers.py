@@ -31,7 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("utils", "linalg", "fft", "special", "amp", "hub", "serialization", "testing"),
     ("nn", "func"),
     ("optim", "distributions", "_C", "_dynamo", "library", "__config__", "_vmap_internals", "fx", "_utils"),
-    ("as_torch",),
+    ("as_torch", "jit"),
     ("__init__", "__main__"),
 )
 """The parts of pullback, lowest first. Parts in one row do not see each other, except where `NEIGHBOURS` says so."""

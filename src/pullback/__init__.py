@@ -84,7 +84,7 @@ _MODULES = set(
     "amp autograd backends cuda distributions distributed fft func functional jit library linalg masked "
     "multiprocessing mps nn optim overrides profiler random return_types serialization signal sparse special testing types "
     "utils version xpu onnx cpu compiler hub package export fx quantization _C _dynamo _tensor _utils "
-    "accelerator futures nested storage __future__ __config__".split()
+    "accelerator futures nested quasirandom storage __future__ __config__".split()
 )
 # Names that are found in neither functions/ nor creation.py.
 _ELSEWHERE = {
@@ -101,6 +101,7 @@ _ELSEWHERE = {
     "set_printoptions": "pullback.tensor.formatting",
     "install_as_torch": "pullback.as_torch",
     "show_config": "pullback.configuration",
+    "OutOfMemoryError": "pullback.errors",
     "vmap": "pullback.func",
     "compile": "pullback.compiler",
     "ops": "pullback.library",

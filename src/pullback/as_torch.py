@@ -25,6 +25,7 @@ from pullback.missing_names import (
     torch_modules,
 )
 from pullback.spawned_processes import prepare_spawned_processes
+from pullback.torch_distribution import TorchDistributionFinder
 from pullback.torch_places import name_classes
 from pullback.torch_version import TorchVersion
 
@@ -36,7 +37,10 @@ EMULATED_VERSION = "2.13.0"
 IMPORT_NAME = opmap["IMPORT_NAME"]
 
 OTHER_PACKAGES = {"torchviz": "pullback.utils.graph_picture", "functorch": "pullback.func"}
-"""Small companions of PyTorch that pullback brings along: their name, and the module that answers for them."""
+"""Small companions of PyTorch that pullback brings along: their name, and the module that answers for them.
+
+functorch comes with PyTorch and needs it; torchviz is a package of its own, which serves where it is installed.
+"""
 
 
 class AliasLoader(Loader):
@@ -79,6 +83,8 @@ class TorchFinder(MetaPathFinder):
     ) -> ModuleSpec | None:
         """Return a spec for a name that is ours to answer, None for any other."""
         if fullname in OTHER_PACKAGES and _exists(OTHER_PACKAGES[fullname]):
+            if fullname == "torchviz" and PathFinder.find_spec(fullname) is not None:
+                return None
             return ModuleSpec(fullname, AliasLoader(OTHER_PACKAGES[fullname]))
         if fullname != "torch" and not fullname.startswith("torch."):
             return None
@@ -176,7 +182,7 @@ def install_as_torch() -> None:
             "install_as_torch() came too late: 'torch' has already been imported in this process. "
             "Call it before the first 'import torch', or start the program with 'pullback run script.py'."
         )
-    sys.meta_path[:0] = [TorchFinder(torch_modules()), OwnModuleFinder()]
+    sys.meta_path[:0] = [TorchFinder(torch_modules()), OwnModuleFinder(), TorchDistributionFinder(EMULATED_VERSION)]
     sys.meta_path.append(SubmoduleStubFinder(torch_modules()))
     set_display_namespace("torch")
     namespace = vars(pullback)

@@ -14,6 +14,7 @@ from pullback.backend.naming import display_namespace
 from pullback.errors import wrong_type
 from pullback.functions import storages
 from pullback.functions.storages import TypedStorage, UntypedStorage
+from pullback.futures import FutureBase as Future
 from pullback.missing_names import MissingName
 from pullback.modes.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_mode
 from pullback.modes.switches import set_switch, switches
@@ -23,6 +24,7 @@ from pullback.tensor.formatting import set_printoptions
 from pullback.tensor.tensor import Tensor
 
 __all__ = [
+    "Future",
     "TypedStorage",
     "UntypedStorage",
     "finfo",
@@ -48,6 +50,7 @@ class layout:
 strided = layout("strided")
 sparse_coo = layout("sparse_coo")
 sparse_csr = layout("sparse_csr")
+sparse_csc = layout("sparse_csc")
 
 
 class memory_format:

@@ -9,7 +9,8 @@ RuntimeError
     NoGradientError            backward from a tensor without history, or an unused input
     AnomalyError               a NaN that anomaly mode found
   LinAlgError                  a matrix that a factorization or a solver cannot take
-  AllocationError              no memory for a result; a MemoryError too
+  OutOfMemoryError             a device has no memory left
+    AllocationError            no memory for a result; a MemoryError too
 TypeError
   ArgumentTypeError            an argument lacks what a tensor has; an AttributeError too
 TypeError, ValueError, IndexError, NotImplementedError: as in Python
@@ -62,7 +63,11 @@ class LinAlgError(RuntimeError):
     """A factorization or a solver failed: the matrix is singular, not positive-definite, or not finite."""
 
 
-class AllocationError(RuntimeError, MemoryError):
+class OutOfMemoryError(RuntimeError):
+    """A device has no memory left: `torch.OutOfMemoryError`."""
+
+
+class AllocationError(OutOfMemoryError, MemoryError):
     """There is no memory for a result: Python's MemoryError, and the RuntimeError that PyTorch raises."""
 
 

@@ -12,7 +12,14 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 
-class Future(Generic[T]):
+class FutureBase:
+    """The class that PyTorch has as `torch.Future`: every future is one of these."""
+
+
+FutureBase.__name__ = FutureBase.__qualname__ = "Future"
+
+
+class Future(FutureBase, Generic[T]):
     """A result that someone sets and others wait for.
 
     >>> future = Future()

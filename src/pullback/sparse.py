@@ -12,18 +12,81 @@ from __future__ import annotations
 from typing import Any
 
 from pullback import functions
-from pullback.backend.dtype import dtype, float16, float32, float64, int8, int16, int32, int64, uint8
-from pullback.tensor.sparse_tensor import SparseTensor
-from pullback.tensor.tensor import Tensor
+from pullback.backend.dtype import dtype, float16, float32, float64, int8, int16, int32, int64, scalar_type_name, uint8
+from pullback.creation import arange
+from pullback.tensor.sparse_tensor import SparseCsrTensor, SparseTensor
+from pullback.tensor.tensor import Tensor, new_tensor
 
-__all__ = ["addmm", "log_softmax", "mm", "softmax", "sum"]
+__all__ = ["addmm", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "sum"]
 
 
 def mm(mat1: Tensor, mat2: Tensor, reduce: str = "sum") -> Tensor:
-    """The product of a sparse matrix and a dense one."""
-    if reduce != "sum":
-        raise NotImplementedError(f"sparse.mm: reduce={reduce!r} is not provided, only 'sum'")
-    return functions.spmm(mat1, mat2)
+    """The product of a sparse matrix and a dense one; the terms of each element are reduced by `reduce`."""
+    if reduce == "sum":
+        return functions.spmm(mat1, mat2)
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError(f"reduce argument must be either sum, mean, amax or amin, got {reduce}")
+    sparse: Any = mat1
+    array = sparse.coalesce()._sparse if type(mat1) is SparseTensor else sparse._sparse
+    rows, columns = new_tensor(array.indices[0]), new_tensor(array.indices[1])
+    terms = mat2.index_select(0, columns) * sparse.values().unsqueeze(1)
+    places = rows.unsqueeze(1).expand(terms.shape)
+    zeros = mat2.new_zeros((array.shape[0], mat2.shape[1]))
+    return zeros.scatter_reduce(0, places, terms, reduce, include_self=False)
+
+
+_REDUCTIONS = frozenset(("mean", "amax", "amin"))
+
+
+def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Tensor:
+    """`beta * input + alpha * (mat1 @ mat2)` at the places where the matrix of rows `input` has values."""
+    sparse: Any = input
+    if not isinstance(input, SparseCsrTensor):
+        raise RuntimeError(f"Expected self to have sparse csr layout, but got {input.layout}")
+    rows, columns = (new_tensor(line) for line in sparse._sparse.indices)
+    products = (mat1.index_select(0, rows) * mat2.t().index_select(0, columns)).sum(1)
+    return functions.with_values(sparse, sparse.values() * beta + products * alpha)
+
+
+def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) -> Any:
+    """A sparse matrix with the rows of `diagonals` on its diagonals, shifted by `offsets`; columns decide what is used.
+
+    >>> import pullback
+    >>> spdiags(pullback.arange(3), pullback.tensor([1]), (3, 3)).to_dense()
+    tensor([[0, 1, 0],
+            [0, 0, 2],
+            [0, 0, 0]])
+    """
+    rows, places = diagonals.reshape(-1, diagonals.shape[-1]), offsets.reshape(-1)
+    _check_diagonals(rows, places, tuple(shape), layout)
+    indices, values = [], []
+    for row, offset in zip(rows, places.tolist(), strict=True):
+        first, last = max(offset, 0), min(shape[0] + offset, shape[1], rows.shape[1])
+        columns = arange(first, max(last, first))
+        indices.append(functions.stack([columns - offset, columns]))
+        values.append(row[columns])
+    matrix = functions.sparse_coo_tensor(functions.cat(indices, 1), functions.cat(values), tuple(shape))
+    return matrix if layout is None else matrix.coalesce().to_sparse(layout=layout)
+
+
+def _check_diagonals(rows: Tensor, offsets: Tensor, shape: tuple[int, ...], layout: Any) -> None:
+    """Refuse diagonals that make no matrix."""
+    if len(shape) != 2:
+        raise RuntimeError("Output shape must be 2d")
+    if offsets.dtype is not int64:
+        raise RuntimeError(f"Offset Tensor must have dtype Long but got {scalar_type_name(offsets._array.dtype)}")
+    if rows.shape[0] != offsets.shape[0]:
+        raise RuntimeError(
+            f"Number of diagonals ({rows.shape[0]}) does not match the number of offsets ({offsets.shape[0]})"
+        )
+    if len(set(offsets.tolist())) != offsets.shape[0]:
+        raise RuntimeError("Offset tensor contains duplicate values")
+    if layout is not None and layout.name not in ("sparse_coo", "sparse_csr", "sparse_csc"):
+        raise RuntimeError(
+            f"Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got {layout.name.title()}"
+        )
+    if any(not -shape[0] < offset < shape[1] for offset in offsets.tolist()):
+        raise RuntimeError(f"Diagonals {offsets.tolist()} must cross a matrix of shape {list(shape)}")
 
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Tensor:

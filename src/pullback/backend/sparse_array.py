@@ -58,9 +58,13 @@ class SparseArray:
         np.add.at(values, inverse, self.values)
         return SparseArray(indices, values, self.shape, True)
 
-    def row_starts(self) -> Array:
-        """Where the values of each row begin, for indices in order, and where those of the last one end."""
-        return np.searchsorted(self.indices[0], np.arange(self.shape[0] + 1)).astype(np.int64)
+    def starts(self, dim: int) -> Array:
+        """Where the values of each row (`dim` 0) or column (1) begin, for indices in its order; at last, the end."""
+        return np.searchsorted(self.indices[dim], np.arange(self.shape[dim] + 1)).astype(np.int64)
+
+    def order_by_column(self) -> Array:
+        """The positions of the values, column by column."""
+        return np.argsort(self.indices[1], kind="stable")
 
     def astype(self, dtype: DType) -> SparseArray:
         """The same numbers in another dtype."""

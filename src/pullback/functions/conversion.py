@@ -18,6 +18,7 @@ from pullback.backend.dtype import (
     float16,
     float32,
     float64,
+    get_default_dtype,
     int8,
     int16,
     int32,
@@ -138,7 +139,17 @@ def type(input: Tensor, dtype: Any = None, non_blocking: builtins.bool = False) 
         dtype = found
     elif isinstance(dtype, (builtins.int, builtins.float)):
         raise TypeError("dtype must be a type, str, or dtype object")
-    return to(input, getattr(dtype, "dtype", dtype))
+    elif isinstance(dtype, builtins.type):
+        dtype = _dtype_of_type(dtype)
+    return to(input, dtype)
+
+
+def _dtype_of_type(kind: Any) -> dtype:
+    """The element type that a tensor type stands for; `Tensor` itself stands for the default one."""
+    found = get_default_dtype() if issubclass(kind, Tensor) else getattr(kind, "dtype", None)
+    if not isinstance(found, dtype):
+        raise ValueError(f"invalid type: '{kind.__name__}'")
+    return found
 
 
 def type_as(input: Tensor, other: Tensor) -> Tensor:

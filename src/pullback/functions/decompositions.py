@@ -167,7 +167,7 @@ def lu_unpack(
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """As `linalg.lu_factor_ex`, under the older name."""
     LU, pivots, info = G.linalg_lu_factor_ex(A, pivot=pivot)
-    results = (LU, pivots, info) if get_infos else (LU, pivots)
+    results = return_type("_lu_with_info")((LU, pivots, info)) if get_infos else (LU, pivots)
     return results if out is None else write_out("lu", tuple(out), results)
 
 

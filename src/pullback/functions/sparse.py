@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.backend.sparse_array import SparseArray
 from pullback.creation import as_tensor
-from pullback.functions.sparse_algebra import sparse_of, sparse_product, to_sparse
+from pullback.functions.sparse_algebra import sparse_of, sparse_product, to_sparse, values_of
 from pullback.tensor.sparse_tensor import SparseTensor
-from pullback.tensor.tensor import Tensor
+from pullback.tensor.tensor import Tensor, new_tensor
 
 
 def sparse_coo_tensor(indices: Any, values: Any, size: Any = None, **options: Any) -> SparseTensor:
@@ -34,7 +35,33 @@ def sparse_coo_tensor(indices: Any, values: Any, size: Any = None, **options: An
 
 def spmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of a sparse matrix and a dense one."""
-    return sparse_product(input, mat2) if SparseTensor in (type(input), type(mat2)) else G.mm(input, mat2)
+    is_sparse = isinstance(input, SparseTensor) or isinstance(mat2, SparseTensor)
+    return sparse_product(input, mat2) if is_sparse else G.mm(input, mat2)
+
+
+dsmm = spmm
+
+
+def hspmm(mat1: SparseTensor, mat2: Tensor) -> SparseTensor:
+    """As `spmm`; the result has the rows in which the sparse matrix has values, each as one value.
+
+    >>> import pullback
+    >>> pullback.hspmm(pullback.tensor([[0.0, 0.0], [0.0, 2.0]]).to_sparse(), pullback.ones(2, 3)).indices()
+    tensor([[1]])
+    """
+    array = mat1.coalesce()._sparse
+    rows, row_of_value = SparseArray(array.indices[:1], array.values, array.shape[:1]).merged_indices()
+    terms = G.index_select(mat2, 0, new_tensor(array.indices[1])) * values_of(mat1.coalesce()).unsqueeze(1)
+    sums = mat2.new_zeros((rows.shape[1], mat2.shape[1])).index_add(0, new_tensor(row_of_value), terms)
+    return sparse_of(rows, sums, (array.shape[0], mat2.shape[1]), True)
+
+
+def sspaddmm(input: SparseTensor, mat1: SparseTensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """`beta * input + alpha * (mat1 @ mat2)` as a sparse matrix; its indices may repeat."""
+    return input * beta + to_sparse(spmm(mat1, mat2) * alpha)
+
+
+saddmm = sspaddmm
 
 
 def smm(input: Tensor, mat: Tensor) -> Tensor:

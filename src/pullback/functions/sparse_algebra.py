@@ -13,7 +13,13 @@ from pullback.backend.sparse_array import SparseArray
 from pullback.creation import as_tensor
 from pullback.graph.sparse_nodes import is_made_of_dense, record_dense, record_values, recorded_values
 from pullback.modes.switches import process, switches
-from pullback.tensor.sparse_tensor import SparseCsrTensor, SparseTensor, new_sparse_tensor
+from pullback.tensor.sparse_tensor import (
+    CompressedTensor,
+    SparseCscTensor,
+    SparseCsrTensor,
+    SparseTensor,
+    new_sparse_tensor,
+)
 from pullback.tensor.tensor import Tensor, new_tensor, wrap_dim
 
 SPARSE_ENOUGH = 8
@@ -76,15 +82,17 @@ def sparse_to_dense(input: SparseTensor, dtype: Any = None, **options: Any) -> T
     return dense if dtype is None else dense.to(dtype)
 
 
-def to_sparse(input: Tensor, sparse_dim: int | None = None, **options: Any) -> SparseTensor:
+def to_sparse(input: Tensor, sparse_dim: int | None = None, *, layout: Any = None, **options: Any) -> SparseTensor:
     """The tensor's values that are not zero, with their indices in the leading `sparse_dim` dimensions.
 
     >>> import pullback
     >>> pullback.tensor([0.0, 3.0]).to_sparse().indices()
     tensor([[1]])
     """
+    if layout is not None and layout.name in _COMPRESSED:
+        return _compress(input, _COMPRESSED[layout.name])
     if isinstance(input, SparseTensor):
-        return to_sparse_coo(input) if isinstance(input, SparseCsrTensor) else input
+        return to_sparse_coo(input) if isinstance(input, CompressedTensor) else input
     filled = input._array != 0
     leading = filled.ndim if sparse_dim is None else sparse_dim
     if leading < filled.ndim:
@@ -96,22 +104,48 @@ def to_sparse(input: Tensor, sparse_dim: int | None = None, **options: Any) -> S
     return sparse
 
 
+_COMPRESSED: dict[str, type[CompressedTensor]] = {"sparse_csr": SparseCsrTensor, "sparse_csc": SparseCscTensor}
+
+
 def to_sparse_csr(input: Tensor, dense_dim: int | None = None) -> SparseCsrTensor:
     """A matrix as rows of columns and values."""
+    return _compress(input, SparseCsrTensor)
+
+
+def to_sparse_csc(input: Tensor, dense_dim: int | None = None) -> SparseCscTensor:
+    """A matrix as columns of rows and values.
+
+    >>> import pullback
+    >>> pullback.tensor([[0.0, 1.0], [2.0, 3.0]]).to_sparse_csc().values()
+    tensor([2., 1., 3.])
+    """
+    return _compress(input, SparseCscTensor)
+
+
+def _compress(input: Tensor, kind: type[CompressedTensor]) -> Any:
+    """A matrix whose values lie row by row or column by column."""
+    if isinstance(input, kind):
+        return input
     sparse = sparse_coalesce(to_sparse(input))
-    if sparse._sparse.ndim != 2:
-        raise RuntimeError(f"to_sparse_csr: a matrix was expected, got {sparse._sparse.ndim} dimensions")
-    rows = sparse_of(sparse._sparse.indices, values_of(sparse), sparse._sparse.shape, True, SparseCsrTensor)
+    array, values = sparse._sparse, values_of(sparse)
+    if array.ndim != 2:
+        raise RuntimeError(f"to_{kind._layout_name}: a matrix was expected, got {array.ndim} dimensions")
+    indices = array.indices
+    if kind.major == 1:
+        order = array.order_by_column()
+        indices, values = indices[:, order], values[new_tensor(order)]
+    matrix = sparse_of(indices, values, array.shape, True, kind)
     if is_made_of_dense(sparse) and _records():
-        record_dense(rows, input)
-    return rows
+        record_dense(matrix, input)
+    return matrix
 
 
 def to_sparse_coo(input: Tensor) -> SparseTensor:
     """The tensor in coordinate format."""
-    if not isinstance(input, SparseCsrTensor):
+    if not isinstance(input, CompressedTensor):
         return to_sparse(input)
-    return sparse_of(input._sparse.indices, values_of(input), input._sparse.shape, True)
+    in_order = input.major == 0
+    return sparse_of(input._sparse.indices, values_of(input), input._sparse.shape, in_order)
 
 
 def sparse_csr_tensor(
@@ -124,12 +158,44 @@ def sparse_csr_tensor(
     tensor([[0., 1.],
             [2., 3.]])
     """
-    starts, columns = as_tensor(crow_indices), as_tensor(col_indices)
+    return _compressed_of(SparseCsrTensor, crow_indices, col_indices, values, size, options)
+
+
+def sparse_csc_tensor(
+    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, **options: Any
+) -> SparseCscTensor:
+    """A matrix of `values` in the rows `row_indices`; column i has those from ccol_indices[i] to ccol_indices[i + 1].
+
+    >>> import pullback
+    >>> pullback.sparse_csc_tensor([0, 1, 3], [1, 0, 1], [1.0, 2.0, 3.0], (2, 2)).to_dense()
+    tensor([[0., 2.],
+            [1., 3.]])
+    """
+    return _compressed_of(SparseCscTensor, ccol_indices, row_indices, values, size, options)
+
+
+def sparse_compressed_tensor(
+    compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, layout: Any = None, **options: Any
+) -> Any:
+    """As `sparse_csr_tensor` or `sparse_csc_tensor`, by the layout."""
+    kind = _COMPRESSED.get(getattr(layout, "name", ""))
+    if kind is None:
+        raise RuntimeError(f"expected sparse compressed tensor layout but got {layout}: sparse_csr or sparse_csc")
+    return _compressed_of(kind, compressed_indices, plain_indices, values, size, options)
+
+
+def _compressed_of(
+    kind: type[CompressedTensor], starts: Any, places: Any, values: Any, size: Any, options: dict[str, Any]
+) -> Any:
+    starts, places = as_tensor(starts), as_tensor(places)
     given = as_tensor(values, dtype=options.get("dtype"))
-    rows = functions.repeat_interleave(starts[1:] - starts[:-1])
-    shape = (starts.numel() - 1, int(columns.max()) + 1 if columns.numel() else 0) if size is None else tuple(size)
-    indices = functions.stack([rows, columns.to(rows.dtype)])._array
-    matrix = sparse_of(indices, given, shape, True, SparseCsrTensor)
+    majors = functions.repeat_interleave(starts[1:] - starts[:-1])
+    both = [majors, places.to(majors.dtype)]
+    sizes = [starts.numel() - 1, int(places.max()) + 1 if places.numel() else 0]
+    if kind.major == 1:
+        both, sizes = both[::-1], sizes[::-1]
+    shape = tuple(sizes) if size is None else tuple(size)
+    matrix = sparse_of(functions.stack(both)._array, given, shape, True, kind)
     return matrix.detach().requires_grad_() if options.get("requires_grad") else matrix
 
 
@@ -174,21 +240,59 @@ def _reflected_product(input: SparseTensor, other: Any) -> Tensor:
 
 
 def sparse_transpose(input: SparseTensor, dim0: int, dim1: int) -> Any:
-    """The tensor with two dimensions exchanged."""
+    """The tensor with two dimensions exchanged; a matrix of rows becomes one of columns."""
     array = input._sparse
     first, second = wrap_dim(dim0, array.ndim), wrap_dim(dim1, array.ndim)
     if max(first, second) >= array.sparse_dim:
-        return sparse_to_dense(input).transpose(dim0, dim1)
-    order = list(range(array.sparse_dim))
+        raise RuntimeError(
+            f"sparse transpose: transposed dimensions must be sparse Got sparse_dim: {array.sparse_dim}, d0: {first}, "
+            f"d1: {second}"
+        )
+    order = list(range(array.ndim))
     order[first], order[second] = second, first
-    shape = list(array.shape)
-    shape[first], shape[second] = shape[second], shape[first]
-    return sparse_of(array.indices[order], values_of(input), tuple(shape))
+    return sparse_permute(input, order)
+
+
+def sparse_permute(input: SparseTensor, *dims: Any) -> Any:
+    """The tensor with its dimensions in another order; those that indices name stay before the others."""
+    array = input._sparse
+    given = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
+    order = [wrap_dim(dim, array.ndim) for dim in given]
+    leading, trailing = order[: array.sparse_dim], order[array.sparse_dim :]
+    if sorted(order) != list(range(array.ndim)) or any(dim < array.sparse_dim for dim in trailing):
+        raise RuntimeError(f"permute(sparse): the dimensions {tuple(given)} mix sparse and dense ones, or repeat one")
+    kind: Any = SparseTensor
+    if isinstance(input, CompressedTensor) and order == [1, 0]:
+        kind = SparseCscTensor if input.major == 0 else SparseCsrTensor
+    values = values_of(input).permute(0, *(dim - array.sparse_dim + 1 for dim in trailing))
+    shape = tuple(array.shape[dim] for dim in order)
+    return sparse_of(array.indices[leading], values, shape, kind is not SparseTensor, kind)
 
 
 def sparse_t(input: SparseTensor) -> Any:
-    """The transposed matrix."""
-    return sparse_transpose(input, 0, 1) if input._sparse.ndim == 2 else input
+    """The transposed matrix; what has fewer dimensions stays as it is."""
+    array = input._sparse
+    if array.ndim > 2:
+        raise RuntimeError(
+            f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {array.sparse_dim} sparse and "
+            f"{array.ndim - array.sparse_dim} dense dimensions"
+        )
+    return sparse_transpose(input, 0, 1) if array.ndim == 2 else input
+
+
+def sparse_mT(input: SparseTensor) -> Any:
+    """The matrices of the last two dimensions, transposed."""
+    return sparse_transpose(input, -2, -1)
+
+
+def sparse_mH(input: SparseTensor) -> Any:
+    """The matrices of the last two dimensions, transposed and conjugated."""
+    transposed = sparse_mT(input)
+    return with_values(transposed, values_of(transposed).conj()) if input.is_complex() else transposed
+
+
+def _sparse_T(input: SparseTensor) -> Any:
+    return sparse_permute(input, list(range(input._sparse.ndim))[::-1])
 
 
 def sparse_sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
@@ -271,7 +375,8 @@ def attach_sparse_methods() -> None:
     """Let the methods of sparse tensors be the functions here."""
     methods = {
         "values": sparse_values, "coalesce": sparse_coalesce, "to_dense": sparse_to_dense, "sum": sparse_sum,
-        "transpose": sparse_transpose, "t": sparse_t, "T": property(sparse_t), "mT": property(sparse_t),
+        "transpose": sparse_transpose, "permute": sparse_permute, "t": sparse_t, "T": property(_sparse_T),
+        "mT": property(sparse_mT), "H": property(sparse_mH), "mH": property(sparse_mH), "adjoint": sparse_mH,
         "softmax": sparse_softmax, "log_softmax": sparse_log_softmax, "mm": sparse_product, "mv": sparse_product,
         "matmul": sparse_product, "__matmul__": sparse_product, "__rmatmul__": _reflected_product, "__add__": _add,
         "add": _add,

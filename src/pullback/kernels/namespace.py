@@ -63,6 +63,7 @@ FILES = {
     "scattering": "row_major_copy copy_in_order index_put index_put_into scatter scatter_value scatter_add pad_to reduce_at scatter_reduce index_add index_copy index_fill index_fill_tensor index_reduce expand_index put ones_in_shape_of is_zero is_one is_false both equal_as distinct_positions positive_index as_positions sharing_counts",
     "searching": "searchsorted unique unique_consecutive bincount histc isin tril_positions triu_positions as_value",
     "shape": "clone copy_to contiguous_copy to_dtype to_integer copy alias zeros_in_shape zeros_in_shape_of infer_shape reshape can_view view unsafe_view view_dtype expand transpose permute t unsqueeze squeeze squeeze_dim squeeze_dims diagonal unfold as_strided view_as_real view_as_complex select_part",
+    "sobol": "sobol_directions scramble_directions sobol_integers",
     "softmaxes": "softmax softmax_grad log_softmax log_softmax_grad logsumexp",
     "solvers": "is_vector linalg_solve_ex check_solution solve_adjoint cholesky_solve cholesky_inverse linalg_lstsq",
     "sorting": "sort sort_stable argsort order_along topk kthvalue median_all nanmedian_all median_dim nanmedian_dim mode",

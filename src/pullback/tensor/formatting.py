@@ -138,6 +138,33 @@ def format_tensor(
     return _append_suffixes(prefix + contents, suffixes, len(prefix)) + ")"
 
 
+def format_sparse(
+    parts: Sequence[tuple[str, Array]],
+    *,
+    facts: Sequence[str],
+    layout_name: str,
+    dtype_name: str,
+    default_dtype_name: str,
+    history: str | None,
+) -> str:
+    """Write a sparse tensor: the named arrays it is stored as, its facts (`size=...`, `nnz=...`), layout and history."""
+    prefix = "tensor("
+    lines = []
+    for name, array in parts:
+        start = f"{name}=tensor("
+        size = f", size={tuple(array.shape)}" if array.size == 0 else ""
+        lines.append(start + format_values(array, len(prefix) + len(start)) + size + ")")
+    suffixes = list(facts)
+    if _shows_dtype(dtype_name, default_dtype_name, values_tell=parts[-1][1].size > 0):
+        suffixes.append(f"dtype={display_namespace()}.{dtype_name}")
+    suffixes += [f"layout={display_namespace()}.{layout_name}", *([history] if history else [])]
+    gap = ",\n" + " " * len(prefix)
+    text = prefix + gap.join(lines)
+    if layout_name == "sparse_coo":  # these stand on a line of their own
+        text, suffixes = text + gap + suffixes[0], suffixes[1:]
+    return _append_suffixes(text, suffixes, len(prefix)) + ")"
+
+
 def _shows_size(array: Array, is_meta: bool) -> bool:
     if is_meta:
         return True

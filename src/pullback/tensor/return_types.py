@@ -66,7 +66,7 @@ _FIELDS = {
     "solution residuals rank singular_values": "linalg_lstsq",
     "P L U": "linalg_lu lu_unpack",
     "LU pivots": "linalg_lu_factor",
-    "LU pivots info": "linalg_lu_factor_ex",
+    "LU pivots info": "linalg_lu_factor_ex _lu_with_info",
     "Q R": "linalg_qr qr",
     "sign logabsdet": "linalg_slogdet slogdet",
     "result info": "linalg_solve_ex",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.backend.naming import display_namespace
+from pullback.backend.dtype import get_default_dtype
 from pullback.backend.sparse_array import SparseArray
 from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl, new_tensor
 from pullback.tensor.tensor_base import TensorBase
@@ -34,12 +34,14 @@ class SparseTensor(Tensor):
         """Whether the tensor is stored sparsely."""
         return True
 
+    _layout_name = "sparse_coo"
+
     @property
     def layout(self) -> Any:
-        """The coordinate layout."""
-        from pullback.environment import sparse_coo  # lazy: the constants are above
+        """The layout: coordinates, rows or columns."""
+        import pullback.environment as constants  # lazy: the constants are above
 
-        return sparse_coo
+        return getattr(constants, self._layout_name)
 
     def _indices(self) -> Tensor:
         return new_tensor(self._sparse.indices)
@@ -71,59 +73,81 @@ class SparseTensor(Tensor):
         """Whether every index stands once."""
         return self._sparse.coalesced
 
+    def _parts(self) -> list[tuple[str, Any]]:
+        """The arrays it is stored as, by the names that are printed."""
+        return [("indices", self._sparse.indices), ("values", self._sparse.values)]
+
     def __repr__(self, **options: Any) -> str:
-        indent = " " * 7
-        parts = [
-            "indices=" + _indented(repr(self._indices()), 15),
-            indent + "values=" + _indented(repr(self._values()), 14),
-            f"{indent}size={tuple(self._sparse.shape)}, nnz={self._nnz()}, layout={display_namespace()}.sparse_coo",
-        ]
-        return "tensor(" + ",\n".join(parts) + self._history("\n" + indent) + ")"
+        from pullback.tensor.formatting import format_sparse  # only who prints pays for it
 
-    def _history(self, gap: str) -> str:
-        if self.grad_fn is not None:
-            return f",{gap or ' '}grad_fn=<{self.grad_fn.name()}>"
-        return f",{gap or ' '}requires_grad=True" if self.requires_grad else ""
+        history = f"grad_fn=<{self.grad_fn.name()}>" if self.grad_fn is not None else None
+        return format_sparse(
+            self._parts(),
+            facts=[f"size={tuple(self._sparse.shape)}", f"nnz={self._nnz()}"],
+            layout_name=self.layout.name,
+            dtype_name=self.dtype.name,
+            default_dtype_name=get_default_dtype().name,
+            history=history or ("requires_grad=True" if self.requires_grad else None),
+        )
 
 
-class SparseCsrTensor(SparseTensor):
-    """A matrix as rows of columns and values; its indices are in order."""
+class CompressedTensor(SparseTensor):
+    """A matrix whose values lie row by row (CSR) or column by column (CSC)."""
+
+    major: int
+    """The dimension along which indices are compressed to starts: 0 for rows, 1 for columns."""
 
     @property
     def is_sparse(self) -> bool:
         """Whether the tensor is stored in coordinate format."""
         return False
 
-    is_sparse_csr = True
+    def _compressed(self, asked: str, major: int) -> Tensor:
+        self._refuse_other(asked, major)
+        return new_tensor(self._sparse.starts(major))
 
-    @property
-    def layout(self) -> Any:
-        """The layout of rows."""
-        from pullback.environment import sparse_csr  # lazy: the constants are above
+    def _plain(self, asked: str, major: int) -> Tensor:
+        self._refuse_other(asked, major)
+        return new_tensor(self._sparse.indices[1 - major])
 
-        return sparse_csr
+    def _refuse_other(self, asked: str, major: int) -> None:
+        if major != self.major:
+            wanted, got = ("row", "SparseCsc") if major == 0 else ("column", "SparseCsr")
+            raise RuntimeError(f"{asked} expected sparse {wanted} compressed tensor layout but got {got}")
 
     def crow_indices(self) -> Tensor:
         """Where each row's columns begin, and where the last one's end."""
-        return new_tensor(self._sparse.row_starts())
+        return self._compressed("crow_indices", 0)
 
     def col_indices(self) -> Tensor:
         """The columns of the values."""
-        return new_tensor(self._sparse.indices[1])
+        return self._plain("col_indices", 0)
 
-    def __repr__(self, **options: Any) -> str:
-        indent = " " * 7
-        parts = [
-            "crow_indices=" + _indented(repr(self.crow_indices()), 20),
-            indent + "col_indices=" + _indented(repr(self.col_indices()), 19),
-            indent + "values=" + _indented(repr(self._values()), 14),
-            f"size={tuple(self._sparse.shape)}, nnz={self._nnz()}, layout={display_namespace()}.sparse_csr",
-        ]
-        return "tensor(" + ",\n".join(parts[:3]) + ", " + parts[3] + self._history("") + ")"
+    def ccol_indices(self) -> Tensor:
+        """Where each column's rows begin, and where the last one's end."""
+        return self._compressed("ccol_indices", 1)
+
+    def row_indices(self) -> Tensor:
+        """The rows of the values."""
+        return self._plain("row_indices", 1)
+
+    def _parts(self) -> list[tuple[str, Any]]:
+        starts, places = ("crow_indices", "col_indices") if self.major == 0 else ("ccol_indices", "row_indices")
+        array = self._sparse
+        return [(starts, array.starts(self.major)), (places, array.indices[1 - self.major]), ("values", array.values)]
 
 
-def _indented(text: str, width: int) -> str:
-    return text.replace("\n", "\n" + " " * width)
+class SparseCsrTensor(CompressedTensor):
+    """A matrix as rows of columns and values; its indices are in order."""
+
+    major, _layout_name = 0, "sparse_csr"
+    is_sparse_csr = True
+
+
+class SparseCscTensor(CompressedTensor):
+    """A matrix as columns of rows and values; its indices are in the order of columns."""
+
+    major, _layout_name = 1, "sparse_csc"
 
 
 def new_sparse_tensor(array: SparseArray, kind: Any = SparseTensor) -> SparseTensor:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import html
 import itertools
-import shutil
-import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,9 +15,12 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from pullback.graph.node import Node
 from pullback.graph.source_lines import place_of
+from pullback.utils.drawing import Drawing, make_dot_from_trace, resize_graph
 from pullback.utils.layered_layout import lay_out
 
-__all__ = ["Detail", "Drawing", "graph_tree", "make_dot", "read_graph", "save_svg"]
+__all__ = [
+    "Detail", "Drawing", "graph_tree", "make_dot", "make_dot_from_trace", "read_graph", "resize_graph", "save_svg",
+]  # fmt: skip
 
 Kind: TypeAlias = Literal["leaf", "operation", "output", "saved"]
 Params: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]] | Any | None
@@ -273,62 +274,13 @@ def save_svg(tensors: Any, path: str | Path, params: Params = None) -> Path:
     return path
 
 
-def dot_text(picture: GraphPicture) -> str:
-    """Write a picture in graphviz's DOT language."""
-    lines = ["digraph {", "\tnode [fontname=monospace fontsize=10 shape=box style=filled]"]
+def dot_statements(picture: GraphPicture) -> list[str]:
+    """Write the boxes and arrows of a picture as statements of graphviz's DOT language."""
+    statements = []
     for position, box in enumerate(picture.boxes):
         label = "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in box.lines)
-        lines.append(f'\t{position} [label="{label}" fillcolor="{COLOURS[box.kind][0]}"]')
-    lines += [f"\t{start} -> {end}" for start, end in picture.arrows]
-    return "\n".join([*lines, "}", ""])
-
-
-class Drawing:
-    """A graph ready to be drawn: its DOT text in `source`, and files of it through `render`."""
-
-    def __init__(self, picture: GraphPicture, source: str, format: str = "pdf") -> None:
-        self._picture = picture
-        self.source = source
-        self.format = format
-
-    def __str__(self) -> str:
-        return self.source
-
-    def _repr_svg_(self) -> str:
-        return svg_text(self._picture)
-
-    def save(self, filename: str | Path, directory: str | Path | None = None) -> str:
-        """Write the DOT text to a file and return its path."""
-        path = Path(directory or "", filename)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(self.source, encoding="utf-8")
-        return str(path)
-
-    def render(
-        self,
-        filename: str | Path = "graph",
-        directory: str | Path | None = None,
-        view: bool = False,
-        cleanup: bool = False,
-        format: str | None = None,
-        **_unused: object,
-    ) -> str:
-        """Write the DOT text and its picture, and return the picture's path.
-
-        The graphviz program draws it if it is installed; otherwise an SVG is drawn here, whatever `format` asks for.
-        """
-        format = format or self.format
-        source = Path(self.save(filename, directory))
-        program = shutil.which("dot")
-        if program is None or format == "svg":
-            target = source.with_name(source.name + ".svg")
-            target.write_text(svg_text(self._picture), encoding="utf-8")
-        else:
-            target = source.with_name(f"{source.name}.{format}")
-            subprocess.run([program, f"-T{format}", "-o", str(target), str(source)], check=True)
-        if cleanup:
-            source.unlink()
-        return str(target)
+        statements.append(f'\t{position} [label="{label}" fillcolor="{COLOURS[box.kind][0]}"]\n')
+    return statements + [f"\t{start} -> {end}\n" for start, end in picture.arrows]
 
 
 def make_dot(
@@ -344,4 +296,7 @@ def make_dot(
     among it as boxes of their own.
     """
     picture = read_graph(var, params, Detail(True, show_attrs, show_saved, max_attr_chars))
-    return Drawing(picture, dot_text(picture))
+    drawing = Drawing(dot_statements(picture), lambda: svg_text(picture))
+    drawing.node_attr.update(fontname="monospace", fontsize="10", shape="box", style="filled")
+    resize_graph(drawing)
+    return drawing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -99,7 +100,21 @@ class RNNBase(Module):
 
     @property
     def _flat_weights(self) -> list[Any]:
-        return [getattr(self, name, None) for name in self._flat_weights_names]
+        given = self.__dict__.get("_given_weights")
+        return given or [getattr(self, name, None) for name in self._flat_weights_names]
+
+    @_flat_weights.setter
+    def _flat_weights(self, weights: list[Any]) -> None:
+        """Compute with these weights, as programs that drop or generate weights ask for."""
+        registered = [getattr(self, name, None) for name in self._flat_weights_names]
+        is_the_same = len(weights) == len(registered) and all(map(operator.is_, weights, registered))
+        self.__dict__["_given_weights"] = None if is_the_same else weights
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        given = self.__dict__.get("_given_weights")
+        if given and name in self._flat_weights_names:
+            given[self._flat_weights_names.index(name)] = value
 
     @property
     def all_weights(self) -> list[list[Any]]:
