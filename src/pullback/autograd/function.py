@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.backend.dtype import is_float_or_complex
-from pullback.errors import LeafModificationError
+from pullback.errors import LeafModificationError, ViewModificationError
 from pullback.graph.basic_nodes import DelayedError
 from pullback.graph.custom_function_node import FunctionContext
 from pullback.graph.history import adopt_switches, bump_version, gradient_edge, rebase_history, set_history
@@ -19,7 +19,7 @@ from pullback.graph.views import check_view_modification, make_view
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.interception import intercept
 from pullback.modes.switches import process, set_switch, switches
-from pullback.tensor.autograd_extra import CUSTOM_FUNCTION
+from pullback.tensor.autograd_extra import CUSTOM_FUNCTION, DEFAULT, MULTI_OUTPUT
 from pullback.tensor.tensor import Tensor, new_tensor
 
 __all__ = [
@@ -138,6 +138,8 @@ class Function(metaclass=FunctionMeta):
                 "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must "
                 f"override the setup_context staticmethod, which {cls.__name__} does not: move what uses ctx there."
             )
+        if cls._has_setup_context() and _may_have_defaults(cls.forward):
+            args, kwargs = _bound(cls, args, kwargs)
         if process.changed and switches.interceptors:
             taken = intercept(_FunctionCall(cls), args, kwargs)
             if taken is not NotImplemented:
@@ -160,12 +162,33 @@ class _FunctionCall:
 
 def _as_positional(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """Keyword arguments in their place among the positional ones, which is where backward returns their gradients."""
+    args, keyword_only = _bound(cls, args, kwargs)
+    if keyword_only:
+        name = next(iter(keyword_only))
+        raise TypeError(
+            f"forward() got an unexpected keyword argument '{name}': {cls.__name__}.apply() hands its arguments over by "
+            "position, so forward can have no keyword-only parameters."
+        )
+    return args
+
+
+def _bound(
+    cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments in the order of forward's parameters, with default values, and those by keyword only."""
     leading = () if cls._has_setup_context() else (None,)
     bound = inspect.signature(cls.forward).bind(*leading, *args, **kwargs)
     bound.apply_defaults()
-    if bound.kwargs:
-        raise TypeError(f"{cls.__name__}.apply() got keyword-only arguments: {', '.join(bound.kwargs)}")
-    return bound.args[len(leading) :]
+    return bound.args[len(leading) :], bound.kwargs
+
+
+def _may_have_defaults(forward: Any) -> bool:
+    """Whether a parameter may have a default value, which `setup_context` is to see; binding takes microseconds."""
+    return (
+        getattr(forward, "__defaults__", True) is not None
+        or forward.__kwdefaults__ is not None
+        or hasattr(forward, "__wrapped__")
+    )
 
 
 def _apply(cls: type[Function], args: tuple[Any, ...]) -> Any:
@@ -228,7 +251,13 @@ def _wrap_outputs(
                 "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
                 "modified inplace must all be outputs of the Function."
             )
+        bump_version(tensor)
     ctx.describe_outputs(outputs)
+    if ctx._is_pure_view and (len(outputs) > 1 or sum(ctx.is_tensor_input) > 1):
+        raise RuntimeError(
+            "Pure view custom Function can only have one input Tensor and one output Tensor: it has "
+            f"{sum(ctx.is_tensor_input)} and {len(outputs)}."
+        )
     wrapped: list[Any] = []
     for number, output in enumerate(outputs):
         if not isinstance(output, Tensor):
@@ -240,51 +269,81 @@ def _wrap_outputs(
             records and all(output is not t for t in ctx.non_differentiable) and output._array.dtype.kind in "fcV"
         )
         original = args[position] if position is not None else None
-        wrapped.append(_wrap_output(ctx, output, original, number, dirty, differentiable))
+        if differentiable:
+            wrapped.append(_wrap_differentiable(ctx, output, original, number, dirty))
+        else:
+            wrapped.append(_wrap_constant(ctx, output, original, dirty))
+    ctx.dirty_tensors = ctx.non_differentiable = ()  # a modified input leads back to this node: no cycle
     if records:
         ctx.store(wrapped)
         adopt_switches(ctx)
     return wrapped
 
 
-def _wrap_output(
-    ctx: FunctionContext, output: Tensor, original: Tensor | None, number: int, dirty: bool, differentiable: bool
+def _wrap_constant(ctx: FunctionContext, output: Tensor, original: Tensor | None, dirty: bool) -> Tensor:
+    """An output without gradient: an input is never handed out as it is, unless it was modified."""
+    if original is None:
+        _note_creation(ctx, output, recorded=False)
+        return output.detach_() if output._requires_grad and not output._is_view() else output
+    if original._requires_grad:
+        return original.detach()
+    return original if dirty else _view_of_input(ctx, original, recorded=False)
+
+
+def _wrap_differentiable(
+    ctx: FunctionContext, output: Tensor, original: Tensor | None, number: int, dirty: bool
 ) -> Tensor:
-    if not differentiable:
-        if original is not None and not dirty and original._requires_grad:
-            return original.detach()
-        return original if original is not None else output
+    if dirty:
+        _check_dirty(ctx, output, original)
     if dirty and original is not None:
-        return _rebase_dirty(ctx, original, number)
+        rebase_history(original, ctx)
+        if original._edge is not None and original._edge[0] is ctx:
+            original._edge = (ctx, number)
+        return original
     if original is not None:
-        output = new_tensor(original._array)
-        make_view(output, original, CUSTOM_FUNCTION)
-        _restore_creation(output)
-    elif output._is_view():
-        _restore_creation(output)
-    elif output._requires_grad:
-        output = output.detach()
+        output = _view_of_input(ctx, original, recorded=True)
+    else:
+        _note_creation(ctx, output, recorded=True)
     set_history(output, ctx, number)
     return output
 
 
-def _restore_creation(output: Tensor) -> None:
-    extra = output._extra
-    if extra is not None and extra.view is not None:
-        extra.view.creation = CUSTOM_FUNCTION
+def _view_of_input(ctx: FunctionContext, original: Tensor, *, recorded: bool) -> Tensor:
+    view = new_tensor(original._array)
+    make_view(view, original, CUSTOM_FUNCTION)
+    _note_creation(ctx, view, recorded=recorded)
+    return view
 
 
-def _rebase_dirty(ctx: FunctionContext, original: Tensor, number: int) -> Tensor:
-    extra = original._extra
-    if extra is not None and extra.view is not None:
-        check_view_modification(original, extra.view, records=True)
-    elif original._requires_grad and original._edge is None:
+def _note_creation(ctx: FunctionContext, output: Tensor, *, recorded: bool) -> None:
+    """Say of a view where it was made: only a pure view may be modified, as its backward is that of the view alone."""
+    info = output._extra.view if output._extra is not None else None
+    if info is not None:
+        several = recorded and ctx.output_count > 1
+        info.creation = DEFAULT if ctx._is_pure_view else MULTI_OUTPUT if several else CUSTOM_FUNCTION
+
+
+def _check_dirty(ctx: FunctionContext, output: Tensor, original: Tensor | None) -> None:
+    """Refuse a tensor marked as modified whose new history could not be followed."""
+    info = output._extra.view if output._extra is not None else None
+    if output._requires_grad and not output._has_edge():
         raise LeafModificationError("a leaf Variable that requires grad has been used in an in-place operation.")
-    bump_version(original)
-    rebase_history(original, ctx)
-    if original._edge is not None and original._edge[0] is ctx:
-        original._edge = (ctx, number)
-    return original
+    if original is None:
+        message = (
+            "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should "
+            "be passed to ctx.mark_dirty()"
+        )
+        if info is not None:
+            raise RuntimeError(f"{message}: this one is a view that forward made.")
+        warnings.warn(f"{message}.", UserWarning, stacklevel=6)
+    elif info is not None:
+        if ctx.output_count > 1:
+            raise ViewModificationError(
+                "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return "
+                "more than one Tensor. Clone the input before apply(), or split the Function into one that modifies and "
+                "one that computes the rest."
+            )
+        check_view_modification(original, info, records=True)
 
 
 def _with_tangents(saved: Any, inputs: Sequence[Any], args: Sequence[Any]) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 from pullback import creation
 from pullback.modes.interception import overridable
+from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor
 
 
@@ -59,7 +60,11 @@ method_new_tensor.__name__ = "new_tensor"  # what overriding types are told
 def new(input: Tensor, *args: Any, **options: Any) -> Tensor:
     """A tensor of the same type, from sizes or from data (PyTorch's old form of the `new_*` methods)."""
     if len(args) == 1 and not isinstance(args[0], int):
-        if type(args[0]).__name__ == "Size":
-            return new_empty(input, *args[0])
+        if isinstance(args[0], Size):
+            return new_empty(input, args[0])
+        if isinstance(args[0], Tensor):
+            if args[0].dtype is not input.dtype:
+                raise TypeError(f"expected a tensor of dtype {input.dtype} (got {args[0].dtype})")
+            return args[0].detach()
         return method_new_tensor(input, args[0], **options)
     return new_empty(input, *args) if args else new_empty(input, 0)

@@ -24,6 +24,8 @@ class FunctionContext(Node):
 
     needs_input_grad: tuple[bool, ...] = ()
     materialize_grads: bool = True
+    _materialize_non_diff_grads: bool = True
+    _is_pure_view: bool = False
     to_save: tuple[Any, ...] | None = None
     saved_for_forward: tuple[Any, ...] | None = None
     saved_for_jvp: tuple[Any, ...] | None = None
@@ -58,10 +60,12 @@ class FunctionContext(Node):
 
     def mark_dirty(self, *args: Any) -> None:
         """Say which inputs forward modified in place; each must be returned."""
+        _check_tensors(args, "mark_dirty can only accept variables")
         self.dirty_tensors = args
 
     def mark_non_differentiable(self, *args: Any) -> None:
         """Say which outputs have no gradient."""
+        _check_tensors(args, "mark_non_differentiable only accepts variable arguments")
         self.non_differentiable = args
 
     def mark_shared_storage(self, *pairs: Any) -> None:
@@ -119,7 +123,9 @@ class FunctionContext(Node):
         """Keep what forward saved: outputs without a cycle, everything through the active hooks."""
         hooks = current_hooks()
         self.stored = []
-        for tensor in self.to_save or ():
+        # Taken off first: a pack hook may raise (a checkpoint stops early so), and an output leads back to this node.
+        to_save, self.to_save = self.to_save, None
+        for tensor in to_save or ():
             if tensor is None:
                 self.stored.append((None, -1))
                 continue
@@ -132,32 +138,42 @@ class FunctionContext(Node):
                 edge = None if position is not None else gradient_edge(tensor)
                 value = PackedTensor(tensor, *hooks, edge, position)
             self.stored.append((value, version))
-        self.to_save = None
 
     def release_saved_tensors(self) -> None:
         if self.stored:
             self.released = True
             self.stored = None
 
-    # What the engine calls.
+    # What the engine calls, and users who call a node by hand.
 
-    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        wrapped = [None if g is None else new_tensor(g) for g in grads]
-        return [None if r is None else r._array for r in self.apply_differentiable(wrapped, edges)]
+    def apply(self, *args: Any) -> Any:
+        """Call the user's backward with `args` and return what it returns."""
+        backward = self._forward_class._backward_function()
+        return backward(self, list(args)) if self._forward_class.boxed_grads_call else backward(self, *args)
+
+    def apply_jvp(self, *args: Any) -> Any:
+        """Call the user's jvp with `args`."""
+        return self._forward_class.jvp(self, *args)
 
     def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        """Call the user's backward and return one gradient per tensor input."""
+        """Call the user's backward and return one gradient per tensor input.
+
+        A Function with `boxed_grads_call` gets the only list that holds the gradients: it may free them early.
+        """
         function = self._forward_class
         arguments = [self._materialized(g, i) for i, g in enumerate(grads)]
         backward = function._backward_function()
-        result = (
-            backward(self, arguments) if getattr(function, "boxed_grads_call", False) else backward(self, *arguments)
-        )
+        if function.boxed_grads_call:
+            if isinstance(grads, list):
+                grads.clear()
+            result = backward(self, arguments)
+        else:
+            result = backward(self, *arguments)
         results = tuple(result) if isinstance(result, (tuple, list)) else (result,)
         return self._matched(results)
 
     def _materialized(self, grad: Any, index: int) -> Any:
-        if grad is not None or not self.materialize_grads:
+        if grad is not None or not self.materialize_grads or index in self.not_materialized:
             return grad
         metadata = self.input_metadata(index)
         return None if metadata is None else new_tensor(metadata.zeros())
@@ -191,6 +207,9 @@ class FunctionContext(Node):
     def describe_outputs(self, outputs: Sequence[Any]) -> None:
         """Remember shape and dtype of each output (None for what is no tensor)."""
         self.output_count = max(len(outputs), 1)
+        if not self._materialize_non_diff_grads:
+            constant = self.non_differentiable
+            self.not_materialized = frozenset(i for i, o in enumerate(outputs) if any(o is t for t in constant))
         self.metadata_by_output = [
             InputMetadata(o._array.shape, o._array.dtype) if isinstance(o, Tensor) else None for o in outputs
         ]
@@ -199,6 +218,14 @@ class FunctionContext(Node):
         return self.metadata_by_output[index]
 
     metadata_by_output: list[InputMetadata | None] = []
+    not_materialized: frozenset[int] = frozenset()
+    """The outputs without gradient for which backward is to get None, not zeros."""
+
+
+def _check_tensors(values: Sequence[Any], message: str) -> None:
+    for position, value in enumerate(values):
+        if not isinstance(value, Tensor):
+            raise RuntimeError(f"{message}, but argument {position} is of type {type(value).__name__}")
 
 
 class _StoredHandle(SavedTensor):
@@ -210,7 +237,7 @@ class _StoredHandle(SavedTensor):
         super().__init__(node, str(index))
         self._index = index
 
-    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
-        super().register_hooks(pack_hook, unpack_hook)
+    def register_hooks(self, *hooks: Any, **names: Any) -> None:
+        super().register_hooks(*hooks, **names)
         node: Any = self._node
         node.stored[self._index] = (getattr(node, f"saved_{self._index}"), node.stored[self._index][1])

@@ -169,26 +169,25 @@ def forbidden_modification(
     view: Tensor, info: ViewInfo, what: str = "is being modified inplace"
 ) -> ViewModificationError:
     """Why this view, to which or to whose base `what` happens, may not be modified in place."""
-    quiet = info.creation in (NO_GRAD, INFERENCE)
     mode = "inference mode" if info.creation == INFERENCE else "no_grad mode"
-    recorded = " in normal mode" if info.creation == INFERENCE else " with grad mode enabled"
+    recorded = "in normal mode" if info.creation == INFERENCE else "with grad mode enabled"
+    fact = f"A view was created in {mode} and {what} {recorded}"
     if info.edge is not None:
         origin = f"Output {info.edge[1]} of {forward_name(info.edge[0].name())} is a view"
+        quiet = info.creation in (NO_GRAD, INFERENCE)
         fact = (
-            f"{origin} of a view which was created in {mode} and {what}{recorded}" if quiet else f"{origin} and {what}"
+            f"{origin} of a view which was created in {mode} and {what} {recorded}" if quiet else f"{origin} and {what}"
         )
-    else:
-        fact = f"A view was created in {mode} and {what}{recorded}"
     return ViewModificationError(f"{fact}. {_FORBIDDEN[info.creation]}")
 
 
 _UNCLEAR = (
-    "Given that this use case is ambiguous and error-prone, it is forbidden: nothing says whether the base should be "
-    "recorded. Make the view and modify it both in this mode, or both outside of it."
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the "
+    "view and the inplace either both inside the {block} block, where nothing is recorded, or both outside of it."
 )
 _FORBIDDEN = {
-    NO_GRAD: _UNCLEAR,
-    INFERENCE: _UNCLEAR,
+    NO_GRAD: _UNCLEAR.format(block="no_grad"),
+    INFERENCE: _UNCLEAR.format(block="inference_mode"),
     MULTI_OUTPUT: "This view is the output of a function that returns multiple views. Such functions do not allow the "
     "output views to be modified inplace. You should replace the inplace operation by an out-of-place one.",
     CUSTOM_FUNCTION: "This view was created inside a custom Function (or because an input was returned as-is) and the "
@@ -247,17 +246,24 @@ class CopySlices(Node):
         if self.turned:
             return self._apply_turned(grads[0], edges)
         grad_slice = gather_strided(grads[0], self.base_geometry, self.view_geometry)
-        inner_grads = self.inner.apply((grad_slice,), edges)
+        inner_grads = self._apply_inner(grad_slice, edges)
         if edges[0] is None:
             return (None, *inner_grads[1:])
         result = overwrite_strided(grads[0], self.base_geometry, self.view_geometry, inner_grads[0])
         return (result, *inner_grads[1:])
 
+    def _apply_inner(self, grad: Any, edges: Edges) -> Sequence[Any]:
+        """The gradients of the operation on the view, as arrays."""
+        if not self.inner.needs_tensors:
+            return self.inner.apply((grad,), edges)
+        grads = self.inner.apply_differentiable([new_tensor(as_array(grad))], edges)
+        return [None if g is None else g._array for g in grads]
+
     def _apply_turned(self, grad: Any, edges: Edges) -> Sequence[Any]:
         """The gradients where the view is conjugated or negated, so that the view itself must be made again."""
         result = new_tensor(overwrite_strided(grad, self.base_geometry, self.base_geometry, grad))
         part = self.replay(result)
-        inner_grads = self.inner.apply((copy_array(part._array),), edges)
+        inner_grads = self._apply_inner(copy_array(part._array), edges)
         if inner_grads[0] is None:
             part.zero_()
         else:
