@@ -19,10 +19,12 @@ from pullback.autograd.grad_mode import (
 from pullback.autograd.gradcheck import gradcheck, gradgradcheck
 from pullback.engine.engine import current_graph_task
 from pullback.graph import tensor_hooks as _tensor_hooks
+from pullback.graph.saved_tensor import SavedTensor
 
 __all__ = [
     "Function",
     "NestedIOFunction",
+    "SavedTensor",
     "Variable",
     "_unsafe_preserve_version_counter",
     "backward",

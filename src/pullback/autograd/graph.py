@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
+from pullback.autograd.saved_tensor_mutation import allow_mutation_on_saved_tensors
 from pullback.engine.engine import current_graph_task
 from pullback.graph.gradient_edge import GradientEdge, get_gradient_edge
 from pullback.graph.history import bump_version
@@ -211,91 +211,6 @@ def _register_any(tensors: Sequence[Any], fn: Callable[..., None]) -> RemovableH
             fn(grad)
 
     return _MultiHandle([_hook(t, arrived) for t in tensors])
-
-
-class _MutationContext:
-    """The clones that `allow_mutation_on_saved_tensors` made, by the memory they stand for."""
-
-    def __init__(self) -> None:
-        self.entries: list[weakref.ref[_SavedEntry]] = []
-        self.active = True
-
-    def clear(self) -> None:
-        self.entries.clear()
-
-
-class _SavedEntry:
-    """One saved tensor: the original until somebody modifies it, then its clone."""
-
-    def __init__(self, tensor: Any, context: _MutationContext) -> None:
-        self.original = tensor
-        self.version = tensor._version
-        self.clone: Any = None
-        self.context = context
-        context.entries.append(weakref.ref(self))
-
-    def preserve(self) -> None:
-        if self.clone is None and self.original._version == self.version:
-            self.clone = self.original.clone()
-
-
-_mutation_context: list[_MutationContext] = []
-
-
-@contextlib.contextmanager
-def allow_mutation_on_saved_tensors() -> Iterator[Any]:
-    """Clone saved tensors just before an in-place operation modifies them, so that backward still has them.
-
-    >>> import pullback
-    >>> x = pullback.ones(2, requires_grad=True)
-    >>> with allow_mutation_on_saved_tensors():
-    ...     y = x * 2
-    ...     z = (y * y).sum()
-    ...     _ = y.detach().zero_()
-    ...     z.backward()
-    >>> x.grad
-    tensor([8., 8.])
-    """
-    from pullback.modes.interception import pop_interceptor, push_interceptor
-
-    if _mutation_context:
-        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
-    context = _MutationContext()
-
-    def pack(tensor: Any) -> _SavedEntry:
-        return _SavedEntry(tensor, context)
-
-    def unpack(entry: _SavedEntry) -> Any:
-        if not context.active:
-            raise AssertionError(
-                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was "
-                "originally recorded."
-            )
-        return entry.original if entry.clone is None else entry.clone
-
-    def before_operation(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        name = getattr(function, "__name__", "")
-        if name.endswith("_") and not name.endswith("__") and args and isinstance(args[0], Tensor):
-            _preserve_entries(context, args[0])
-        return NotImplemented
-
-    _mutation_context.append(context)
-    push_interceptor(before_operation)
-    try:
-        with saved_tensors_hooks(pack, unpack):
-            yield context
-    finally:
-        pop_interceptor()
-        _mutation_context.clear()
-        context.active = False
-        context.clear()
-
-
-def _preserve_entries(context: _MutationContext, modified: Tensor) -> None:
-    for reference in context.entries:
-        entry = reference()
-        if entry is not None and entry.original._counter is modified._counter and modified._counter is not None:
-            entry.preserve()
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:

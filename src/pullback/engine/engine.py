@@ -19,7 +19,7 @@ from pullback.backend.sparse_array import SparseArray
 from pullback.engine.graph_task import ExecInfo, GraphTask
 from pullback.engine.input_buffer import InputBuffer
 from pullback.engine.ready_queue import ReadyQueue
-from pullback.engine.validation import fit_gradients
+from pullback.engine.validation import fit_gradient, fit_gradients
 from pullback.errors import AnomalyError
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.basic_nodes import GraphRoot
@@ -29,7 +29,7 @@ from pullback.graph.node import Node
 from pullback.graph.partial_gradient import PartialGradient
 from pullback.graph.source_lines import note_source_line
 from pullback.modes.grad_mode import set_grad_mode
-from pullback.modes.switches import SWITCH_DEFAULTS, process, reset_switches, set_switch, switches
+from pullback.modes.switches import SWITCH_DEFAULTS, current_switches, process, set_switches, switches
 from pullback.tensor.sparse_tensor import SparseTensor, new_sparse_tensor
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -61,21 +61,20 @@ MAX_DEPTH = 30
 
 def run_on_fresh_stack(run: Callable[[], None], task: GraphTask) -> None:
     """Run a deeply nested pass in a new thread with this thread's switches, and raise here what it raises."""
-    state = {name: getattr(switches, name) for name in SWITCH_DEFAULTS}
+    state = current_switches()
     others = {name: getattr(switches, name) for name in ("anomaly_check_nan", "dual_ids", "current_node")}
     failure: list[BaseException] = []
 
     def target() -> None:
         _running.task = task
-        for name, value in state.items():
-            set_switch(name, value)
+        set_switches(state)
         vars(switches).update(others)
         try:
             run()
         except BaseException as error:
             failure.append(error)
         finally:
-            reset_switches()
+            set_switches(SWITCH_DEFAULTS)
 
     thread = threading.Thread(target=target)
     thread.start()
@@ -115,15 +114,17 @@ class Engine:
             with _passes_lock:
                 _passes += 1
         # What a recorded pass computes is recorded wherever it is called; others switch recording off for users' code.
-        former = set_grad_mode(True) if create_graph else None
+        former = current_switches() if process.changed else SWITCH_DEFAULTS
+        if create_graph:
+            set_grad_mode(True)
         try:
             if task.depth and task.depth % MAX_DEPTH == 0:
                 run_on_fresh_stack(lambda: self._run(task, root), task)
             else:
                 self._run(task, root)
         finally:
-            if former is not None:
-                set_grad_mode(former)
+            if process.changed:  # what hooks entered and did not leave ends with the pass
+                set_switches(former)
             _running.task = outer
             if outer is None:
                 with _passes_lock:
@@ -254,6 +255,8 @@ class Engine:
 
     def _prepare(self, task: GraphTask, node: Node, buffer: InputBuffer) -> bool:
         """Hooks on the arriving gradients, captures, pre-hooks; False if the node itself need not run."""
+        if node.extra is not None and node.extra.former_shape:
+            _restore_shape(task, node, buffer)
         info = None
         if task.exec_info is not None:
             info = task.exec_info.get(node)
@@ -336,7 +339,10 @@ class Engine:
             if not node.needs_tensors and all(g is None for g in grads):
                 return (None,) * len(edges)
             if task.create_graph or node.needs_tensors:
-                return _in_mode(task, node, node.apply_differentiable, _as_tensors(task, grads), edges)
+                tensors = _as_tensors(task, grads)
+                if node.needs_tensors and (node.extra is None or not node.extra.post_hooks):
+                    grads[:] = [None] * len(grads)  # the node holds them alone: it may free them early
+                return _in_mode(task, node, node.apply_differentiable, tensors, edges)
             results = node.apply(grads, edges)
             return [result.whole() if isinstance(result, PartialGradient) else result for result in results]
         except Exception as error:
@@ -390,6 +396,19 @@ def _in_mode(task: GraphTask, node: Node | None, function: Callable[..., Any], *
     finally:
         switches.current_node = former_node
         set_grad_mode(former)
+
+
+def _restore_shape(task: GraphTask, node: Node, buffer: InputBuffer) -> None:
+    """Bring a gradient into the shape that the node gave out; the error names the node that sent it."""
+    grad, wanted = buffer.grads[0], node.input_metadata(0)
+    if grad is None or wanted is None or grad.shape == wanted.shape:
+        return
+    senders = [(n, i) for n in task.dependencies for i, edge in enumerate(n.next_edges) if edge and edge[0] is node]
+    sender, index = senders[0] if senders else (node, 0)
+    (tensor,) = _as_tensors(task, [grad])
+    fitted = [_in_mode(task, node, fit_gradient, sender, index, tensor, wanted)]
+    buffer.grads[:] = fitted if task.create_graph else _as_values(fitted)
+    buffer.owned[0] = False
 
 
 def _shown_outputs(node: Node, grads: Sequence[Any]) -> int:

@@ -28,6 +28,7 @@ from pullback.backend.storage_sizes import has_stated_sizes, state_size, stated_
 from pullback.errors import not_a_tensor, wrong_type
 from pullback.functions.shape import sizes
 from pullback.functions.storages import TypedStorage, UntypedStorage, _storage_class
+from pullback.graph.former_shape import keep_former_shape
 from pullback.graph.history import bump_version, check_in_place
 from pullback.kernels.exchange import bytes_of_storage, export_dlpack, map_elements
 from pullback.modes.interception import interceptable
@@ -167,7 +168,7 @@ def record_stream(input: Tensor, stream: Any) -> None:
 
 
 def _refuse_recorded(input: Tensor, what: str) -> None:
-    if input._requires_grad and (not process.changed or switches.grad_mode):
+    if input._requires_grad:
         raise RuntimeError(f"cannot {what} variables that require grad")
 
 
@@ -232,6 +233,8 @@ def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any =
     if (mirror := input._extra.mirror if input._extra is not None else None) is not None:
         _set_mirror(input, mirror.conj, mirror.neg)
     bump_version(input)
+    if input._requires_grad:
+        keep_former_shape(input)
     return input
 
 

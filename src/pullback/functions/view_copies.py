@@ -12,6 +12,7 @@ import pullback.generated as G
 from pullback.functions.indexing import narrow
 from pullback.functions.joining import chunk, split, split_with_sizes
 from pullback.functions.shape import as_strided, permute, squeeze, unsqueeze, view
+from pullback.graph.former_shape import keep_former_shape
 from pullback.graph.history import bump_version, check_in_place
 from pullback.graph.in_place import alias_of, write_out
 from pullback.graph.renamed_node import renamed
@@ -166,6 +167,8 @@ def _view_in_place(name: str, function: Callable[..., Any], input: Tensor, *args
     edge = seen._gradient_edge() if input._requires_grad and grad_mode else None
     if edge is not None:
         _set_view_edge(input, (renamed(edge[0], name), edge[1]), lambda tensor: function(tensor, *args))
+    elif input._requires_grad:
+        keep_former_shape(input)
     for level in levels_of(seen) if process.changed else ():
         set_tangent(input, level, tangent_at(seen, level))
     return input

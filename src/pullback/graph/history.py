@@ -37,15 +37,17 @@ def gradient_edge(tensor: Tensor) -> Edge | None:
 
 
 def set_history(tensor: Tensor, node: Node, output_nr: int = 0) -> None:
-    """Make `tensor` the output `output_nr` of `node`."""
-    tensor._requires_grad = True
+    """Make `tensor` the output `output_nr` of `node`; a view of an inference tensor stays without history."""
     extra = tensor._extra
     if extra is not None and extra.view is not None:
         info, counter = extra.view, tensor._counter
         info.edge = (node, output_nr)
         info.attr_version = 0 if counter is None else counter.value
+    elif extra is not None and extra.inference:
+        return
     else:
         tensor._edge = (node, output_nr)
+    tensor._requires_grad = True
 
 
 def adopt_switches(node: Node) -> None:
@@ -67,11 +69,8 @@ def check_in_place(tensor: Tensor, *, records: bool) -> None:
     """Refuse an in-place operation that autograd could not follow. `records`: whether the operation is recorded."""
     extra = tensor._extra
     if extra is not None:
-        if extra.inference and not switches.inference_mode:
-            raise RuntimeError(
-                "Inplace update to inference tensor outside InferenceMode is not allowed. "
-                "Make a normal tensor of it with .clone() first."
-            )
+        if extra.inference:
+            check_inference(tensor)
         if extra.view is not None:
             check_view_modification(tensor, extra.view, records=records)
             return
@@ -82,12 +81,23 @@ def check_in_place(tensor: Tensor, *, records: bool) -> None:
         )
 
 
+def check_inference(tensor: Tensor) -> None:
+    """Refuse to write to an inference tensor outside of inference mode."""
+    if type(tensor._counter) is InferenceVersion and not switches.inference_mode:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed. "
+            "Make a normal tensor of it with .clone() first."
+        )
+
+
 def bump_version(tensor: Tensor) -> None:
     """Count one in-place modification of the tensor's memory."""
     counter = tensor._counter
     if counter is None:
         tensor._counter = VersionCounter(1)
-    elif type(counter) is not InferenceVersion:
+    elif isinstance(counter, InferenceVersion):
+        counter.count_write()
+    else:
         counter.value += 1
     if mirrors:
         after_write(tensor._array, tensor._extra.mirror if tensor._extra is not None else None)

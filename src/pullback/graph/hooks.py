@@ -26,6 +26,7 @@ class NodeExtra:
 
     __slots__ = (
         "anomaly",
+        "former_shape",
         "metadata",
         "post_hooks",
         "pre_hooks",
@@ -41,6 +42,8 @@ class NodeExtra:
         self.pre_hooks: HookDict = OrderedDict()
         self.post_hooks: HookDict = OrderedDict()
         self.anomaly: AnomalyMetadata | None = None
+        self.former_shape = False
+        """Whether gradients may arrive in another shape than the node gave out. See graph/former_shape.py."""
         self.source: SourceLine | None = None
         self.metadata: dict[Any, Any] | None = None
         self.transform: Any = None

@@ -14,7 +14,7 @@ from typing import Any
 from pullback.backend.array_module import copy_array, has_internal_overlap, may_share_memory, overlaps_in_part
 from pullback.backend.dtype import can_cast, is_float_or_complex, scalar_type_name
 from pullback.graph.accumulate_grad import AccumulateGrad
-from pullback.graph.history import bump_version, check_in_place, gradient_edge, rebase_history
+from pullback.graph.history import bump_version, check_in_place, check_inference, gradient_edge, rebase_history
 from pullback.graph.out_dtypes import check_out_dtype
 from pullback.graph.renamed_node import renamed
 from pullback.graph.saved_tensor import SavedOutput
@@ -60,17 +60,19 @@ def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any
     if records and function.__name__ in _NEVER_RECORDED:
         records = False
     check_in_place(input, records=records)  # type: ignore[arg-type]  # every TensorBase is a Tensor
-    if not input._array.flags.c_contiguous and function.__name__ not in _FILLS:
-        check_overlap(input)
-    for value in args:
-        if isinstance(value, TensorBase):
-            check_partial_overlap(input._array, value._array)
+    if function.__name__ not in _FILLS:
+        if not input._array.flags.c_contiguous:
+            check_overlap(input)
+        for value in args:
+            if isinstance(value, TensorBase):
+                check_partial_overlap(input._array, value._array)
     alias = alias_of(input, recorded=records)
-    if process.changed and switches.dual_level >= 0:
-        for level in levels_of(alias):
-            set_tangent(
-                alias, level, tangent_at(alias, level).clone()
-            )  # what is saved of it: that of `input` is written to
+    if process.changed:
+        if records and switches.saved_tensor_hooks:
+            alias._array = copy_array(alias._array)  # pack hooks may keep it: the memory of `input` is written to
+        if switches.dual_level >= 0:
+            for level in levels_of(alias):  # what is saved of it: that of `input` is written to
+                set_tangent(alias, level, tangent_at(alias, level).clone())
     result = function(alias, *args, **kwargs)
     check_writable(input, result)
     if records and result._requires_grad:
@@ -260,6 +262,7 @@ def write_out(name: str, out: Any, result: Any, *read: Any) -> Any:
             f"Trying to use forward AD with {name}_out that does not support it because it is an out= function"
         )
     source = result._array
+    check_inference(out)  # type: ignore[arg-type]  # every TensorBase is a Tensor
     if has_internal_overlap(out._array):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "

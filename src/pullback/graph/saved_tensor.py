@@ -114,15 +114,14 @@ class PackedTensor:
 
 
 def call_pack_hook(pack: Hook, tensor: Tensor) -> Any:
-    """Run a pack hook on a detached alias and refuse one that modifies it."""
-    alias = tensor.detach()
-    before = alias._version
+    """Run a pack hook and refuse one that modifies what it is given."""
+    before = tensor._version
     former = set_grad_mode(False)
     try:
-        packed = pack(alias)
+        packed = pack(tensor)
     finally:
         set_grad_mode(former)
-    if alias._version != before:
+    if tensor._version != before:
         raise AutogradError("A saved tensor pack hook is modifying its input in place. Tensors that are saved for "
                             "backward are shared with the forward pass: pack a copy instead.")  # fmt: skip
     return packed
@@ -191,8 +190,9 @@ def stale(value: Any, expected: int, node: Node | None) -> Exception:
 
 
 def forward_name(node_name: str) -> str:
-    """`Exp` for `ExpBackward0`, as 2.13 prints the producer."""
-    return node_name.rstrip("0123456789").removesuffix("Backward")
+    """`Exp` for `ExpBackward0` and `Sum1` for `SumBackward1`, as 2.13 prints the producer."""
+    operation, backward, number = node_name.rpartition("Backward")
+    return operation + number.removeprefix("0") if backward else node_name
 
 
 class SavedTensor:
@@ -204,8 +204,20 @@ class SavedTensor:
         self._node = node
         self._name = name
 
-    def register_hooks(self, pack_hook: Hook, unpack_hook: Hook) -> None:
-        """Pack the saved value with `pack_hook` now, and unpack it with `unpack_hook` when backward reads it."""
+    def __new__(cls, *args: Any) -> Any:
+        if not args:
+            raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden: read node._raw_saved_*")
+        return super().__new__(cls)
+
+    def register_hooks(self, *hooks: Hook, **names: Hook) -> None:
+        """Pack the saved value with the first hook now, and unpack it with the second when backward reads it."""
+        if len(hooks) != 2 or names or not all(callable(hook) for hook in hooks):
+            given = [*map(repr, hooks), *[f"{name}={hook!r}" for name, hook in names.items()]]
+            raise TypeError(
+                "register_hooks(): incompatible function arguments. The following argument types are supported: two "
+                f"functions, by position, one to pack and one to unpack. Invoked with: {', '.join(given) or 'nothing'}"
+            )
+        pack_hook, unpack_hook = hooks
         node, field = self._node, f"saved_{self._name}"
         if node.released:
             raise RuntimeError(
@@ -220,11 +232,30 @@ class SavedTensor:
             )
         if value is None or getattr(node, f"{field}_version") < 0:
             raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
-        if not callable(pack_hook) or not callable(unpack_hook):
-            raise TypeError("register_hooks(): both hooks must be callable")
         from pullback.graph.history import gradient_edge  # lazy: history builds on this module
 
-        setattr(node, field, pack_one(node, value, pack_hook, unpack_hook, gradient_edge))
+        def pack_detached(tensor: Tensor) -> Any:
+            return pack_hook(tensor.detach())
+
+        setattr(node, field, pack_one(node, value, pack_detached, unpack_hook, gradient_edge))
+
+    @property
+    def data(self) -> Any:
+        """What is kept: the tensor, or what the pack hook made of it; None once it was freed."""
+        value = None if self._node.released else getattr(self._node, f"saved_{self._name}")
+        if isinstance(value, PackedTensor):
+            return value.packed
+        return value.as_tensor(self._node) if isinstance(value, SavedOutput) else value
+
+    @property
+    def unpack_hook(self) -> Hook | None:
+        """The hook that makes a tensor of `data` again; None without hooks."""
+        value = None if self._node.released else getattr(self._node, f"saved_{self._name}")
+        return value.unpack_hook if isinstance(value, PackedTensor) else None
+
+    def unpack(self) -> Any:
+        """The saved tensor, as backward reads it."""
+        return unpack_saved(self._node, self._name)
 
 
 def raw_saved(node: Node, name: str) -> Any:

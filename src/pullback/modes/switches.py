@@ -100,10 +100,16 @@ def set_switch(name: str, value: Any) -> Any:
     return former
 
 
-def reset_switches() -> None:
-    """Put every switch of this thread back to its default, as before a thread ends."""
-    for name, default in SWITCH_DEFAULTS.items():
-        set_switch(name, default)
+def current_switches() -> dict[str, Any]:
+    """All switches of this thread, to be put back by `set_switches`."""
+    state = switches.__dict__
+    return {name: state[name] for name in SWITCH_DEFAULTS}
+
+
+def set_switches(values: dict[str, Any]) -> None:
+    """Set all switches of this thread; `SWITCH_DEFAULTS` before a thread ends."""
+    for name, value in values.items():
+        set_switch(name, value)
 
 
 def close_fast_road() -> None:

@@ -19,12 +19,12 @@ from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import from_numpy_dtype, is_float_or_complex, scalar_type_name, type_name
 from pullback.backend.meta_array import is_meta
 from pullback.modes.interception import register_overriding_type
-from pullback.modes.switches import process, switches
+from pullback.modes.switches import switches
 from pullback.tensor.autograd_extra import AutogradExtra
 from pullback.tensor.size import Size
 from pullback.tensor.tensor_base import TensorBase as TensorBase
 from pullback.tensor.user_attributes import IS_NEEDED, attributes_of, set_attributes
-from pullback.tensor.version_counter import InferenceVersion, VersionCounter
+from pullback.tensor.version_counter import InferenceAliasVersion, InferenceVersion, VersionCounter
 from pullback.typing import Array
 
 if TYPE_CHECKING:
@@ -350,6 +350,8 @@ class Tensor(TensorBase):
     @property
     def _version(self) -> int:
         if self._extra is not None and self._extra.inference:
+            if isinstance(self._counter, InferenceAliasVersion):
+                return self._counter.writes
             raise RuntimeError("Inference tensors do not track version counter.")
         return int(self._counter.value) if self._counter is not None else 0
 
@@ -379,9 +381,7 @@ class Tensor(TensorBase):
             self._counter = VersionCounter()
         alias._counter = self._counter
         if self._extra is not None:
-            alias._share_mirror(self)
-        if process.changed:
-            alias._note_inference(self)
+            alias._share_kind(self)
         return alias
 
     def detach_(self) -> Tensor:
@@ -403,7 +403,7 @@ class Tensor(TensorBase):
         """An alias with its own version counter: changes through it are not noticed by backward."""
         alias = new_tensor(self._array)
         if self._extra is not None:
-            alias._share_mirror(self)
+            alias._share_kind(self)
         return alias
 
     @data.setter
@@ -414,6 +414,16 @@ class Tensor(TensorBase):
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self._array = value._array
         self._share_mirror(value)
+        if self._requires_grad and self._has_edge():
+            _Graph.keep_former_shape(self)
+
+    def _share_kind(self, source: Tensor) -> None:
+        """Be, as an alias of `source`, what it is: conjugated, an inference tensor."""
+        self._share_mirror(source)
+        if source.is_inference():
+            self._become_inference()
+            if not switches.inference_mode:
+                self._counter = InferenceAliasVersion()
 
     def _share_mirror(self, source: Tensor) -> None:
         """Be a conjugated (or negated) view if `source` is, whose array this tensor has. See Note [Lazy conjugation]."""
@@ -426,9 +436,9 @@ class Tensor(TensorBase):
         mirror = self._extra.mirror if self._extra is not None else None
         return self._array if mirror is None else mirror.behind(self._array)
 
-    def _note_inference(self, source: Tensor | None = None) -> None:
+    def _note_inference(self) -> None:
         """Mark a new tensor as an inference tensor where it is one."""
-        if switches.inference_mode and (source is None or source.is_inference()):
+        if switches.inference_mode:
             self._become_inference()
 
     def _become_inference(self) -> None:
@@ -478,6 +488,7 @@ class _Graph:
 
     view_edge: Callable[[Any, Any], Any]
     retain_grad: Callable[[Any], None]
+    keep_former_shape: Callable[[Any], None]
     register_hook: Callable[[Any, Any], Any]
     add_hook: Callable[[Any, Any], Any]
 

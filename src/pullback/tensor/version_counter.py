@@ -51,3 +51,23 @@ class InferenceVersion(VersionCounter):
     @value.setter
     def value(self, value: int) -> None:
         pass
+
+    def count_write(self) -> None:
+        """Nothing is counted: who may write here is nobody that backward depends on."""
+
+
+class InferenceAliasVersion(InferenceVersion):
+    """The counter of what `detach()` and `.data` make of an inference tensor outside of inference mode.
+
+    As in PyTorch it may be written to, and its writes are counted; it cannot be saved for backward either.
+    """
+
+    __slots__ = ("writes",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes = 0
+
+    def count_write(self) -> None:
+        """Count one write."""
+        self.writes += 1

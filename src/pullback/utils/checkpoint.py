@@ -86,7 +86,9 @@ class GraphExecGroup:
 
     def __enter__(self) -> GraphExecGroup:
         if GraphExecGroup._current is not None:
-            raise RuntimeError("GraphExecGroup contexts cannot be nested")
+            raise RuntimeError(
+                f"GraphExecGroup contexts cannot be nested. Already inside group {GraphExecGroup._current}"
+            )
         GraphExecGroup._current = self
         return self
 
@@ -178,12 +180,15 @@ class _StopRecomputation(Exception):
 
 
 class _Holder:
-    """Stands in the graph for one tensor that the region saved."""
+    """Stands in the graph for one tensor that the region saved.
+
+    `values` has what a recomputation filled in, by the pass that it ran for; None once that pass has read it.
+    """
 
     __slots__ = ("__weakref__", "metadata", "values")
 
     def __init__(self, tensor: Any, describe: bool) -> None:
-        self.values: dict[int, Any] = {}
+        self.values: dict[Any, Any] = {}
         self.metadata = _describe(tensor) if describe else None
 
 
@@ -223,11 +228,12 @@ class _Frame:
         self.holders: list[weakref.ref[_Holder]] = []
         self.input_node: Any = None
         self.arguments: list[Any] = []
-        self.done: set[int] = set()
-        self.counts: dict[int, int] = {}
+        self.counts: dict[Any, int] = {}
         self.original_log: list[str] = []
         self.recompute_log: list[str] = []
         self.state: Any = None
+        self.ended = False
+        """Whether the original run has ended: a backward inside of it sees only what was saved until then."""
 
     def pack(self, tensor: Any) -> _Holder:
         holder = _Holder(tensor, self.check)
@@ -236,67 +242,90 @@ class _Frame:
 
     def unpack(self, holder: _Holder) -> Any:
         """The tensor for a holder; the first call of a backward pass runs the region again."""
-        group = GraphExecGroup._current
-        task = current_graph_task()
-        key = id(group) if group is not None else -1 if task is None else task.id
-        if key not in self.done:
+        try:
+            return self._unpack(holder)
+        except CheckpointError as error:
+            if not self.debug:
+                raise
+            raise CheckpointError(
+                f"An error happened while unpacking tensors: {error}\nOriginal:\n  "
+                + "\n  ".join(self.original_log)
+                + "\nRecomputed:\n  "
+                + "\n  ".join(self.recompute_log)
+                + "\nYou are seeing this error because you passed `debug=True` to checkpoint: these are the operations of "
+                "both runs."
+            ) from error
+
+    def _unpack(self, holder: _Holder) -> Any:
+        group, task = GraphExecGroup._current, current_graph_task()
+        key: Any = group if group is not None else _OutsideOfBackward() if task is None else task.id
+        if key not in self.counts:
             self._recompute(key)
         if key not in holder.values:
-            raise CheckpointError(
-                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
-                f"recomputation.\nNumber of tensors saved during forward: {len(self.holders)}\nNumber of tensors saved "
-                f"during recomputation: {self.counts.get(key, 0)}.{self._logs()}"
+            raise self._different_number(key)
+        value = holder.values[key]
+        if value is None:
+            overlap = (
+                "Performing two backward calls that overlap (i.e. require the same saved activation in order to compute "
+                "gradients) is not allowed while under the torch.utils.checkpoint.GraphExecGroup context. "
             )
-        if group is None and task is not None and not task.keep_graph:
-            return holder.values.pop(key)
-        return holder.values[key]
+            raise CheckpointError(
+                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. "
+                f"{overlap if group is not None else ''}If you are calling ctx.saved_tensors in backward, make sure to do "
+                "so only once: keep what it returns in a variable."
+            )
+        holder.values[key] = None
+        if isinstance(key, _OutsideOfBackward):
+            self._forget(key)
+        return value
 
-    def _recompute(self, key: int) -> None:
+    def _forget(self, key: Any) -> None:
+        """Drop what was computed again for one reading outside of backward."""
+        del self.counts[key]
+        for reference in self.holders:
+            holder = reference()
+            if holder is not None:
+                holder.values.pop(key, None)
+
+    def _recompute(self, key: Any) -> None:
         saved = iter(self.input_node.saved_tensors if self.input_node is not None else ())
         arguments = [next(saved) if marker is _TENSOR else marker for marker in self.arguments]
         self.counts[key] = 0
-        hooks = saved_tensors_hooks(lambda t: self._fill(key, t), _refuse_unpack)
+        hooks = saved_tensors_hooks(lambda t: self._fill(key, t), _same)
         log = _operation_log(self.recompute_log) if self.debug else contextlib.nullcontext()
         try:
             with _random_state(self.state), self.recompute_context, hooks, log, enable_grad():
-                self.function(
-                    *[a.detach().requires_grad_(a.requires_grad) if isinstance(a, Tensor) else a for a in arguments]
-                )
+                self.function(*arguments)
         except _StopRecomputation:
             pass
-        self.done.add(key)
-        if self.check:
-            self._compare(key)
+        self._compare(key)
 
-    def _fill(self, key: int, tensor: Any) -> Any:
+    def _fill(self, key: Any, tensor: Any) -> Any:
+        """Put what the recomputation saves into the next holder; it is kept for a backward inside of the region too."""
+        value = tensor.detach() if tensor._requires_grad else tensor
         index = self.counts[key]
         self.counts[key] = index + 1
-        if index >= len(self.holders):
-            if self.check:
-                raise CheckpointError(
-                    "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "
-                    f"forward pass. A different number of tensors was saved during the original forward and recomputation."
-                    f"{self._logs()}"
-                )
-            return tensor.detach()
-        holder = self.holders[index]()
-        if holder is not None:
-            holder.values[key] = tensor.detach()
-        if self.early_stop and self.counts[key] == len(self.holders):
-            raise _StopRecomputation
-        return tensor.detach()
-
-    def _compare(self, key: int) -> None:
-        if self.counts[key] != len(self.holders):
+        if index < len(self.holders):
+            holder = self.holders[index]()
+            if holder is not None:
+                holder.values[key] = value
+            if self.early_stop and index + 1 == len(self.holders):
+                raise _StopRecomputation
+        elif self.ended:
             raise CheckpointError(
-                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
-                f"recomputation.\nNumber of tensors saved during forward: {len(self.holders)}\nNumber of tensors saved "
-                f"during recomputation: {self.counts[key]}.{self._logs()}"
+                "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "
+                f"forward pass.{self._tip()}"
             )
+        return value
+
+    def _compare(self, key: Any) -> None:
+        """Refuse a recomputation that saved other tensors than the original run."""
+        if self.counts[key] < len(self.holders):
+            raise self._different_number(key)
         different = []
-        for index, reference in enumerate(self.holders):
+        for index, reference in enumerate(self.holders if self.check else ()):
             holder = reference()
-            if holder is None or key not in holder.values:
+            if holder is None or holder.values.get(key) is None:
                 continue
             again = _describe(holder.values[key])
             if again != holder.metadata:
@@ -306,25 +335,29 @@ class _Frame:
         if different:
             raise CheckpointError(
                 "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during "
-                "the forward pass.\n" + "\n".join(different) + self._logs()
+                "the forward pass.\n" + "\n".join(different) + self._tip()
             )
 
-    def _logs(self) -> str:
-        if not self.debug:
-            return "\nPass debug=True to checkpoint to see the operations of both runs."
-        return (
-            "\nOriginal:\n  " + "\n  ".join(self.original_log) + "\nRecomputed:\n  " + "\n  ".join(self.recompute_log)
+    def _different_number(self, key: Any) -> CheckpointError:
+        return CheckpointError(
+            "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
+            f"recomputation.\nNumber of tensors saved during forward: {len(self.holders)}\nNumber of tensors saved during "
+            f"recomputation: {self.counts[key]}.{self._tip()}"
         )
+
+    def _tip(self) -> str:
+        return "" if self.debug else "\nPass debug=True to checkpoint to see the operations of both runs."
+
+
+class _OutsideOfBackward:
+    """The key of one reading of a saved tensor while no backward runs."""
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 _TENSOR = object()
-
-
-def _refuse_unpack(value: Any) -> Any:
-    raise CheckpointError(
-        "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. If you are calling "
-        "ctx.saved_tensors in backward, make sure to do so only once."
-    )
 
 
 @contextlib.contextmanager
@@ -409,7 +442,9 @@ def _checkpoint_by_hooks(
         frame.input_node = _WithoutFirst(frame.input_node)
     log = _operation_log(frame.original_log) if debug else contextlib.nullcontext()
     with saved_tensors_hooks(frame.pack, frame.unpack), forward_context, log:
-        return run(*flat)
+        result = run(*flat)
+    frame.ended = True
+    return result
 
 
 class _WithoutFirst:
