@@ -439,7 +439,8 @@ def _write_unrecorded(input: Tensor, index: Any, values: Any) -> None:
             values = values.reshape(values.shape[_leading_ones(values.shape) :])
         if values.ndim and values.shape != target.shape:
             values = expand(values, target.shape)
-        check_partial_overlap(target, values)
+        if values.ndim:  # one number is read before anything is written
+            check_partial_overlap(target, values)
         target[...] = cast_array(values, array.dtype)
     bump_version(input)
 

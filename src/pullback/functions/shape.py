@@ -10,7 +10,7 @@ from pullback.backend.dtype import dtype as Dtype
 from pullback.errors import dim_out_of_range, not_a_tensor, wrong_type
 from pullback.functions.plain_writes import writes_plainly
 from pullback.graph.history import bump_version, check_in_place
-from pullback.graph.in_place import check_overlap, in_place
+from pullback.graph.in_place import check_overlap, check_partial_overlap, in_place
 from pullback.graph.overwriting import overwrite
 from pullback.kernels.broadcasting import is_expandable_to
 from pullback.kernels.overwriting import write_value
@@ -374,6 +374,7 @@ def copy_(input: Tensor, src: Any = None, non_blocking: bool = False, *, other: 
     _check_expandable(src, input)
     target = input._array
     if writes_plainly(input, src) and not has_internal_overlap(target):
+        check_partial_overlap(target, src._array)
         target[...] = cast_array(src._array, target.dtype)
         bump_version(input)
         return input
