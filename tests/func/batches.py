@@ -30,7 +30,7 @@ def tensors_of(output: Any) -> tuple[Any, ...]:
 
 
 def example(inputs: Sequence[Any], in_dims: Sequence[Any], position: int) -> list[Any]:
-    return [x if dim is None else x[position] for x, dim in zip(inputs, in_dims, strict=True)]
+    return [x if dim is None else x.select(dim, position) for x, dim in zip(inputs, in_dims, strict=True)]
 
 
 def assert_same(actual: Any, expected: Any) -> None:

@@ -39,6 +39,13 @@ def test_vmap_gives_what_a_loop_gives(sample: Sample) -> None:
 
 
 @all_samples
+def test_the_mapped_dimension_may_be_the_last(sample: Sample) -> None:
+    _skip_storage(sample)
+    inputs = [as_tensor(np.moveaxis(batch_of(a), 0, -1)) for a in sample.arrays()]
+    check_values(sample.call, inputs, [x.dim() - 1 for x in inputs])
+
+
+@all_samples
 def test_vmap_of_the_gradient_gives_gradients_of_examples(sample: Sample) -> None:
     _skip_storage(sample)
     inputs = [as_tensor(batch_of(a)) for a in sample.arrays()]

@@ -114,11 +114,11 @@ def test_a_shared_input_gets_the_sum_of_the_gradients() -> None:
     pullback.testing.assert_close(grad(loss, (0, 1))(x, y), grad(plain, (0, 1))(x, y))
 
 
-def test_a_rule_of_its_own_gets_whole_batches() -> None:
+def test_a_rule_of_its_own_gets_whole_batches_with_the_examples_where_they_are() -> None:
     OwnRule.calls.clear()
     x = pullback.arange(6.0).reshape(3, 2)
     assert pullback.equal(vmap(OwnRule.apply, in_dims=1)(x), x.sum(0))
-    assert OwnRule.calls == [(2, "error", (2, 3))]
+    assert OwnRule.calls == [(2, "error", (3, 2))]
     assert pullback.equal(vmap(grad(OwnRule.apply))(x), pullback.ones(3, 2))
 
 

@@ -57,7 +57,7 @@ def test_wrong_arguments_are_named(call: Any, phrase: str) -> None:
         (lambda a: a if a.sum() > 0 else -a, "data-dependent control flow"),
         (lambda a: a.sum().item(), "calling .item()"),
         (lambda a: float(a.sum()), "calling .item()"),
-        (lambda a: a.tolist(), "calling .item()"),
+        (lambda a: a.tolist(), "Cannot access data pointer"),
         (lambda a: a.numpy(), "Cannot access data pointer"),
         (lambda a: a.nonzero(), "dynamic shape"),
         (lambda a: a.unique(), "dynamic shape"),

@@ -151,6 +151,21 @@ class Operation:
         return self.rule.kind != "non_differentiable"
 
     @property
+    def structure(self) -> str:
+        """Which elements of its tensors a result element depends on: a fact of its own, beside how it is differentiated.
+
+        Where the rule does not say it, the kind and the parameters do.
+        """
+        given = self.rule.options.get("structure")
+        if given:
+            return str(given)
+        if self.rule.kind == "elementwise":
+            return "elementwise"
+        if len(self.kernel.tensors) == 1 and any(p.role in (DIM, DIMS) for p in self.kernel.parameters):
+            return "view" if self.rule.view or self.rule.options.get("multi_view") else "along"
+        return "general"
+
+    @property
     def inputs(self) -> tuple[Parameter, ...]:
         """The tensor parameters that have a line, in the order of the node's edges."""
         by_name = {p.name: p for p in self.kernel.tensors}

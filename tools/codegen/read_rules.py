@@ -8,6 +8,7 @@ from pathlib import Path
 from tools.codegen.model import Kernel, Line, Operation, Refusal, Rule, TangentRule
 
 KINDS = ("elementwise", "linear", "multilinear", "self_adjoint", "general", "non_differentiable")
+STRUCTURES = ("elementwise", "along", "view", "leading", "matrices", "samples", "general")
 OPTIONS = {
     "view",
     "in_place",
@@ -17,6 +18,9 @@ OPTIONS = {
     "differentiable",
     "multi_view",
     "saved",
+    "structure",
+    "vectors",
+    "draws",
     "out",
     "forward",
     "edges",
@@ -79,6 +83,8 @@ def _read_decorator(statement: ast.FunctionDef, path: Path) -> tuple[str, dict[s
             if keyword.arg not in OPTIONS:
                 raise Refusal(path, decorator.lineno, f"unknown option {keyword.arg}: one of {sorted(OPTIONS)}")
             options[str(keyword.arg)] = ast.literal_eval(keyword.value)
+        if options.get("structure", "general") not in STRUCTURES:
+            raise Refusal(path, decorator.lineno, f"structure={options['structure']!r} is not one of {STRUCTURES}")
         decorator = decorator.func
     kind = decorator.id if isinstance(decorator, ast.Name) else ""
     if kind not in (*KINDS, "tangent"):

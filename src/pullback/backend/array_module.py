@@ -121,9 +121,22 @@ def storage_offset(array: Array) -> int:
 def element_strides(array: Array) -> tuple[int, ...]:
     """Strides counted in elements, as PyTorch counts them; NumPy gives an empty array none, unless it is a view."""
     size = array.itemsize
-    if array.size == 0 and not any(array.strides):
+    if array.size == 0 and not any(array.strides) and not _is_strided_nothing(array):
         return contiguous_strides(array.shape)
     return tuple([stride // size for stride in array.strides])
+
+
+_NOTHING = np.dtype("V1")
+"""The elements of the empty memory that `restride` shows: nobody else has memory of this kind."""
+
+
+def _is_strided_nothing(array: Array) -> bool:
+    """Whether an empty array was given its strides by `restride`, rather than none by NumPy."""
+    owner = array.base
+    while isinstance(owner, np.ndarray) and owner.base is not None:
+        owner = owner.base
+    owner = getattr(owner, "obj", owner)
+    return isinstance(owner, np.ndarray) and owner.dtype == _NOTHING
 
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
@@ -141,7 +154,7 @@ def restride(array: Array, shape: Shape, strides: tuple[int, ...], dtype: DType 
     if dtype is None:
         dtype = array.dtype
     if 0 in shape:
-        return np.lib.stride_tricks.as_strided(np.empty(0, np.dtype(f"V{dtype.itemsize}")), shape, strides).view(dtype)
+        return np.ndarray(shape, dtype, np.empty(0, _NOTHING).data, strides=strides)
     if array.dtype.kind == "W" and array.dtype == dtype:  # which stride tricks do not know
         return restride(array.view(np.uint32), shape, strides).view(dtype)
     if array.flags.c_contiguous and array.dtype.kind != "V" and type(array) is np.ndarray:

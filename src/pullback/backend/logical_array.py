@@ -15,11 +15,20 @@ _MESSAGE = (
 )
 
 
-_GEOMETRIC = {np.may_share_memory, np.shares_memory, np.ndim, np.shape, np.size}
+ITEM = (
+    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please "
+    "try to rewrite what you're doing with other operations: every example of the batch has a value of its own."
+)
+
+_GEOMETRIC = {np.may_share_memory, np.shares_memory, np.ndim, np.shape, np.size, np.moveaxis}
 
 
 def _refuse(*args: Any, **kwargs: Any) -> NoReturn:
     raise RuntimeError(_MESSAGE)
+
+
+def _refuse_item(*args: Any, **kwargs: Any) -> NoReturn:
+    raise RuntimeError(ITEM)
 
 
 class LogicalArray(np.ndarray):  # type: ignore[misc]  # NumPy is Any to the checker
@@ -28,32 +37,33 @@ class LogicalArray(np.ndarray):  # type: ignore[misc]  # NumPy is Any to the che
     __array_ufunc__ = _refuse
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """Questions about memory are answered, all others refused."""
+        """Questions about shape and memory are answered, all others refused."""
         if function in _GEOMETRIC:
-            return function(*[a.view(np.ndarray) if isinstance(a, LogicalArray) else a for a in args], **kwargs)
+            answer = function(*[a.view(np.ndarray) if isinstance(a, LogicalArray) else a for a in args], **kwargs)
+            return answer.view(LogicalArray) if isinstance(answer, np.ndarray) else answer
         _refuse()
 
     __getitem__ = _refuse
     __setitem__ = _refuse
     __bool__ = _refuse
-    __int__ = _refuse
-    __float__ = _refuse
-    __complex__ = _refuse
-    __index__ = _refuse
+    __int__ = _refuse_item
+    __float__ = _refuse_item
+    __complex__ = _refuse_item
+    __index__ = _refuse_item
     __iter__ = _refuse
-    item = _refuse
-    tolist = _refuse
+    item = _refuse_item
+    tolist = _refuse_item
     astype = _refuse
     copy = _refuse
     sum = _refuse
     tobytes = _refuse
 
 
-def first_example(batch: Array) -> Array:
-    """The geometry of one example of `batch`, whose first dimension counts the examples."""
-    if batch.shape[0]:
-        return np.ndarray.__getitem__(batch, (0, ...)).view(LogicalArray)
-    return np.empty(batch.shape[1:], batch.dtype).view(LogicalArray)
+def first_example(batch: Array, dim: int = 0) -> Array:
+    """The geometry of one example of `batch`, whose dimension `dim` counts the examples."""
+    if batch.shape[dim]:
+        return np.ndarray.__getitem__(batch, (*(slice(None),) * dim, 0, ...)).view(LogicalArray)
+    return np.empty((*batch.shape[:dim], *batch.shape[dim + 1 :]), batch.dtype).view(LogicalArray)
 
 
 def has_values(array: Array) -> bool:

@@ -93,14 +93,14 @@ def addcdiv(grad: Tensor, input: Tensor, tensor1: Tensor, tensor2: Tensor, value
     )
 
 
-@non_differentiable(in_place=True, promote="common")
+@non_differentiable(in_place=True, promote="common", structure="elementwise")
 def gcd(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(in_place=True, promote="common")
+@non_differentiable(in_place=True, promote="common", structure="elementwise")
 def lcm(input: Tensor, other: Tensor) -> None: ...
 
 
-@linear
+@linear(structure="elementwise")
 def conj(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.conj(grad))

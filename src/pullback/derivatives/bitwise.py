@@ -5,41 +5,41 @@ from __future__ import annotations
 from pullback.rules import Tensor, non_differentiable
 
 
-@non_differentiable(in_place=True, promote="common")
+@non_differentiable(in_place=True, promote="common", structure="elementwise")
 def bitwise_and(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(in_place=True, promote="common")
+@non_differentiable(in_place=True, promote="common", structure="elementwise")
 def bitwise_or(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(in_place=True, promote="common")
+@non_differentiable(in_place=True, promote="common", structure="elementwise")
 def bitwise_xor(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(in_place=True, promote="common")
+@non_differentiable(in_place=True, promote="common", structure="elementwise")
 def bitwise_left_shift(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(in_place=True, promote="common")
+@non_differentiable(in_place=True, promote="common", structure="elementwise")
 def bitwise_right_shift(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(in_place=True)
+@non_differentiable(in_place=True, structure="elementwise")
 def bitwise_not(input: Tensor) -> None: ...
 
 
-@non_differentiable(in_place=True)
+@non_differentiable(in_place=True, structure="elementwise")
 def logical_not(input: Tensor) -> None: ...
 
 
-@non_differentiable(in_place=True)
+@non_differentiable(in_place=True, structure="elementwise")
 def logical_and(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(in_place=True)
+@non_differentiable(in_place=True, structure="elementwise")
 def logical_or(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(in_place=True)
+@non_differentiable(in_place=True, structure="elementwise")
 def logical_xor(input: Tensor, other: Tensor) -> None: ...

@@ -58,11 +58,11 @@ def complex_tangent(real_tangent: Tensor, imag_tangent: Tensor) -> Tensor:
     return F.complex(real_tangent, imag_tangent)
 
 
-@linear
+@linear(structure="elementwise")
 def real_part(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.to_dtype(grad, input.dtype))
 
 
-@linear
+@linear(structure="elementwise")
 def imaginary_part(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.to_dtype(grad * 1j, input.dtype))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, general, non_differentiable, not_implemented, tangent, wrt
 
 
-@general(outputs=("L", "info"), differentiable=(True, False))
+@general(outputs=("L", "info"), differentiable=(True, False), structure="matrices")
 def linalg_cholesky_ex(grad: Tensor, A: Tensor, upper: bool, *, L: Tensor) -> Pullback:
     return wrt(A=F.cholesky_back(grad, L, upper))
 
@@ -15,7 +15,7 @@ def linalg_cholesky_ex_tangent(A_tangent: Tensor, upper: bool, *, L: Tensor) -> 
     return (F.cholesky_forward(A_tangent, L, upper), None)
 
 
-@general
+@general(structure="matrices")
 def cholesky(grad: Tensor, input: Tensor, upper: bool, *, result: Tensor) -> Pullback:
     return wrt(input=F.cholesky_back(grad, result, upper))
 
@@ -25,24 +25,24 @@ def cholesky_tangent(input_tangent: Tensor, upper: bool, *, result: Tensor) -> T
     return F.cholesky_forward(input_tangent, result, upper)
 
 
-@general(outputs=("Q", "R"))
+@general(outputs=("Q", "R"), structure="matrices")
 def linalg_qr(grad_Q: Tensor, grad_R: Tensor, A: Tensor, mode: str, *, Q: Tensor, R: Tensor) -> Pullback:
     return wrt(A=F.qr_back(grad_Q, grad_R, Q, R, mode))
 
 
-@general(outputs=("a", "tau"))
+@general(outputs=("a", "tau"), structure="matrices")
 def geqrf(grad_a: Tensor, grad_tau: Tensor, input: Tensor) -> Pullback:
     return wrt(input=not_implemented("geqrf"))
 
 
-@general(outputs=("U", "S", "Vh"))
+@general(outputs=("U", "S", "Vh"), structure="matrices")
 def linalg_svd(
     grad_U: Tensor, grad_S: Tensor, grad_Vh: Tensor, A: Tensor, *, U: Tensor, S: Tensor, Vh: Tensor
 ) -> Pullback:
     return wrt(A=F.svd_back(grad_U, grad_S, grad_Vh, U, S, Vh))
 
 
-@general(outputs=("eigenvalues", "eigenvectors"))
+@general(outputs=("eigenvalues", "eigenvectors"), structure="matrices")
 def linalg_eigh(
     grad_eigenvalues: Tensor, grad_eigenvectors: Tensor, A: Tensor, *, eigenvalues: Tensor, eigenvectors: Tensor
 ) -> Pullback:
@@ -54,7 +54,7 @@ def linalg_eigh_tangent(A_tangent: Tensor, *, eigenvalues: Tensor, eigenvectors:
     return F.eigh_forward(A_tangent, eigenvalues, eigenvectors)
 
 
-@general(outputs=("eigenvalues", "eigenvectors"))
+@general(outputs=("eigenvalues", "eigenvectors"), structure="matrices")
 def linalg_eig(
     grad_eigenvalues: Tensor, grad_eigenvectors: Tensor, A: Tensor, *, eigenvalues: Tensor, eigenvectors: Tensor
 ) -> Pullback:
@@ -62,17 +62,17 @@ def linalg_eig(
     return wrt(A=F.to_dtype(back, A.dtype))
 
 
-@non_differentiable(out=False)
+@non_differentiable(out=False, structure="matrices")
 def singular_values(A: Tensor) -> None: ...
 
 
-@non_differentiable(out=False)
+@non_differentiable(out=False, structure="matrices")
 def hermitian_eigenvalues(A: Tensor, UPLO: str) -> None: ...
 
 
-@non_differentiable(out=False)
+@non_differentiable(out=False, structure="matrices")
 def eigenvalues(A: Tensor) -> None: ...
 
 
-@non_differentiable(out=False)
+@non_differentiable(out=False, structure="matrices")
 def identity_like(input: Tensor) -> None: ...

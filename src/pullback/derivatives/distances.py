@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, general, multilinear, non_differentiable, wrt
 
 
-@general(node="CdistBackward0", public="cdist", out=False)
+@general(node="CdistBackward0", public="cdist", out=False, structure="leading")
 def cdist_forward(grad: Tensor, x1: Tensor, x2: Tensor, p: float, *, result: Tensor) -> Pullback:
     return wrt(
         x1=F.cdist_back(grad, x1, x2, p, result),
@@ -13,7 +13,7 @@ def cdist_forward(grad: Tensor, x1: Tensor, x2: Tensor, p: float, *, result: Ten
     )
 
 
-@general(out=False)
+@general(out=False, structure="leading")
 def euclidean_dist(grad: Tensor, x1: Tensor, x2: Tensor, *, result: Tensor) -> Pullback:
     return wrt(
         x1=F.cdist_back(grad, x1, x2, 2.0, result),

@@ -25,7 +25,7 @@ def doubled_inside(grad: Tensor, input: Tensor, dim: int, count: int) -> Pullbac
     return wrt(input=F.doubled_inside(grad, dim, count))
 
 
-@linear(out=False)
+@linear(out=False, structure="leading")
 def overlap_add(grad: Tensor, input: Tensor, step: int) -> Pullback:
     return wrt(input=F.unfold(grad, grad.ndim - 1, input.shape[-1], step))
 

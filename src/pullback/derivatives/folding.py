@@ -5,26 +5,26 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Shape, Tensor, linear, wrt
 
 
-@linear(node="Im2ColBackward0", out=False)
+@linear(node="Im2ColBackward0", out=False, structure="samples")
 def im2col(grad: Tensor, input: Tensor, kernel_size: Shape, dilation: Shape, padding: Shape, stride: Shape) -> Pullback:
     return wrt(input=F.col2im(grad, input.shape[-2:], kernel_size, dilation, padding, stride))
 
 
-@linear(node="Col2ImBackward0", out=False)
+@linear(node="Col2ImBackward0", out=False, structure="samples")
 def col2im(grad: Tensor, input: Tensor, kernel_size: Shape, dilation: Shape, padding: Shape, stride: Shape) -> Pullback:
     return wrt(input=F.im2col(grad, kernel_size, dilation, padding, stride))
 
 
-@linear(out=False)
+@linear(out=False, structure="leading")
 def pixel_shuffle(grad: Tensor, input: Tensor, upscale_factor: int) -> Pullback:
     return wrt(input=F.pixel_unshuffle(grad, upscale_factor))
 
 
-@linear(out=False)
+@linear(out=False, structure="leading")
 def pixel_unshuffle(grad: Tensor, input: Tensor, downscale_factor: int) -> Pullback:
     return wrt(input=F.pixel_shuffle(grad, downscale_factor))
 
 
-@linear(out=False)
+@linear(out=False, structure="samples")
 def channel_shuffle(grad: Tensor, input: Tensor, groups: int) -> Pullback:
     return wrt(input=F.channel_shuffle(grad, input.shape[1] // groups))

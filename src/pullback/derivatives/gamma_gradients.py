@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, general, not_implemented, tangent, wrt
 
 
-@general(node="StandardGammaBackward0", out=False)
+@general(node="StandardGammaBackward0", out=False, draws="parameters")
 def standard_gamma(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * F.standard_gamma_grad(input, result))
 
@@ -15,7 +15,7 @@ def standard_gamma_tangent(input: Tensor, input_tangent: Tensor, *, result: Tens
     return input_tangent * F.standard_gamma_grad(input, result)
 
 
-@general(node="StandardGammaGradBackward0", out=False)
+@general(node="StandardGammaGradBackward0", out=False, structure="elementwise")
 def standard_gamma_grad(grad: Tensor, input: Tensor, output: Tensor) -> Pullback:
     return wrt(
         input=not_implemented("_standard_gamma_grad"),
@@ -23,12 +23,12 @@ def standard_gamma_grad(grad: Tensor, input: Tensor, output: Tensor) -> Pullback
     )
 
 
-@general(node="NotImplemented", out=False)
+@general(node="NotImplemented", out=False, draws="parameters")
 def sample_dirichlet(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=not_implemented("aten::_sample_dirichlet"))
 
 
-@general(node="NotImplemented", out=False)
+@general(node="NotImplemented", out=False, structure="elementwise")
 def dirichlet_grad(grad: Tensor, input: Tensor, alpha: Tensor, total: Tensor) -> Pullback:
     return wrt(
         input=not_implemented("aten::_dirichlet_grad"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Shape, Tensor, general, linear, non_differentiable, self_adjoint, wrt
 
 
-@general(node="GridSampler2DBackward0", out=False)
+@general(node="GridSampler2DBackward0", out=False, structure="samples")
 def grid_sampler_2d(
     grad: Tensor, input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Pullback:
@@ -15,7 +15,7 @@ def grid_sampler_2d(
     )
 
 
-@general(node="GridSampler3DBackward0", out=False)
+@general(node="GridSampler3DBackward0", out=False, structure="samples")
 def grid_sampler_3d(
     grad: Tensor, input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Pullback:
@@ -25,29 +25,29 @@ def grid_sampler_3d(
     )
 
 
-@self_adjoint(out=False)
+@self_adjoint(out=False, structure="samples")
 def grid_points(
     grad: Tensor, input: Tensor, sizes: Shape, mode: int, padding_mode: int, align_corners: bool
 ) -> Pullback:
     return wrt(input=grad * F.grid_slopes(input, sizes, mode, padding_mode, align_corners))
 
 
-@non_differentiable(out=False)
+@non_differentiable(out=False, structure="samples")
 def grid_slopes(input: Tensor, sizes: Shape, mode: int, padding_mode: int, align_corners: bool) -> None: ...
 
 
-@non_differentiable(out=False)
+@non_differentiable(out=False, structure="samples")
 def point_positions(
     input: Tensor, sizes: Shape, offsets: Shape, mode: int, padding_mode: int, align_corners: bool
 ) -> None: ...
 
 
-@linear(out=False)
+@linear(out=False, structure="samples")
 def take_points(grad: Tensor, input: Tensor, positions: Tensor) -> Pullback:
     return wrt(input=F.put_points(grad, positions, input.shape[2:]))
 
 
-@linear(out=False)
+@linear(out=False, structure="samples")
 def put_points(grad: Tensor, input: Tensor, positions: Tensor) -> Pullback:
     return wrt(input=F.take_points(grad, positions))
 

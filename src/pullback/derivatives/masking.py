@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback.rules import Dim, F, Pullback, Scalar, Shape, Tensor, general, linear, self_adjoint, tangent, wrt
 
 
-@general(in_place=True, out=False)
+@general(in_place=True, out=False, structure="elementwise")
 def masked_fill(grad: Tensor, input: Tensor, mask: Tensor, value: Scalar) -> Pullback:
     return wrt(input=F.sum_to(F.masked_fill(grad, mask, 0), input.shape))
 
@@ -72,12 +72,12 @@ def as_strided_scatter(
     )
 
 
-@self_adjoint(out=False)
+@self_adjoint(out=False, structure="elementwise")
 def fill(grad: Tensor, input: Tensor, value: Scalar) -> Pullback:
     return wrt(input=F.zeros_in_shape_of(grad))
 
 
-@self_adjoint(in_place=True, node="FillBackward2", out=False)
+@self_adjoint(in_place=True, node="FillBackward2", out=False, structure="elementwise")
 def refill(grad: Tensor, input: Tensor, value: Scalar) -> Pullback:
     return wrt(input=F.zeros_in_shape_of(grad))
 
@@ -92,6 +92,6 @@ def refill_tensor(grad: Tensor, input: Tensor, value: Tensor) -> Pullback:
     return wrt(input=F.zeros_in_shape_of(grad), value=F.to_dtype(F.sum(grad, None, False), value.dtype))
 
 
-@self_adjoint(in_place=True, out=False)
+@self_adjoint(in_place=True, out=False, structure="elementwise")
 def zero(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.zeros_in_shape_of(grad))

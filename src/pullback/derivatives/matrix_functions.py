@@ -5,17 +5,17 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, general, non_differentiable, tangent, wrt
 
 
-@general
+@general(structure="matrices")
 def linalg_det(grad: Tensor, A: Tensor, *, result: Tensor) -> Pullback:
     return wrt(A=F.det_back(grad, A, result))
 
 
-@general(outputs=("sign", "logabsdet"))
+@general(outputs=("sign", "logabsdet"), structure="matrices")
 def linalg_slogdet(grad_sign: Tensor, grad_logabsdet: Tensor, A: Tensor, *, sign: Tensor) -> Pullback:
     return wrt(A=F.slogdet_back(grad_sign, grad_logabsdet, A, sign))
 
 
-@general(outputs=("inverse", "info"), differentiable=(True, False))
+@general(outputs=("inverse", "info"), differentiable=(True, False), structure="matrices")
 def linalg_inv_ex(grad: Tensor, A: Tensor, *, inverse: Tensor) -> Pullback:
     return wrt(A=F.inverse_back(grad, inverse))
 
@@ -30,7 +30,7 @@ def linalg_pinv(grad: Tensor, A: Tensor, *, result: Tensor) -> Pullback:
     return wrt(A=F.pinv_back(grad, A, result))
 
 
-@general(out=False)
+@general(out=False, structure="matrices")
 def linalg_matrix_exp(grad: Tensor, A: Tensor) -> Pullback:
     return wrt(A=F.matrix_exp_back(grad, A))
 

@@ -48,6 +48,6 @@ def dist(grad: Tensor, input: Tensor, other: Tensor, p: Scalar, *, result: Tenso
     )
 
 
-@general(in_place=True)
+@general(in_place=True, structure="general")
 def renorm(grad: Tensor, input: Tensor, p: Scalar, dim: Dim, maxnorm: Scalar) -> Pullback:
     return wrt(input=F.renorm_grad(grad, input, p, dim, maxnorm))

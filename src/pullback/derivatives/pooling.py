@@ -5,7 +5,13 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Shape, Tensor, general, linear, tangent, wrt
 
 
-@general(node="MaxPool2DWithIndicesBackward0", outputs=("values", "indices"), differentiable=(True, False), out=False)
+@general(
+    node="MaxPool2DWithIndicesBackward0",
+    outputs=("values", "indices"),
+    differentiable=(True, False),
+    out=False,
+    structure="leading",
+)
 def max_pool2d_with_indices(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
     return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-2:]), input))
 
@@ -15,7 +21,13 @@ def max_pool2d_with_indices_tangent(input_tangent: Tensor, *, indices: Tensor) -
     return (F.take_from_planes(input_tangent, indices, 2), None)
 
 
-@general(node="MaxPool3DWithIndicesBackward0", outputs=("values", "indices"), differentiable=(True, False), out=False)
+@general(
+    node="MaxPool3DWithIndicesBackward0",
+    outputs=("values", "indices"),
+    differentiable=(True, False),
+    out=False,
+    structure="leading",
+)
 def max_pool3d_with_indices(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
     return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-3:]), input))
 
@@ -25,17 +37,17 @@ def max_pool3d_with_indices_tangent(input_tangent: Tensor, *, indices: Tensor) -
     return (F.take_from_planes(input_tangent, indices, 3), None)
 
 
-@linear(node="MaxPool2DWithIndicesBackwardBackward0", out=False)
+@linear(node="MaxPool2DWithIndicesBackwardBackward0", out=False, structure="leading")
 def put_in_planes(grad: Tensor, input: Tensor, indices: Tensor, sizes: Shape) -> Pullback:
     return wrt(input=F.take_from_planes(grad, indices, len(sizes)))
 
 
-@linear(out=False)
+@linear(out=False, structure="leading")
 def take_from_planes(grad: Tensor, input: Tensor, indices: Tensor, dims: int) -> Pullback:
     return wrt(input=F.put_in_planes(grad, indices, input.shape[-dims:]))
 
 
-@linear(node="AvgPool2DBackward0", out=False)
+@linear(node="AvgPool2DBackward0", out=False, structure="leading")
 def avg_pool2d(
     grad: Tensor, input: Tensor, kernel_size: Shape, stride: Shape, padding: Shape, ceil_mode: bool,
     count_include_pad: bool, divisor_override: int | None,
@@ -50,7 +62,7 @@ def avg_pool2d(
     )
 
 
-@linear(node="AvgPool3DBackward0", out=False)
+@linear(node="AvgPool3DBackward0", out=False, structure="leading")
 def avg_pool3d(
     grad: Tensor, input: Tensor, kernel_size: Shape, stride: Shape, padding: Shape, ceil_mode: bool,
     count_include_pad: bool, divisor_override: int | None,
@@ -65,7 +77,7 @@ def avg_pool3d(
     )
 
 
-@linear(node="AvgPool2DBackwardBackward0", out=False)
+@linear(node="AvgPool2DBackwardBackward0", out=False, structure="leading")
 def avg_pool_back(
     grad: Tensor, input: Tensor, kernel_size: Shape, stride: Shape, padding: Shape, ceil_mode: bool,
     count_include_pad: bool, divisor_override: int | None,

@@ -5,7 +5,13 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, general, linear, tangent, wrt
 
 
-@general(node="AdaptiveMaxPool2DBackward0", outputs=("values", "indices"), differentiable=(True, False), out=False)
+@general(
+    node="AdaptiveMaxPool2DBackward0",
+    outputs=("values", "indices"),
+    differentiable=(True, False),
+    out=False,
+    structure="leading",
+)
 def adaptive_max_pool2d(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
     return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-2:]), input))
 
@@ -15,7 +21,13 @@ def adaptive_max_pool2d_tangent(input_tangent: Tensor, *, indices: Tensor) -> Te
     return (F.take_from_planes(input_tangent, indices, 2), None)
 
 
-@general(node="AdaptiveMaxPool3DBackward0", outputs=("values", "indices"), differentiable=(True, False), out=False)
+@general(
+    node="AdaptiveMaxPool3DBackward0",
+    outputs=("values", "indices"),
+    differentiable=(True, False),
+    out=False,
+    structure="leading",
+)
 def adaptive_max_pool3d(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
     return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-3:]), input))
 
@@ -25,7 +37,13 @@ def adaptive_max_pool3d_tangent(input_tangent: Tensor, *, indices: Tensor) -> Te
     return (F.take_from_planes(input_tangent, indices, 3), None)
 
 
-@general(node="FractionalMaxPool2DBackward0", outputs=("values", "indices"), differentiable=(True, False), out=False)
+@general(
+    node="FractionalMaxPool2DBackward0",
+    outputs=("values", "indices"),
+    differentiable=(True, False),
+    out=False,
+    structure="samples",
+)
 def fractional_max_pool2d(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
     return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-2:]), input))
 
@@ -35,7 +53,13 @@ def fractional_max_pool2d_tangent(input_tangent: Tensor, *, indices: Tensor) -> 
     return (F.take_from_planes(input_tangent, indices, 2), None)
 
 
-@general(node="FractionalMaxPool3DBackward0", outputs=("values", "indices"), differentiable=(True, False), out=False)
+@general(
+    node="FractionalMaxPool3DBackward0",
+    outputs=("values", "indices"),
+    differentiable=(True, False),
+    out=False,
+    structure="samples",
+)
 def fractional_max_pool3d(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
     return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-3:]), input))
 
@@ -45,11 +69,11 @@ def fractional_max_pool3d_tangent(input_tangent: Tensor, *, indices: Tensor) -> 
     return (F.take_from_planes(input_tangent, indices, 3), None)
 
 
-@linear(node="MaxUnpool2DBackward0", out=False)
+@linear(node="MaxUnpool2DBackward0", out=False, structure="leading")
 def max_unpool2d(grad: Tensor, input: Tensor, indices: Tensor) -> Pullback:
     return wrt(input=F.take_from_planes(grad, indices, 2))
 
 
-@linear(node="MaxUnpool3DBackward0", out=False)
+@linear(node="MaxUnpool3DBackward0", out=False, structure="leading")
 def max_unpool3d(grad: Tensor, input: Tensor, indices: Tensor) -> Pullback:
     return wrt(input=F.take_from_planes(grad, indices, 3))

@@ -45,7 +45,7 @@ def nansum_tangent(input: Tensor, input_tangent: Tensor, dim: Dims, keepdim: boo
     return F.sum(F.to_dtype(input_tangent * F.not_nan(input), result.dtype), dim, keepdim)
 
 
-@non_differentiable
+@non_differentiable(structure="elementwise")
 def not_nan(input: Tensor) -> None: ...
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, general, wrt
 
 
-@general
+@general(structure="matrices", vectors=("tau",))
 def linalg_householder_product(grad: Tensor, input: Tensor, tau: Tensor) -> Pullback:
     back = F.reflectors_back(grad, input, tau, F.identity_like(input), False)
     return wrt(input=back[0], tau=back[1])
 
 
-@general
+@general(structure="matrices", vectors=("input2",))
 def ormqr(grad: Tensor, input: Tensor, input2: Tensor, input3: Tensor, left: bool, transpose: bool) -> Pullback:
     back = F.ormqr_back(grad, input, input2, input3, left, transpose)
     return wrt(input=back[0], input2=back[1], input3=F.ormqr(input, input2, grad, left, not transpose))

@@ -40,7 +40,7 @@ def sign(grad: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))
 
 
-@non_differentiable
+@non_differentiable(structure="elementwise")
 def signbit(input: Tensor) -> None: ...
 
 
@@ -79,6 +79,6 @@ def heaviside(grad: Tensor, input: Tensor, values: Tensor) -> Pullback:
     return wrt(input=not_implemented("aten::heaviside"), values=not_implemented("aten::heaviside"))
 
 
-@linear
+@linear(structure="elementwise")
 def zeros_of(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))

@@ -121,27 +121,27 @@ def put(grad: Tensor, input: Tensor, index: Tensor, source: Tensor, accumulate: 
     )
 
 
-@non_differentiable(out=False)
+@non_differentiable(out=False, structure="elementwise")
 def ones_in_shape_of(input: Tensor) -> None: ...
 
 
-@non_differentiable(out=False)
+@non_differentiable(out=False, structure="elementwise")
 def is_zero(input: Tensor) -> None: ...
 
 
-@non_differentiable(out=False)
+@non_differentiable(out=False, structure="elementwise")
 def is_one(input: Tensor) -> None: ...
 
 
-@non_differentiable(out=False)
+@non_differentiable(out=False, structure="elementwise")
 def is_false(input: Tensor) -> None: ...
 
 
-@non_differentiable(out=False)
+@non_differentiable(out=False, structure="elementwise")
 def both(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(out=False)
+@non_differentiable(out=False, structure="elementwise")
 def equal_as(input: Tensor, other: Tensor) -> None: ...
 
 

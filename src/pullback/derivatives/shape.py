@@ -5,12 +5,12 @@ from __future__ import annotations
 from pullback.rules import Dim, DType, F, Pullback, Shape, Tensor, linear, non_differentiable, wrt
 
 
-@linear
+@linear(structure="elementwise")
 def clone(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad)
 
 
-@linear(node="ToCopyBackward0", out=False)
+@linear(node="ToCopyBackward0", out=False, structure="elementwise")
 def copy_to(grad: Tensor, input: Tensor, order: str) -> Pullback:
     return wrt(input=grad)
 
@@ -20,16 +20,16 @@ def contiguous_copy(grad: Tensor, input: Tensor, order: str) -> Pullback:
     return wrt(input=grad)
 
 
-@linear(node="ToCopyBackward0")
+@linear(node="ToCopyBackward0", structure="elementwise")
 def to_dtype(grad: Tensor, input: Tensor, dtype: DType) -> Pullback:
     return wrt(input=F.to_dtype(grad, input.dtype))
 
 
-@non_differentiable
+@non_differentiable(structure="elementwise")
 def to_integer(input: Tensor, dtype: DType) -> None: ...
 
 
-@linear(node="torch::autograd::CopyBackwards", in_place=True, out=False)
+@linear(node="torch::autograd::CopyBackwards", in_place=True, out=False, structure="elementwise")
 def copy(grad: Tensor, input: Tensor, src: Tensor) -> Pullback:
     return wrt(input=F.zeros_in_shape_of(grad), src=F.sum_to_like(grad, src.shape, src.dtype))
 
@@ -38,11 +38,11 @@ def copy(grad: Tensor, input: Tensor, src: Tensor) -> Pullback:
 def zeros_in_shape(input: Tensor, shape: Shape) -> None: ...
 
 
-@non_differentiable(out=False)
+@non_differentiable(out=False, structure="elementwise")
 def zeros_in_shape_of(input: Tensor) -> None: ...
 
 
-@linear(view=True)
+@linear(view=True, structure="elementwise")
 def alias(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad)
 
@@ -115,7 +115,7 @@ def as_strided(
     return wrt(input=F.as_strided_back(grad, input.shape, input_stride, input_offset, size, stride, storage_offset))
 
 
-@linear(view="replay")
+@linear(view="replay", structure="elementwise")
 def view_as_real(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.complex_from_pairs(grad))
 

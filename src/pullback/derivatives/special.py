@@ -116,97 +116,97 @@ def i1e(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=F.i1e_grad(grad, input, result))
 
 
-@non_differentiable(promote="float")
+@non_differentiable(promote="float", structure="elementwise")
 def airy_ai(input: Tensor) -> None: ...
 
 
-@non_differentiable(promote="float")
+@non_differentiable(promote="float", structure="elementwise")
 def bessel_j0(input: Tensor) -> None: ...
 
 
-@non_differentiable(promote="float")
+@non_differentiable(promote="float", structure="elementwise")
 def bessel_j1(input: Tensor) -> None: ...
 
 
-@non_differentiable(promote="float")
+@non_differentiable(promote="float", structure="elementwise")
 def bessel_y0(input: Tensor) -> None: ...
 
 
-@non_differentiable(promote="float")
+@non_differentiable(promote="float", structure="elementwise")
 def bessel_y1(input: Tensor) -> None: ...
 
 
-@non_differentiable(promote="float")
+@non_differentiable(promote="float", structure="elementwise")
 def spherical_bessel_j0(input: Tensor) -> None: ...
 
 
-@non_differentiable(promote="float")
+@non_differentiable(promote="float", structure="elementwise")
 def modified_bessel_i0(input: Tensor) -> None: ...
 
 
-@non_differentiable(promote="float")
+@non_differentiable(promote="float", structure="elementwise")
 def modified_bessel_i1(input: Tensor) -> None: ...
 
 
-@non_differentiable(promote="float")
+@non_differentiable(promote="float", structure="elementwise")
 def modified_bessel_k0(input: Tensor) -> None: ...
 
 
-@non_differentiable(promote="float")
+@non_differentiable(promote="float", structure="elementwise")
 def modified_bessel_k1(input: Tensor) -> None: ...
 
 
-@non_differentiable(promote="float")
+@non_differentiable(promote="float", structure="elementwise")
 def scaled_modified_bessel_k0(input: Tensor) -> None: ...
 
 
-@non_differentiable(promote="float")
+@non_differentiable(promote="float", structure="elementwise")
 def scaled_modified_bessel_k1(input: Tensor) -> None: ...
 
 
-@non_differentiable(promote="float")
+@non_differentiable(promote="float", structure="elementwise")
 def chebyshev_polynomial_t(input: Tensor, n: Tensor) -> None: ...
 
 
-@non_differentiable(promote="float")
+@non_differentiable(promote="float", structure="elementwise")
 def chebyshev_polynomial_u(input: Tensor, n: Tensor) -> None: ...
 
 
-@non_differentiable(promote="float")
+@non_differentiable(promote="float", structure="elementwise")
 def chebyshev_polynomial_v(input: Tensor, n: Tensor) -> None: ...
 
 
-@non_differentiable(promote="float")
+@non_differentiable(promote="float", structure="elementwise")
 def chebyshev_polynomial_w(input: Tensor, n: Tensor) -> None: ...
 
 
-@non_differentiable(promote="float")
+@non_differentiable(promote="float", structure="elementwise")
 def shifted_chebyshev_polynomial_t(input: Tensor, n: Tensor) -> None: ...
 
 
-@non_differentiable(promote="float")
+@non_differentiable(promote="float", structure="elementwise")
 def shifted_chebyshev_polynomial_u(input: Tensor, n: Tensor) -> None: ...
 
 
-@non_differentiable(promote="float")
+@non_differentiable(promote="float", structure="elementwise")
 def shifted_chebyshev_polynomial_v(input: Tensor, n: Tensor) -> None: ...
 
 
-@non_differentiable(promote="float")
+@non_differentiable(promote="float", structure="elementwise")
 def shifted_chebyshev_polynomial_w(input: Tensor, n: Tensor) -> None: ...
 
 
-@non_differentiable(promote="float")
+@non_differentiable(promote="float", structure="elementwise")
 def hermite_polynomial_h(input: Tensor, n: Tensor) -> None: ...
 
 
-@non_differentiable(promote="float")
+@non_differentiable(promote="float", structure="elementwise")
 def hermite_polynomial_he(input: Tensor, n: Tensor) -> None: ...
 
 
-@non_differentiable(promote="float")
+@non_differentiable(promote="float", structure="elementwise")
 def laguerre_polynomial_l(input: Tensor, n: Tensor) -> None: ...
 
 
-@non_differentiable(promote="float")
+@non_differentiable(promote="float", structure="elementwise")
 def legendre_polynomial_p(input: Tensor, n: Tensor) -> None: ...

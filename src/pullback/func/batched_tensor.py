@@ -1,9 +1,11 @@
 """BatchedTensor: what a function sees inside of `vmap`, one example that stands for all of them.
 
 # Note [Batched tensors]
-`_physical` is the tensor of the whole batch, with the examples along dimension 0; `_level` is the `vmap` that made it.
+`_value` is the tensor of the whole batch, whose dimension `_dim` counts the examples; `_level` is the `vmap` that made it.
+`_physical` is the same batch with the examples along dimension 0, as most batching rules want it: a view that is made when
+a rule first asks for it, and the batch itself where the examples lie so already, which costs nothing.
 `_array` has the geometry of one example, so that functions composed of operations run unchanged; the operations
-themselves are taken over by the level and run on `_physical` (see vmap_level.py). Autograd state is that of `_physical`:
+themselves are taken over by the level and run on the batch (see vmap_level.py). Autograd state is that of the batch:
 the graph is always recorded on whole batches, below every level, and a physical tensor may itself be batched at an outer
 level. At the bottom the outermost level has the first dimension, the next one the second, and so on.
 """
@@ -12,20 +14,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pullback.backend.logical_array import first_example
+from pullback.backend.logical_array import ITEM, first_example
+from pullback.modes.grad_mode import set_grad_mode
 from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl
 from pullback.tensor.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from pullback.func.vmap_level import VmapLevel
 
-_ITEM = (
-    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please "
-    "try to rewrite what you're doing with other operations: every example of the batch has a value of its own."
-)
 _CONTROL_FLOW = (
     "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet: "
     "every example of the batch would take a branch of its own. Use where() on both results instead."
+)
+
+
+NO_STORAGE = (
+    "Cannot access data pointer of Tensor that doesn't have storage: a tensor under vmap stands for all examples, whose "
+    "memory would be reached. Compute with tensor operations, or do this outside of vmap."
+)
+_DATA = (
+    "accessing `data` under vmap transform is not allowed: it is the memory of all examples. Use detach(), or no_grad() and "
+    "an in-place operation."
 )
 
 
@@ -33,19 +42,43 @@ def _state(name: str) -> Any:
     """A piece of autograd state, which is the physical tensor's."""
 
     def read(self: BatchedTensor) -> Any:
-        return getattr(self._physical, name)
+        return getattr(self._physical if self._dim == 0 else self._value, name)
 
     def write(self: BatchedTensor, value: Any) -> None:
-        setattr(self._physical, name, value)
+        setattr(self._physical if self._dim == 0 else self._value, name, value)
 
     return property(read, write)
+
+
+class _Batch:
+    """`_value` of a batch whose examples lie along dimension 0: it is not stored twice."""
+
+    def __get__(self, tensor: BatchedTensor, owner: type) -> Any:
+        return tensor._physical
+
+
+class _MovedBatch:
+    """`_physical` of a batch whose examples lie along another dimension: made on first use, then found in `__dict__`."""
+
+    def __get__(self, tensor: BatchedTensor, owner: type) -> Any:
+        import pullback.functions as F
+
+        former = set_grad_mode(True)  # else a view made where nothing is recorded could not be written to later
+        try:
+            moved = F.movedim(tensor._value, tensor._dim, 0)
+        finally:
+            set_grad_mode(former)
+        tensor._physical = moved
+        return moved
 
 
 class BatchedTensor(Tensor):
     """One example that stands for all of a batch. See Note [Batched tensors]."""
 
     __torch_function__ = _disabled_torch_function_impl
-    _physical: Any
+    _physical: Any = _MovedBatch()
+    _value: Any = _Batch()
+    _dim: int = 0
     _level: VmapLevel
 
     _requires_grad = _state("_requires_grad")
@@ -56,36 +89,47 @@ class BatchedTensor(Tensor):
     _extra = _state("_extra")
 
     def _gradient_edge(self) -> Any:
-        return self._physical._gradient_edge()
+        return self._value._gradient_edge()
 
     @property
     def _base(self) -> Any:
-        base = self._physical._base
-        return None if base is None else batched(base, self._level)
+        base = self._value._base
+        return None if base is None else batched_at(base, self._dim, self._level)
 
     def _set_requires_grad(self, value: bool) -> None:
-        self._physical._set_requires_grad(value)
+        self._value._set_requires_grad(value)
+        self._forget_moved()
+
+    def _forget_moved(self) -> None:
+        """Let `_physical` be made anew: the batch has got another history."""
+        if self._dim:
+            self.__dict__.pop("_physical", None)
+
+    def _become(self, other: BatchedTensor) -> None:
+        """Stand for the batch of `other` from now on."""
+        self._dim, self._value, self._physical = 0, other._physical, other._physical
+        self._array = other._array
 
     def detach(self) -> Tensor:
         """An alias that shares memory but has no history."""
-        return batched(self._physical.detach(), self._level)
+        return batched_at(self._value.detach(), self._dim, self._level)
 
     def detach_(self) -> Tensor:
         """Cut the batch off its history, in place."""
-        self._physical.detach_()
+        self._value.detach_()
+        self._forget_moved()
         return self
 
     @property
     def data(self) -> Tensor:
-        """An alias with its own version counter."""
-        return batched(self._physical.data, self._level)
+        """Refused: writing to it would reach the memory of all examples behind the back of autograd."""
+        raise RuntimeError(_DATA)
 
     @data.setter
     def data(self, value: Any) -> None:
-        if not isinstance(value, BatchedTensor) or value._level is not self._level:
-            raise RuntimeError("vmap: .data of a batched tensor can only be set to a tensor of the same vmap")
-        self._physical.data = value._physical
-        self._array = value._array
+        raise RuntimeError(
+            "mutating directly with `.data` under vmap transform is not allowed. Use an in-place operation such as copy_."
+        )
 
     def register_hook(self, hook: Any) -> Any:
         """Call `hook` with the gradient of the batch, seen as one example."""
@@ -99,15 +143,15 @@ class BatchedTensor(Tensor):
 
     def item(self) -> NoReturn:
         """Refused: every example has a value of its own."""
-        raise RuntimeError(_ITEM)
+        raise RuntimeError(ITEM)
 
     def tolist(self) -> NoReturn:
-        """Refused, as `item`."""
-        raise RuntimeError(_ITEM)
+        """Refused, as `numpy`."""
+        raise RuntimeError(NO_STORAGE)
 
     def numpy(self, *, force: bool = False) -> NoReturn:
         """Refused: the array would be that of the whole batch."""
-        raise RuntimeError("Cannot access data pointer of Tensor: vmap does not support .numpy() on a batched tensor.")
+        raise RuntimeError(NO_STORAGE)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         self.numpy()
@@ -116,16 +160,16 @@ class BatchedTensor(Tensor):
         raise RuntimeError(_CONTROL_FLOW)
 
     def __int__(self) -> NoReturn:
-        raise RuntimeError(_ITEM)
+        raise RuntimeError(ITEM)
 
     def __float__(self) -> NoReturn:
-        raise RuntimeError(_ITEM)
+        raise RuntimeError(ITEM)
 
     def __complex__(self) -> NoReturn:
-        raise RuntimeError(_ITEM)
+        raise RuntimeError(ITEM)
 
     def __index__(self) -> NoReturn:
-        raise RuntimeError(_ITEM)
+        raise RuntimeError(ITEM)
 
     def is_nonzero(self) -> NoReturn:
         """Refused: every example has a value of its own."""
@@ -175,10 +219,13 @@ class BatchedTensor(Tensor):
     def __deepcopy__(self, memo: Any) -> Tensor:
         from copy import deepcopy
 
-        return batched(deepcopy(self._physical, memo), self._level)
+        return batched_at(deepcopy(self._value, memo), self._dim, self._level)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise RuntimeError("vmap: a batched tensor cannot be saved; save the result of vmap instead")
+        raise NotImplementedError(
+            "Cannot access storage of BatchedTensorImpl: a tensor under vmap cannot be saved; save the result of vmap "
+            "instead."
+        )
 
 
 def batched(physical: Any, level: VmapLevel) -> BatchedTensor:
@@ -187,6 +234,18 @@ def batched(physical: Any, level: VmapLevel) -> BatchedTensor:
     result._physical = physical
     result._level = level
     result._array = first_example(physical._array)
+    return result
+
+
+def batched_at(value: Any, dim: int, level: VmapLevel) -> BatchedTensor:
+    """The tensor whose examples lie along dimension `dim` of `value`."""
+    if not dim:
+        return batched(value, level)
+    result: BatchedTensor = TensorBase.__new__(BatchedTensor)
+    result._value = value
+    result._dim = dim
+    result._level = level
+    result._array = first_example(value._array, dim)
     return result
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pullback.functions as F
 from pullback.func.batched_tensor import BatchedTensor
 from pullback.func.vmap_level import VmapLevel
+from pullback.random import get_rng_state, set_rng_state
 from pullback.tensor.tensor import Tensor
 from pullback.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 from pullback.utils._pytree import _broadcast_to_and_flatten as broadcast_to_and_flatten
@@ -63,8 +64,7 @@ def _run(
     """One vmap over the whole batch."""
     level = VmapLevel(batch_size, randomness)
     inputs = [
-        value if dim is None else level.wrap(value if dim == 0 else F.movedim(value, dim, 0))
-        for value, dim in zip(flat_args, flat_dims, strict=True)
+        value if dim is None else level.wrap_at(value, dim) for value, dim in zip(flat_args, flat_dims, strict=True)
     ]
     with level.running():
         outputs = func(*tree_unflatten(inputs, spec), **kwargs)
@@ -78,7 +78,10 @@ def _in_chunks(
     """Several vmaps over parts of the batch, joined along `out_dims`."""
     collected: list[list[Any]] = []
     out_spec: Any = None
+    state = get_rng_state() if randomness == "same" else None
     for start in range(0, batch_size, chunk_size):
+        if state is not None:  # every example draws the same numbers, whichever part it is in
+            set_rng_state(state)
         length = min(chunk_size, batch_size - start)
         part = [
             value if dim is None else F.narrow(value, dim, start, length)
@@ -100,7 +103,7 @@ def _flat_arguments(
 ) -> tuple[int, list[Any], Any, Any]:
     """The batch size, and the arguments and their mapped dimensions, flat; errors where these do not fit together."""
     name = _name(func)
-    if not isinstance(in_dims, (int, tuple, list, dict)):
+    if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
             f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int or a (potentially nested) tuple "
             f"matching the structure of inputs, got: {type(in_dims)}."
@@ -111,7 +114,7 @@ def _flat_arguments(
             "function with no inputs. The latter is unsupported."
         )
     flat_args, spec = tree_flatten(args)
-    flat_dims = broadcast_to_and_flatten(tuple(in_dims) if isinstance(in_dims, list) else in_dims, spec)
+    flat_dims = broadcast_to_and_flatten(in_dims, spec)
     if flat_dims is None:
         raise ValueError(
             f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible with the structure of `inputs`. "
@@ -146,8 +149,10 @@ def _checked_dim(name: str, in_dims: InDims, arg: Any, dim: Any) -> int | None:
 def _batch_size(name: str, in_dims: InDims, flat_args: list[Any], flat_dims: list[int | None]) -> int:
     sizes = [arg._array.shape[dim] for arg, dim in zip(flat_args, flat_dims, strict=True) if dim is not None]
     if not sizes:
-        raise ValueError(f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): at least one input must be mapped over: "
-                         "vmap: got no inputs with a mapped dimension, so there is no batch size")  # fmt: skip
+        raise ValueError(
+            f"vmap: Expected at least one Tensor to vmap over, but in_dims={in_dims} maps over none of the inputs of "
+            f"{name}: there is no batch size."
+        )
     if any(size != sizes[0] for size in sizes):
         raise ValueError(
             f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped "
@@ -202,5 +207,8 @@ def _unwrap_output(value: Any, dim: int | None, level: VmapLevel, func: Callable
         return value
     if isinstance(value, BatchedTensor) and not value._level.open and value._level is not level:
         return value
-    physical = level.to_physical(value)
-    return physical if dim == 0 else F.movedim(physical, 0, dim)
+    if not level.owns(value):
+        value = level.wrap(level.to_physical(value))
+    whole = value._value
+    wanted = dim + whole._array.ndim if dim < 0 else dim
+    return whole if wanted == value._dim else F.movedim(whole, value._dim, dim)

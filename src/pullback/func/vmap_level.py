@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pullback.func.batched_tensor import BatchedTensor, batched, without_level
+from pullback.func.batched_tensor import BatchedTensor, batched, batched_at, without_level
 from pullback.modes.interception import pop_interceptor, push_interceptor
 from pullback.modes.switches import set_switch, switches
 from pullback.tensor.tensor import Tensor
@@ -67,6 +67,12 @@ class VmapLevel:
         if isinstance(result, (tuple, list)):
             return type(result)(self.wrap(item) for item in result)
         return result
+
+    def wrap_at(self, result: Any, dim: int) -> Any:
+        """Results whose examples lie along dimension `dim`, as tensors of this level."""
+        if isinstance(result, Tensor):
+            return batched_at(result, dim, self)
+        return type(result)([self.wrap_at(item, dim) for item in result])
 
     @contextmanager
     def running(self) -> Iterator[None]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from textwrap import indent
 from typing import Any
 
-from pullback.func.batched_tensor import innermost_physical, levels_of_batch
-from pullback.func.vmap_level import VmapLevel
+from pullback.func.batched_tensor import BatchedTensor, innermost_physical
 from pullback.functions.protocols import Transforms, plain_repr
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.history import gradient_edge
@@ -25,8 +24,8 @@ _DEAD = -2
 
 def describe(tensor: Any) -> str | None:
     """The text of a tensor that belongs to transforms; None for one that belongs to none."""
+    array, wrappers = _batched_at(tensor)
     bottom = innermost_physical(tensor)
-    array, wrappers = _batched_at(bottom._array, levels_of_batch(tensor))
     inner = switches.dual_depths
     wrappers += [(inner[n], f"GradTrackingTensor(lvl={inner[n]}, value=") for n in levels_of(bottom) if n in inner]
     transforms, outer = _transforms_behind(bottom)
@@ -42,18 +41,27 @@ def describe(tensor: Any) -> str | None:
     return text
 
 
-def _batched_at(array: Array, levels: list[VmapLevel]) -> tuple[Array, list[tuple[int, str]]]:
-    """The array, with one dimension for each of the levels, and the wrappers of these.
+def _batched_at(tensor: Any) -> tuple[Array, list[tuple[int, str]]]:
+    """The array at the bottom, with one dimension for each level that the tensor is batched at, and the wrappers of these.
 
     What is the same for all examples is expanded to them here, where PyTorch does not wrap it.
     """
-    wrappers: list[tuple[int, str]] = []
-    for position, level in reversed(list(enumerate(reversed(levels)))):
-        if level.batch_size > 1 and array.strides[position] == 0:
-            array = array[(slice(None),) * position + (0,)]
-        else:
-            wrappers.append((level.depth, f"BatchedTensor(lvl={level.depth}, bdim=0, value="))
-    return array, wrappers
+    batches: list[Any] = []
+    while isinstance(tensor, BatchedTensor):
+        batches.insert(0, tensor)
+        tensor = tensor._value
+    array = tensor._array
+    dims, places = list(range(array.ndim)), []
+    for batch in batches:  # outermost first, each counting the dimensions that those before it left
+        places.append((batch._level, dims[batch._dim], list(dims)))
+        del dims[batch._dim]
+    same = {at for level, at, _ in places if level.batch_size > 1 and array.strides[at] == 0}
+    wrappers = []
+    for level, at, seen in places:
+        if at not in same:
+            bdim = [d for d in seen if d not in same].index(at)
+            wrappers.append((level.depth, f"BatchedTensor(lvl={level.depth}, bdim={bdim}, value="))
+    return array[tuple([0 if d in same else slice(None) for d in range(array.ndim)])] if same else array, wrappers
 
 
 def _transforms_behind(tensor: Any) -> tuple[list[Any], Node | None]:

@@ -10,7 +10,7 @@ from pullback.backend.array_module import ones
 from pullback.backend.dtype import float32, float64, scalar_type_name
 from pullback.backend.random import uniform
 from pullback.graph.in_place import in_place
-from pullback.modes.interception import interceptable
+from pullback.modes.interception import draws, interceptable
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -155,6 +155,7 @@ def prelu(input: Tensor, weight: Tensor) -> Any:
     return G.prelu_kernel(input, weight)
 
 
+@draws("slopes")
 @interceptable
 def rrelu(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False,

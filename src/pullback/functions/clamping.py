@@ -12,6 +12,7 @@ from pullback.graph.in_place import in_place
 from pullback.graph.overwriting import overwrite
 from pullback.kernels import clamping as kernels
 from pullback.kernels.overwriting import overwriting
+from pullback.modes.interception import interceptable
 from pullback.tensor.arguments import as_number_argument
 from pullback.tensor.tensor import Tensor, TensorBase
 
@@ -121,6 +122,7 @@ def lerp_(input: Tensor, end: Tensor, weight: Any) -> Any:
     return in_place(lerp, input, end, weight)
 
 
+@interceptable
 def _positions(condition: Tensor) -> Any:
     import pullback.functions as F
 

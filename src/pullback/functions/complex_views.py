@@ -15,7 +15,7 @@ from pullback.graph.history import adopt_switches, link, set_history
 from pullback.graph.node import Node
 from pullback.graph.tangents import carry_tangents, tangents_flow
 from pullback.graph.views import make_view
-from pullback.modes.interception import intercept, overrides
+from pullback.modes.interception import intercept, overrides, structured
 from pullback.modes.switches import process, switches
 from pullback.tensor.sparse_tensor import SparseTensor
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -45,6 +45,7 @@ def conj(input: Tensor) -> Any:
 _conj = conj
 
 
+@structured("elementwise")
 def _neg_view(input: Tensor) -> Any:
     """The negative, as a view of the same memory."""
     return _turned_view(input, NegViewBackward0, _neg_view, neg=True)

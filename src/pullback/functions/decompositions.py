@@ -7,12 +7,13 @@ from typing import Any
 import pullback.generated as G
 from pullback.graph.in_place import write_out
 from pullback.kernels.decompositions import check_cholesky
-from pullback.modes.interception import interceptable
+from pullback.modes.interception import interceptable, structured
 from pullback.modes.switches import process, switches
 from pullback.tensor.return_types import named_results, return_type
 from pullback.tensor.tensor import Tensor
 
 
+@structured("matrices")
 @interceptable
 def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
     """The lower triangular L of A = L L^H, or its adjoint.
@@ -134,6 +135,7 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     return named_results("linalg_lu", G.linalg_lu, A, pivot=pivot, out=out)
 
 
+@structured("matrices")
 @interceptable
 def linalg_lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     """L and U in one matrix, and the pivots."""
@@ -171,6 +173,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
     return results if out is None else write_out("lu", tuple(out), results)
 
 
+@structured("matrices")
 @interceptable
 def linalg_ldl_factor(A: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
     """The factors of A = L D L^T (or L D L^H) in one matrix, and the pivots. Needs SciPy."""

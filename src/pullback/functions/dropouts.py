@@ -7,16 +7,17 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend import random as draw
-from pullback.backend.dtype import float32, float64, scalar_type_name
-from pullback.creation import empty, empty_like, zeros
+from pullback.backend.dtype import bool_, float32, float64, scalar_type_name
+from pullback.creation import empty, empty_like, ones_like, zeros
 from pullback.graph.in_place import in_place
-from pullback.modes.interception import interceptable
+from pullback.modes.interception import draws, interceptable
 from pullback.tensor.tensor import Tensor
 
 # The value that a self-normalizing network's units take at minus infinity.
 _ALPHA = 1.7580993408473766
 
 
+@draws("parts")
 @interceptable
 def dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Set each element to zero with probability `p` and scale the rest by 1 / (1 - p).
@@ -29,58 +30,64 @@ def dropout(input: Tensor, p: float, train: bool) -> Tensor:
     return _drop(input, p, train, feature=False, alpha=False)
 
 
+@draws("parts")
 @interceptable
 def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     """As `dropout`, in place."""
     return _drop(input, p, train, feature=False, alpha=False, inplace=True)
 
 
+@draws("parts")
 @interceptable
 def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Set whole channels of (N, C, ...) to zero."""
     return _drop(input, p, train, feature=True, alpha=False)
 
 
+@draws("parts")
 @interceptable
 def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     """As `feature_dropout`, in place."""
     return _drop(input, p, train, feature=True, alpha=False, inplace=True)
 
 
+@draws("parts")
 @interceptable
 def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Drop elements to the value that keeps mean and variance of a self-normalizing network."""
     return _drop(input, p, train, feature=False, alpha=True)
 
 
+@draws("parts")
 @interceptable
 def alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     """As `alpha_dropout`, in place."""
     return _drop(input, p, train, feature=False, alpha=True, inplace=True)
 
 
+@draws("parts")
 @interceptable
 def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """As `alpha_dropout`, for whole channels of (N, C, ...)."""
     return _drop(input, p, train, feature=True, alpha=True)
 
 
+@draws("parts")
 @interceptable
 def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     """As `feature_alpha_dropout`, in place."""
     return _drop(input, p, train, feature=True, alpha=True, inplace=True)
 
 
+@draws("parts")
 @interceptable
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """As `dropout`, with the mask of what was kept."""
-    mask = empty_like(input, dtype=None)
     if not input._array.size:
-        return input, mask
+        return input, empty_like(input)
     if train is False:
-        mask._array[...] = 1
-        return G.clone(input), G.to_integer(mask, bool)
-    draw.bernoulli_(mask._array, 1 - p)
+        return G.clone(input), ones_like(input, dtype=bool_)
+    mask = _noise(input, p, feature=False, scaled=False)
     scale = 0.0 if p == 1 else float(mask._array.dtype.type(1 / (1 - p)))
     return G.mul(G.mul(input, mask), scale), G.to_integer(mask, bool)
 
@@ -95,15 +102,43 @@ def _drop(input: Tensor, p: float, train: bool, *, feature: bool, alpha: bool, i
         raise RuntimeError(f"result type Float can't be cast to the desired output type {name}: dropout needs floats")
     if p == 1:
         return _combined(G.mul, input, zeros((), dtype=input.dtype), inplace)
-    noise = _feature_noise(input) if feature else empty_like(input)
+    noise = _noise(input, p, feature=feature, scaled=not alpha)
     if not alpha:
-        draw.bernoulli_(noise._array, 1 - p, success=_kept_value(noise._array.dtype, p))
         return _combined(G.mul, input, noise, inplace)
-    draw.bernoulli_(noise._array, 1 - p)
     scale: float = 1 / ((_ALPHA * _ALPHA * p + 1) * (1 - p)) ** 0.5
     # Rounded after each step, as the sum of the three is not.
     shifts = G.add(G.mul(G.add(noise, -1), _ALPHA * scale), _ALPHA * scale * p)
     return _combined(G.add, _combined(G.mul, input, G.mul(noise, scale), inplace), shifts, inplace)
+
+
+def _noise(input: Tensor, p: float, *, feature: bool, scaled: bool) -> Tensor:
+    """What the elements (or the features) of `input` are multiplied by: zero with probability `p`."""
+    if feature and input._array.ndim < 2:
+        raise RuntimeError(f"Feature dropout requires at least 2 dimensions in the input, got {input._array.ndim}")
+    return _drawn_feature_noise(input, p, scaled) if feature else _drawn_noise(input, p, scaled)
+
+
+@draws("noise")
+@interceptable
+def _drawn_noise(input: Tensor, p: float, scaled: bool) -> Tensor:
+    """Draw one factor for each element: 0, or 1 / (1 - p) if `scaled` and 1 if not."""
+    return _filled(empty_like(input), p, scaled)
+
+
+@draws("feature noise")
+@interceptable
+def _drawn_feature_noise(input: Tensor, p: float, scaled: bool) -> Tensor:
+    """Draw one factor for each sample and channel, shaped to broadcast."""
+    sizes = input._array.shape
+    return _filled(empty(*sizes[:2], *[1] * (len(sizes) - 2), dtype=input.dtype), p, scaled)
+
+
+def _filled(noise: Tensor, p: float, scaled: bool) -> Tensor:
+    if scaled:
+        draw.bernoulli_(noise._array, 1 - p, success=_kept_value(noise._array.dtype, p))
+    else:
+        draw.bernoulli_(noise._array, 1 - p)
+    return noise
 
 
 def _kept_value(dtype: Any, p: float) -> float:
@@ -116,11 +151,3 @@ def _kept_value(dtype: Any, p: float) -> float:
 
 def _combined(operation: Callable[..., Any], input: Tensor, other: Tensor, inplace: bool) -> Tensor:
     return in_place(operation, input, other) if inplace else operation(input, other)
-
-
-def _feature_noise(input: Tensor) -> Tensor:
-    """One number per sample and channel, shaped to broadcast."""
-    sizes = input._array.shape
-    if len(sizes) < 2:
-        raise RuntimeError(f"Feature dropout requires at least 2 dimensions in the input, got {len(sizes)}")
-    return empty(*sizes[:2], *[1] * (len(sizes) - 2), dtype=input.dtype)

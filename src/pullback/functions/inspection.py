@@ -10,7 +10,7 @@ from pullback.functions.shape import sizes
 from pullback.functions.storages import TypedStorage, UntypedStorage
 from pullback.graph.in_place import write_out
 from pullback.kernels.histograms import unravel, xor_bits
-from pullback.modes.interception import interceptable
+from pullback.modes.interception import interceptable, structured
 from pullback.tensor.arguments import wrap_dims
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -65,6 +65,7 @@ def module_load(input: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     return input.copy_(other).detach()
 
 
+@structured("leading")
 @interceptable
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates, in a tensor of `shape`, of positions counted in row-major order."""

@@ -11,7 +11,7 @@ from pullback.functions.matrix_products import matmul
 from pullback.graph.in_place import write_out
 from pullback.kernels.matrix_checks import _require_square
 from pullback.kernels.matrix_functions import check_inverse, check_logdet
-from pullback.modes.interception import interceptable, taken_whole
+from pullback.modes.interception import interceptable, structured, taken_whole
 from pullback.tensor.return_types import named_results
 from pullback.tensor.tensor import Tensor, TensorBase
 
@@ -36,6 +36,7 @@ def slogdet(input: Tensor) -> Any:
     return named_results("slogdet", G.linalg_slogdet, input)
 
 
+@structured("matrices")
 @interceptable
 def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant: nan if it is negative, -inf if it is zero."""
@@ -46,6 +47,7 @@ def logdet(input: Tensor) -> Tensor:
     return G.where(G.eq(sign, -1.0), math.nan, logarithm)
 
 
+@structured("matrices")
 @interceptable
 def linalg_inv(A: Tensor, *, out: Any = None) -> Tensor:
     """The inverse.

@@ -16,7 +16,7 @@ from pullback.functions.grids import broadcast_shapes
 from pullback.graph.history import bump_version, check_in_place, gradient_edge, rebase_history
 from pullback.graph.in_place import check_overlap, write_out
 from pullback.graph.zero_gradient import attach_zero_node, zero_node
-from pullback.modes.interception import interceptable, overridable
+from pullback.modes.interception import draws, interceptable, overridable
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_int, as_numpy_dtype, plain_number
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -49,6 +49,7 @@ def _one(size: Any) -> tuple[Any, ...]:
     return tuple(size) if isinstance(size, (tuple, list)) else (size,)
 
 
+@draws("size")
 @interceptable
 def rand(*size: Any, **options: Any) -> Tensor:
     """Uniform numbers from [0, 1).
@@ -65,6 +66,7 @@ def rand(*size: Any, **options: Any) -> Tensor:
     return _made("rand", draw.uniform(shape, dtype, generator=options.get("generator")), options)
 
 
+@draws("size")
 @interceptable
 def randn(*size: Any, **options: Any) -> Tensor:
     """Standard normal numbers.
@@ -83,6 +85,7 @@ def randn(*size: Any, **options: Any) -> Tensor:
     return _made("randn", draw.normal(shape, dtype, generator=options.get("generator")), options)
 
 
+@draws("size")
 @interceptable
 def randint(*args: Any, **options: Any) -> Tensor:
     """Integers from [low, high): `randint(high, size)` or `randint(low, high, size)`."""
@@ -112,6 +115,7 @@ def randint(*args: Any, **options: Any) -> Tensor:
     return _made("randint", array, options)
 
 
+@draws("permutation")
 @interceptable
 def randperm(n: int, **options: Any) -> Tensor:
     """A random permutation of 0 .. n-1."""
@@ -121,6 +125,7 @@ def randperm(n: int, **options: Any) -> Tensor:
     return _made("randperm", array, options)
 
 
+@draws("input")
 @overridable
 def rand_like(input: Tensor, **options: Any) -> Tensor:
     """Uniform numbers in the shape of `input`."""
@@ -129,6 +134,7 @@ def rand_like(input: Tensor, **options: Any) -> Tensor:
     return _made("rand_like", made._array, options)
 
 
+@draws("input")
 @overridable
 def randn_like(input: Tensor, **options: Any) -> Tensor:
     """Standard normal numbers in the shape of `input`."""
@@ -137,6 +143,7 @@ def randn_like(input: Tensor, **options: Any) -> Tensor:
     return _made("randn_like", made._array, options)
 
 
+@draws("input")
 @overridable
 def randint_like(input: Tensor, *bounds: Any, **options: Any) -> Tensor:
     """Integers from [low, high) in the shape and dtype of `input`."""
@@ -148,6 +155,7 @@ def randint_like(input: Tensor, *bounds: Any, **options: Any) -> Tensor:
     return _made("randint_like", made._array, options)
 
 
+@draws("parameters")
 @interceptable
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **options: Any) -> Tensor:
     """Normal numbers with given means and standard deviations."""
@@ -173,6 +181,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **options: Any) ->
     return result
 
 
+@draws("parameters")
 @interceptable
 def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = None, out: Any = None) -> Tensor:
     """Zeros and ones, with `input` as the probability of a one."""
@@ -186,6 +195,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = Non
     return result if out is None else write_out("bernoulli", out, result)
 
 
+@draws("rows")
 @interceptable
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None, out: Any = None
@@ -197,6 +207,7 @@ def multinomial(
     return result if out is None else write_out("multinomial", out, result)
 
 
+@draws("parameters")
 @interceptable
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Poisson numbers with the rates in `input`."""
@@ -206,6 +217,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     return result
 
 
+@draws("parameters")
 @interceptable
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """Numbers of successes among `count` trials."""
@@ -238,12 +250,14 @@ def _plain(value: Any) -> Any:
     return value._array if isinstance(value, Tensor) else value
 
 
+@draws("fill")
 @interceptable
 def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with normal numbers."""
     return _fill(input, "NormalBackward0", lambda a: draw.normal_(a, mean, std, generator))
 
 
+@draws("fill")
 @interceptable
 def uniform_(
     input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None, **bounds: float
@@ -253,6 +267,7 @@ def uniform_(
     return _fill(input, "UniformBackward0", lambda a: draw.uniform_(a, low, bounds.get("b", to), generator))
 
 
+@draws("fill")
 @interceptable
 def random_(input: Tensor, *bounds: Any, generator: Generator | None = None, **named: Any) -> Tensor:
     """Fill with integers: of the dtype's whole range, below `to`, or from [from, to)."""
@@ -264,30 +279,35 @@ def random_(input: Tensor, *bounds: Any, generator: Generator | None = None, **n
     return _fill(input, "RandomBackward0", lambda a: draw.random_(a, low, high, generator))
 
 
+@draws("fill")
 @interceptable
 def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill with zeros and ones."""
     return _fill(input, "BernoulliBackward1", lambda a: draw.bernoulli_(a, _plain(p), generator))
 
 
+@draws("fill")
 @interceptable
 def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with exponentially distributed numbers."""
     return _fill(input, "ExponentialBackward0", lambda a: draw.exponential_(a, lambd, generator))
 
 
+@draws("fill")
 @interceptable
 def cauchy_(input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with Cauchy numbers."""
     return _fill(input, "CauchyBackward0", lambda a: draw.cauchy_(a, median, sigma, generator))
 
 
+@draws("fill")
 @interceptable
 def log_normal_(input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with log-normal numbers."""
     return _fill(input, "LogNormalBackward0", lambda a: draw.log_normal_(a, mean, std, generator))
 
 
+@draws("fill")
 @interceptable
 def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Fill with geometrically distributed numbers."""

@@ -7,6 +7,7 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.array_module import cast_array, has_internal_overlap, is_number
 from pullback.backend.dtype import dtype as Dtype
+from pullback.backend.logical_array import has_values
 from pullback.errors import dim_out_of_range, not_a_tensor, wrong_type
 from pullback.functions.plain_writes import writes_plainly
 from pullback.graph.history import bump_version, check_in_place
@@ -15,7 +16,7 @@ from pullback.graph.overwriting import overwrite
 from pullback.kernels.broadcasting import is_expandable_to
 from pullback.kernels.overwriting import write_value
 from pullback.kernels.shape import infer_shape, view_dtype
-from pullback.modes.interception import interceptable
+from pullback.modes.interception import interceptable, structured
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_dtype, as_int, plain_number, the_dim
 from pullback.tensor.foreign_arguments import answers, ask_foreign
@@ -77,6 +78,7 @@ def view(input: Tensor, *size: Any, **named: Any) -> Tensor:
     return G.view(input, sizes(_by_name("view", "size", named, size) if named else size, "view", "size"))
 
 
+@structured("leading")
 @interceptable
 def _view_dtype(input: Tensor, wanted: Dtype) -> Tensor:
     """Bytes read as another type have no gradient, and the result counts as no view."""
@@ -335,7 +337,7 @@ def format_name(memory_format: Any) -> str:
 def check_channels_last(input: Tensor, order: str) -> None:
     """Refuse channels-last order for tensors that have no channels in that sense."""
     wanted = 4 if order == "channels_last" else 5
-    if input._array.ndim != wanted:
+    if input._array.ndim != wanted and has_values(input._array):  # else vmap refuses it
         raise RuntimeError(f"required rank {wanted} tensor to use {order} format")
 
 
@@ -353,6 +355,11 @@ def is_contiguous(input: Tensor, memory_format: Any = None) -> bool:
     """Whether the elements lie in row-major order (or in that of `memory_format`)."""
     array = input._array
     if format_name(memory_format) in ("channels_last", "channels_last_3d"):
+        if not has_values(array):
+            raise RuntimeError(
+                "NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format: the order "
+                "of an example in memory depends on where the batch dimension lies. Ask outside of vmap."
+            )
         wanted = 4 if format_name(memory_format) == "channels_last" else 5
         return array.ndim == wanted and bool(array.transpose((0, *range(2, wanted), 1)).flags.c_contiguous)
     return bool(array.flags.c_contiguous)

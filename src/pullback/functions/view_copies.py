@@ -18,7 +18,7 @@ from pullback.graph.in_place import alias_of, write_out
 from pullback.graph.renamed_node import renamed
 from pullback.graph.tangents import levels_of, set_tangent, tangent_at
 from pullback.kernels.shape import contiguous_copy
-from pullback.modes.interception import interceptable
+from pullback.modes.interception import interceptable, structured
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_int
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -43,6 +43,7 @@ def _renamed_node(view: Tensor, name: str) -> Any:
     return None if edge is None else renamed(edge[0], name.format(type(edge[0]).__name__))
 
 
+@structured("leading")
 @interceptable
 def copy_of_view(view: Tensor, out: Any = None) -> Tensor:
     """A copy with the derivative of the view it copies."""
@@ -135,6 +136,7 @@ def _unsafe(views: Any) -> tuple[Tensor, ...]:
     return tuple([_off_view(v, v._array, node) for v in views])
 
 
+@structured("leading")
 @interceptable
 def apart(view: Tensor, name: str) -> Tensor:
     """A new tensor's view as a tensor of its own, which nothing else shares; its node is called `name`."""

@@ -110,6 +110,31 @@ def interceptable(function: Function) -> Function:
     return _offered(function, intercept)
 
 
+def structured(structure: str) -> Callable[[Function], Function]:
+    """Say of a function that reads arrays itself what its structure is, as declarations of operations do."""
+
+    def mark(function: Function) -> Function:
+        function.structure = structure  # type: ignore[attr-defined]  # what vmap looks for
+        return function
+
+    return mark
+
+
+def draws(source: str) -> Callable[[Function], Function]:
+    """Mark a function that draws random numbers, so that vmap asks how each example gets its own.
+
+    `source` says what decides about the shape of the draw: a "size", a "permutation"'s length, the shape of the "input", the
+    elements of "parameters", the "rows" of probabilities, the tensor to "fill", the input of dropout for its "noise" and
+    "feature noise"; "parts" stands for a function that is composed of draws, "slopes" for rrelu.
+    """
+
+    def mark(function: Function) -> Function:
+        function.draws = source  # type: ignore[attr-defined]  # what vmap looks for
+        return function
+
+    return mark
+
+
 def overridable(function: Function) -> Function:
     """As `interceptable`, for a public function of tensors: types that override operations are asked as well."""
     return _offered(function, intercept, asks_types=True)

@@ -134,13 +134,13 @@ def _describe(function: Any, result: Any, saved: list[Any], args: tuple[Any, ...
     memory that something else fills, and where it draws random numbers, because what comes after it must find the
     generator where it was.
     """
-    from pullback.func.batching_rules.random import RANDOM  # lazy: only policies need to know
+    from pullback.func.batching_rules.random import source_of_draw  # lazy: only policies need to know
 
     given, results = tree_leaves(args), tree_leaves(result)
     arrays = [a._array for a in given if isinstance(a, Tensor)]
     made = [r._array for r in results if isinstance(r, Tensor)]
     name = getattr(function, "__name__", "")
-    if name in RANDOM or name.endswith("_like") or any(may_share_memory(a, r) for a in arrays for r in made):
+    if source_of_draw(function) or name.endswith("_like") or any(may_share_memory(a, r) for a in arrays for r in made):
         return None
     places: list[tuple[str, Any]] = []
     for array in saved:

@@ -12,19 +12,7 @@ from pullback.func.vmap_level import VmapLevel
 from pullback.generated.registry import OPERATIONS
 from pullback.tensor.tensor import Tensor, wrap_dim
 
-_ALONG = (
-    "all any count_nonzero count_not_nan mean nansum prod sum amax amin aminmax argmax argmin max_dim min_dim argsort "
-    "kthvalue median_dim mode nanmedian_dim sort sort_stable topk glu cummax cummin cumprod cumsum logcumsumexp "
-    "reversed_cumsum linalg_vector_norm norm_dim log_softmax logsumexp softmax std std_mean var var_mean"
-)
-_ROLES = {
-    name: {p[0]: p[1] for p in OPERATIONS[name].parameters if p[1] in ("dim", "dims")}
-    for name in _ALONG.split()
-    if name in OPERATIONS
-}
 
-
-@rule(_ALONG)
 def along_dims(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run along the same dimensions of every example."""
     name = function.__name__
@@ -32,7 +20,9 @@ def along_dims(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, 
     input = next(iter(bound.values()))
     physical, ndim, keeps = input._physical, ndim_of(input), bool(bound.get("keepdim", False))
     whole = False
-    for parameter, role in _ROLES[name].items():
+    for parameter, role, _ in OPERATIONS[name].parameters:
+        if role not in ("dim", "dims"):
+            continue
         dim = bound.get(parameter)
         if role == "dims":
             bound[parameter] = _moved_dims(dim, ndim)
@@ -92,14 +82,6 @@ def prod_all(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ..
     flat = G.reshape(args[0]._physical, (level.batch_size, args[0]._array.size))
     dtype = args[1] if len(args) > 1 else kwargs.get("dtype")
     return level.wrap(G.prod(flat, 1, False) if dtype is None else G.prod(flat, 1, False, dtype=dtype))
-
-
-@rule("median_all nanmedian_all shares_or_nans")
-def example_by_example(
-    level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    """Equal elements share the gradient: this is left to the operation itself."""
-    return loop(level, function, args, kwargs)
 
 
 @rule("sum_where")

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import pullback.generated as G
+from pullback.func.batched_tensor import NO_STORAGE
 from pullback.func.batching_rules.loop import loop
+from pullback.func.batching_rules.planes import more_leading
 from pullback.func.batching_rules.table import aligned, expanded, ndim_of, rule
 from pullback.func.vmap_level import VmapLevel
 from pullback.tensor.tensor import Tensor, wrap_dim
@@ -15,15 +17,15 @@ Arguments = tuple[Any, ...]
 Options = dict[str, Any]
 
 
-@rule("copy_of_view apart one_hot unravel_index _view_dtype overlap_add")
-def on_batch(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
-    """The function does not look at leading dimensions."""
-    return level.wrap(function(*[expanded(level, a) for a in args], **kwargs))
-
-
 @rule("contiguous_copy")
 def contiguous_copy(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """A copy in row-major order; an order of an example's dimensions has no meaning for the batch."""
+    order = args[1] if len(args) > 1 else kwargs.get("order", "contiguous_format")
+    if order != "contiguous_format":
+        raise RuntimeError(
+            "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format or "
+            f"torch.contiguous_format (got {order}): order the memory outside of vmap."
+        )
     return level.wrap(function(args[0]._physical))
 
 
@@ -45,7 +47,7 @@ def view_in_place(level: VmapLevel, function: Callable[..., Any], args: Argument
     """The tensor itself becomes a view of what it was."""
     _, view, target, *rest = args
     seen = level.again(view, target, *rest)
-    target._physical, target._array = seen._physical, seen._array
+    target._become(seen)
     return target
 
 
@@ -61,23 +63,34 @@ def resize(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwar
     target, *size = args
     sizes = size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
     whole = function(target._physical.clone(), (level.batch_size, *sizes), **kwargs)
-    changed = level.wrap(whole)
-    target._physical, target._array = changed._physical, changed._array
+    target._become(level.wrap(whole))
     return target
 
 
-@rule("ctc_loss")
-def ctc_loss(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
-    """Losses whose lengths are read: example by example."""
-    return loop(level, function, args, kwargs)
+@rule("one_hot")
+def one_hot(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Rows with a one, whose length must not depend on the values."""
+    classes = args[1] if len(args) > 1 else kwargs.get("num_classes", -1)
+    if classes <= 0:
+        raise RuntimeError(
+            "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument: the "
+            f"number of classes found in the values (num_classes={classes}) would differ between the examples."
+        )
+    return more_leading(level, function, args, kwargs)
 
 
-@rule("dlpack untyped_storage storage data_ptr _dlpack")
+@rule("data_ptr")
 def memory(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> NoReturn:
+    """The address would be that of the whole batch."""
+    raise RuntimeError(NO_STORAGE)
+
+
+@rule("dlpack untyped_storage storage _dlpack")
+def storage(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> NoReturn:
     """The memory is that of the whole batch."""
-    raise RuntimeError(
-        f"Cannot access data pointer of Tensor that doesn't have storage: {function.__name__} of a tensor under vmap would "
-        "reach the memory of all examples."
+    raise NotImplementedError(
+        f"Cannot access storage of BatchedTensorImpl: {function.__name__} of a tensor under vmap would reach the memory of "
+        "all examples."
     )
 
 
@@ -153,11 +166,3 @@ def cross(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwarg
     whole = [aligned(level, level.wrap(expanded(level, t)), rank) for t in (first, second)]
     at = wrap_dim(dim, rank) + 1
     return level.wrap(G.linalg_cross(*whole, dim=at) if "dim" in kwargs else G.linalg_cross(*whole, at))
-
-
-@rule(
-    "take_rows largest_share pair_rows distinct_positions multi_margin_weights multilabel_margin_weights ctc_loss_grad"
-)
-def part_of_a_rule(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
-    """What formulas of gradients use."""
-    return loop(level, function, args, kwargs)

@@ -16,4 +16,5 @@ def like(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], 
         raise RuntimeError(
             "vmap: It looks like you're calling .item() on a Tensor, the value to fill with. Use expand."
         )
-    return level.wrap(function(*[a._physical if level.owns(a) else a for a in args], **kwargs))
+    input = args[0]
+    return level.wrap_at(function(input._value, *args[1:], **kwargs), input._dim)

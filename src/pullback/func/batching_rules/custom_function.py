@@ -11,7 +11,7 @@ from pullback.autograd.function import Function
 from pullback.func.batching_rules.table import Rule, physical_of
 from pullback.func.vmap_level import VmapLevel
 from pullback.kernels.broadcasting import is_expandable_to
-from pullback.tensor.tensor import Tensor
+from pullback.tensor.tensor import Tensor, wrap_dim
 from pullback.utils._pytree import _broadcast_to_and_flatten as broadcast_to_and_flatten
 from pullback.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
@@ -34,6 +34,12 @@ def rule_of(call: Any) -> Rule | None:
 def _apply_function(level: VmapLevel, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     cls: type[Function] = call.function  # type: ignore[attr-defined]  # what rule_of found
     has_own = cls.vmap is not Function.vmap
+    if any(isinstance(value, Tensor) for value in kwargs.values()):
+        raise NotImplementedError(
+            "Run vmap on autograd.Function with kwarg-only Tensor args. Please do not pass kwarg-only Tensors to "
+            f"autograd.Function. {cls.__name__} got {', '.join(kwargs)}: in_dims says nothing about keywords, so its vmap "
+            "staticmethod could not know which are batched. Pass tensors by position."
+        )
     if cls.generate_vmap_rule and has_own:
         raise RuntimeError(
             f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap "
@@ -51,23 +57,29 @@ def _apply_function(level: VmapLevel, call: Callable[..., Any], args: tuple[Any,
 
 
 def _users_rule(level: VmapLevel, cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call the `vmap` staticmethod with whole batches, and put the examples of its results first."""
-    in_dims = tree_map(lambda value: 0 if level.owns(value) else None, args)
-    physical = tree_map(lambda value: physical_of(level, value), args)
+    """Call the `vmap` staticmethod with whole batches, the examples where they are."""
+    in_dims = tree_map(lambda value: value._dim if level.owns(value) else None, args)
+    whole = tree_map(lambda value: value._value if level.owns(value) else value, args)
     info = VmapInfo(level.batch_size, level.randomness)
-    answer = cls.vmap(info, in_dims, *physical, **kwargs)
+    answer = cls.vmap(info, in_dims, *whole, **kwargs)
     if not isinstance(answer, tuple) or len(answer) != 2:
-        raise RuntimeError(f"Expected {cls.__name__}.vmap to return a tuple (output, out_dims), got {type(answer)}")
+        raise RuntimeError(
+            "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible "
+            f"with the output. Got a {type(answer)} instead: let {cls.__name__}.vmap return (output, out_dims)."
+        )
     output, out_dims = answer
     flat, spec = tree_flatten(output)
     dims = broadcast_to_and_flatten(out_dims, spec)
     if dims is None:
         raise RuntimeError(
-            f"{cls.__name__}.vmap returned an incompatible (output, out_dims) tuple. Expected out_dims={out_dims} to be "
-            "compatible with the structure of `output`."
+            "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected "
+            f"out_dims={out_dims} to be compatible with the structure of `output`: {cls.__name__}.vmap must return one "
+            "dimension, or None, for every output."
         )
     wrapped = [
-        value if dim is None or not isinstance(value, Tensor) else level.wrap(F.movedim(value, dim, 0))
+        value
+        if dim is None or not isinstance(value, Tensor)
+        else level.wrap_at(value, wrap_dim(dim, value._array.ndim))
         for value, dim in zip(flat, dims, strict=True)
     ]
     return tree_unflatten(wrapped, spec)

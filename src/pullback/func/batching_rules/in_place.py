@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 import pullback.functions as F
-from pullback.func.batching_rules.elementwise import ELEMENTWISE, promoted_dtype
+from pullback.func.batching_rules.elementwise import is_elementwise, promoted_dtype
 from pullback.func.batching_rules.table import aligned, ndim_of, rule, shape_of, tensors_among
 from pullback.func.vmap_level import VmapLevel
 from pullback.graph.in_place import check_writable
@@ -16,17 +17,17 @@ from pullback.tensor.tensor import Tensor
 def in_place_rule(
     level: VmapLevel,
     function: Callable[..., Any],
-    base: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
     """Elementwise operations run in place on the batch; others are computed out of place, then copied."""
-    target = args[0]
+    target, base = args[0], out_of_place(function)
+    assert base is not None  # this rule was chosen for it
     if not level.owns(target):
-        refuse_unbatched(level, target, args[1:])
+        refuse_unbatched(level, target, function.__name__)
     tensors = tensors_among((*args, *kwargs.values()))
     rank = ndim_of(target)
-    if is_elementwise(base) and all(ndim_of(t) <= rank for t in tensors) and promoted_dtype(tensors) is None:
+    if is_elementwise(base.__name__) and all(ndim_of(t) <= rank for t in tensors) and promoted_dtype(tensors) is None:
         options = {k: aligned(level, v, rank) for k, v in kwargs.items()}
         function(*[aligned(level, a, rank) for a in args], **options)
         return target
@@ -38,26 +39,26 @@ def in_place_rule(
     return target
 
 
-_COMPOSED = set(
-    "clamp clamp_min clamp_max clip div pow square float_power remainder fmod floor_divide lerp round copysign heaviside "
-    "xlogy masked_fill elu selu celu leaky_relu threshold hardtanh relu6 silu mish hardswish hardsigmoid".split()
-)
+def out_of_place(function: Callable[..., Any]) -> Callable[..., Any] | None:
+    """The function that an in-place one is made from."""
+    name = getattr(function, "__name__", "")
+    if not name.endswith("_") or name.endswith("__"):
+        return None
+    made_from = getattr(function, "out_of_place", None)
+    if made_from is not None:
+        return made_from
+    return getattr(sys.modules[function.__module__], name[:-1], None)
 
 
-def is_elementwise(function: Callable[..., Any]) -> bool:
-    """Whether a function works element by element."""
-    return function.__name__ in ELEMENTWISE or function.__name__ in _COMPOSED
-
-
-def refuse_unbatched(level: VmapLevel, target: Any, others: tuple[Any, ...]) -> NoReturn:
+def refuse_unbatched(level: VmapLevel, target: Any, name: str) -> NoReturn:
     """Each example would need a tensor of its own to be written to."""
-    batch = [level.batch_size, *shape_of(target)] if isinstance(target, Tensor) else []
+    what = "inplace arithmetic" if is_elementwise(name.rstrip("_")) and name != "fill_" else name
     shape = list(shape_of(target)) if isinstance(target, Tensor) else []
     raise RuntimeError(
-        f"output with shape {shape} doesn't match the broadcast shape {batch}: vmap: inplace arithmetic(self, *extra_args) "
-        "is not possible because there exists a Tensor `other` in extra_args that has more elements than `self`. It is "
-        "batched and `self` is not. Use the out-of-place operation, or make `self` with new_zeros or zeros_like of a "
-        "batched tensor."
+        f"vmap: {what}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more "
+        "elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over in a vmap. "
+        f"Please try to use out-of-place operators instead of {what}, or make `self` with new_zeros or zeros_like of a "
+        f"batched tensor (output with shape {shape} doesn't match the broadcast shape {[level.batch_size, *shape]})."
     )
 
 
@@ -66,8 +67,8 @@ def out_rule(
 ) -> Any:
     """`out=` is not batched."""
     raise RuntimeError(
-        f"Batching rule not implemented for {function.__name__}.out; the fallback path doesn't work on out= or view ops. "
-        "Use the function's result instead."
+        f"Batching rule not implemented for aten::{function.__name__}.out; the fallback path doesn't work on out= or view "
+        "ops. Use the function's result instead."
     )
 
 
@@ -82,7 +83,7 @@ def copy_(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...],
     """Overwrite the batch."""
     target, source = args[0], args[1]
     if not level.owns(target):
-        refuse_unbatched(level, target, args[1:])
+        refuse_unbatched(level, target, function.__name__)
     F.copy_(target._physical, aligned(level, source, ndim_of(target)))
     return target
 
@@ -90,6 +91,8 @@ def copy_(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...],
 @rule("fill_tensor_ refill_tensor_")
 def fill_tensor_(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Fill each example with its own number."""
+    if not level.owns(args[0]):
+        refuse_unbatched(level, args[0], "fill_")
     return copy_(level, function, args, kwargs)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NoReturn
 
 import pullback.functions as F
 import pullback.generated as G
 from pullback import creation
 from pullback.func.batching_rules.loop import loop
-from pullback.func.batching_rules.table import aligned, expanded, ndim_of, rule, shape_of
+from pullback.func.batching_rules.table import Rule, aligned, expanded, ndim_of, rule, shape_of
 from pullback.func.vmap_level import VmapLevel
 from pullback.tensor.tensor import wrap_dim
 
@@ -123,24 +123,35 @@ def embedding(level: VmapLevel, function: Callable[..., Any], args: Arguments, k
     return index(level, G.index, (weight, [indices], (0,)), {})
 
 
-@rule("masked_select nonzero unique unique_consecutive bincount argwhere")
-def dynamic_shape(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
-    """The shape of the result depends on the values."""
-    name = function.__name__
-    if name == "masked_select":
-        mask = args[1]
-        if not level.owns(mask):
-            return level.again(_masked_select, args[0], mask)
-        raise RuntimeError(
-            "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for "
-            "each batch this would return a differently shaped Tensor. Use where(mask, input, value) instead."
-        )
-    if name == "bincount":
-        return loop(level, function, args, kwargs)
+@rule("masked_select")
+def masked_select(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Elements where a mask is true, which must be the same for all examples."""
+    if not level.owns(args[1]):
+        return level.again(_masked_select, args[0], args[1])
     raise RuntimeError(
-        "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
-        f"aten::{name}: the shape of its result depends on the values of each example."
+        "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for each "
+        "batch this would return a differently shaped Tensor. Use where(mask, input, value) instead."
     )
+
+
+def _dynamic_shape(name: str) -> Rule:
+    """The rule of a function whose result has another shape for other values."""
+
+    def refuse(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> NoReturn:
+        raise RuntimeError(
+            "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+            f"aten::{name}. The shape of its result depends on the values of each example: use a mask, or where(condition, "
+            "input, other), instead."
+        )
+
+    return refuse
+
+
+for _function, _name in (
+    ("nonzero", "nonzero"), ("_positions", "where"), ("unique", "_unique2"),
+    ("unique_consecutive", "unique_consecutive"),
+):  # fmt: skip
+    rule(_function)(_dynamic_shape(_name))
 
 
 def _masked_select(input: Any, mask: Any) -> Any:

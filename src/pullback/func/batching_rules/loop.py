@@ -16,7 +16,7 @@ def loop(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], 
     if not level.loops:
         raise NotImplementedError(f"vmap: {function.__name__} has no batching rule")
     warnings.warn(
-        f"There is a performance drop because we have not yet implemented the batching rule for {function.__name__}. "
+        f"There is a performance drop because we have not yet implemented the batching rule for aten::{function.__name__}. "
         "It runs once for each example of the batch.",
         UserWarning,
         stacklevel=5,

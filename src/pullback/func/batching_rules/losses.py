@@ -68,12 +68,6 @@ def _weighted_mean(losses: Any, target: Any, weight: Any, ignored: int) -> Any:
     return G.div(G.sum_all(losses), G.sum_all(weights))
 
 
-@rule("nll_loss_grad")
-def nll_loss_grad(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
-    """Gradients of the scores: one entry for each sample."""
-    return loop(level, function, args, kwargs)
-
-
 @rule("dist")
 def dist(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """The norm of the difference."""

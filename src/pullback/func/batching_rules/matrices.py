@@ -9,28 +9,22 @@ import pullback.generated as G
 from pullback.func.batching_rules.loop import loop
 from pullback.func.batching_rules.table import aligned, expanded, ndim_of, rule, shape_of
 from pullback.func.vmap_level import VmapLevel
+from pullback.generated.registry import OPERATIONS
 from pullback.tensor.tensor import Tensor
 
 Arguments = tuple[Any, ...]
 Options = dict[str, Any]
 
-_VECTORS = {
-    "linalg_householder_product": (1,), "ormqr": (1,), "linalg_lu_solve": (1,), "linalg_ldl_solve": (1,), "lu_unpack": (1,),
-    "permute_rows": (1,),
-}  # fmt: skip
 
-
-@rule(
-    "cholesky cholesky_inverse cholesky_solve eigenvalues geqrf hermitian_eigenvalues identity_like linalg_cholesky_ex "
-    "linalg_det linalg_eig linalg_eigh linalg_householder_product linalg_inv_ex linalg_ldl_factor_ex linalg_ldl_solve "
-    "linalg_lu linalg_lu_factor_ex linalg_lu_solve linalg_matrix_exp linalg_qr linalg_slogdet linalg_solve_triangular "
-    "linalg_svd lu_unpack ormqr permute_rows singular_values triangular_solve linalg_cholesky linalg_lu_factor "
-    "linalg_ldl_factor logdet linalg_inv"
-)
 def of_matrices(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """All tensors as batches of matrices (some of vectors) of equal rank."""
-    vectors = _VECTORS.get(function.__name__, ())
-    cores = {position: 1 if position in vectors else 2 for position, a in enumerate(args) if isinstance(a, Tensor)}
+    operation = OPERATIONS.get(function.__name__)
+    vectors = [p[0] in operation.vectors for p in operation.parameters] if operation is not None else ()
+    cores = {
+        position: 1 if any(vectors) and vectors[position] else 2
+        for position, a in enumerate(args)
+        if isinstance(a, Tensor)
+    }
     if any(isinstance(v, Tensor) for v in kwargs.values()) or any(ndim_of(args[p]) < core for p, core in cores.items()):
         return loop(level, function, args, kwargs)
     lead = max(ndim_of(args[p]) - core for p, core in cores.items())
@@ -62,9 +56,3 @@ def solve(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwarg
     if isinstance(result, tuple):
         return (level.again(G.squeeze_dim, result[0], -1), *result[1:])
     return level.again(G.squeeze_dim, result, -1)
-
-
-@rule("linalg_lstsq")
-def lstsq(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
-    """Least squares: which of the results are empty depends on the shapes and on the driver."""
-    return loop(level, function, args, kwargs)

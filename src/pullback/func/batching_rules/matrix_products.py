@@ -7,7 +7,7 @@ from typing import Any
 
 import pullback.functions as F
 import pullback.generated as G
-from pullback.func.batching_rules.table import aligned, expanded, ndim_of, rule
+from pullback.func.batching_rules.table import aligned, expanded, ndim_of, rule, shape_of
 from pullback.func.vmap_level import VmapLevel
 
 Arguments = tuple[Any, ...]
@@ -18,7 +18,9 @@ Options = dict[str, Any]
 def matmul(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """Products of matrices, whose batch dimensions broadcast."""
     first, second = args[0], args[1]
-    _check(function, first, second)
+    name = function.__name__
+    if name != "matmul_batched":
+        _check_ranks(name, first, second, *((2, 2) if name == "mm" else (3, 3)))
     row, column = ndim_of(first) == 1, ndim_of(second) == 1
     if row:
         first = level.again(G.unsqueeze, first, 0)
@@ -33,30 +35,47 @@ def matmul(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwar
     return level.wrap(result)
 
 
-def _check(function: Callable[..., Any], first: Any, second: Any) -> None:
-    """Errors with the examples' shapes, as without vmap."""
-    if function.__name__ == "mm":
-        a, b = first._array.shape, second._array.shape
-        if len(a) != 2 or len(b) != 2:
-            raise RuntimeError(f"{'self' if len(a) != 2 else 'mat2'} must be a matrix")
+def _check_ranks(name: str, first: Any, second: Any, first_rank: int, second_rank: int) -> None:
+    """Refuse operands that the product is not defined for without vmap either."""
+    if ndim_of(first) != first_rank or ndim_of(second) != second_rank:
+        raise RuntimeError(
+            f"Shape mismatch: Got incorrect dims for {name}(a, b). a has dim {ndim_of(first)}and b has dim {ndim_of(second)}"
+            f"but expected them to have dim {first_rank} and dim {second_rank}. One example has shapes "
+            f"{list(shape_of(first))} and {list(shape_of(second))}; matmul takes any of them."
+        )
+    if name == "mm":
+        a, b = shape_of(first), shape_of(second)
         if a[1] != b[0]:
             raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
+
+
+def _check_vectors(name: str, **vectors: Any) -> None:
+    for key, vector in vectors.items():
+        if ndim_of(vector) != 1:
+            raise RuntimeError(f"{name}: Expected 1-D argument {key}, but got {ndim_of(vector)}-D")
 
 
 @rule("mv")
 def mv(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """Matrices times vectors."""
     matrix, vector = args[0], args[1]
+    _check_ranks("mv", matrix, vector, 2, 1)
     if not level.owns(vector):
         return level.wrap(F.matmul(matrix._physical, vector))
-    if not level.owns(matrix):  # one product of matrices, rather than one with a column for each example
-        return level.wrap(F.matmul(vector._physical, G.transpose(matrix, 0, 1)))
+    if not level.owns(matrix):  # one product of matrices: each example is a column
+        columns = vector._value if vector._dim else G.transpose(vector._value, 0, 1)
+        return level.wrap_at(F.matmul(matrix, columns), 1)
     return level.wrap(G.squeeze_dim(F.matmul(matrix._physical, G.unsqueeze(vector._physical, 2)), 2))
 
 
 @rule("dot")
 def dot(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """Sums of products of vectors."""
+    if ndim_of(args[0]) != 1 or ndim_of(args[1]) != 1:
+        raise RuntimeError(
+            f"Got wrong shapes for dot: it takes vectors, and one example has {ndim_of(args[0])} and {ndim_of(args[1])} "
+            "dimensions."
+        )
     first, second = expanded(level, args[0]), expanded(level, args[1])
     if args[0]._array.shape != args[1]._array.shape:
         raise RuntimeError(
@@ -76,6 +95,7 @@ def vdot(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs
 @rule("outer")
 def outer(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """Every product of an element of one vector with one of the other."""
+    _check_vectors("outer", self=args[0], vec2=args[1])
     return level.again(lambda a, b: G.mul(G.unsqueeze(a, 1), b), *args)
 
 
@@ -110,6 +130,8 @@ def add_product(level: VmapLevel, function: Callable[..., Any], args: Arguments,
         "addbmm": lambda a, b: G.sum(G.bmm(a, b), (0,), False),
     }  # fmt: skip
     product = operations[function.__name__]
+    if function.__name__ == "addr":
+        _check_vectors("addr", vec1=args[1], vec2=args[2])
     beta, alpha = kwargs.get("beta", 1), kwargs.get("alpha", 1)
 
     def composed(input: Any, first: Any, second: Any) -> Any:

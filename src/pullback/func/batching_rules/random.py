@@ -1,4 +1,8 @@
-"""Random functions: refused, the same numbers for all examples, or different ones, as vmap's `randomness` says."""
+"""Random functions: refused, the same numbers for all examples, or different ones, as vmap's `randomness` says.
+
+A function says with `@draws(...)` what decides about the shape of its draw (modes/interception.py); how a draw for every
+example is made follows from that. Functions that are composed of draws, such as dropout, need no rule of their own.
+"""
 
 from __future__ import annotations
 
@@ -7,154 +11,121 @@ from typing import Any
 
 import pullback.functions as F
 import pullback.generated as G
-from pullback.creation import ones_like
 from pullback.func.batching_rules.loop import quiet_loop
-from pullback.func.batching_rules.table import aligned, ndim_of, shape_of
+from pullback.func.batching_rules.table import Rule, aligned, fold, ndim_of, shape_of, tensors_among, unfold_batch
 from pullback.func.vmap_level import VmapLevel
+from pullback.generated.registry import OPERATIONS
 from pullback.tensor.tensor import Tensor
-
-_SHAPED = {"rand", "randn"}
-_LIKE = {"rand_like", "randn_like", "randint_like"}
-_FILLING = {
-    "normal_", "uniform_", "random_", "bernoulli_", "exponential_", "cauchy_", "log_normal_", "geometric_",
-}  # fmt: skip
-_DRAWING = {"normal", "bernoulli", "multinomial", "poisson", "binomial", "standard_gamma", "sample_dirichlet", "rrelu"}
-_DROPPING = {
-    "dropout", "dropout_", "feature_dropout", "feature_dropout_", "alpha_dropout", "alpha_dropout_",
-    "feature_alpha_dropout", "feature_alpha_dropout_", "native_dropout",
-}  # fmt: skip
-RANDOM = _SHAPED | {"randint", "randperm"} | _LIKE | _FILLING | _DRAWING | _DROPPING
 
 Arguments = tuple[Any, ...]
 Options = dict[str, Any]
 
 
+def source_of_draw(function: Callable[..., Any]) -> str:
+    """What a random function draws from, as its declaration says; empty for one that draws nothing."""
+    if hasattr(function, "draws"):
+        return str(function.draws)
+    operation = OPERATIONS.get(getattr(function, "__name__", ""))
+    return "" if operation is None else operation.draws
+
+
 def random_rule(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """Draw as the level wants it; NotImplemented leaves one draw to the levels further out."""
-    name = function.__name__
-    if name in _DROPPING and not _drops(args, kwargs):
-        return _undropped(level, function, args, kwargs)
-    if name in _DROPPING and _probability(args, kwargs) == 1 and level.owns(args[0]) and name != "native_dropout":
-        return _all_dropped(level, name, args[0])
-    if name == "rrelu" and not (args[3] if len(args) > 3 else kwargs.get("training", False)):
-        return quiet_loop(level, function, args, kwargs) if level.concerns(args) else NotImplemented
+    source = source_of_draw(function)
+    if source == "parts":
+        return level.again(function.__wrapped__, *args, **kwargs)  # type: ignore[attr-defined]  # made by interceptable
+    if source == "slopes":
+        return _leaky(level, function, args, kwargs)
+    return _drawn(level, function, args, kwargs, source)
+
+
+def _drawn(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options, source: str) -> Any:
+    if kwargs.get("out") is not None:
+        raise RuntimeError(
+            "vmap: We do not support calling out variants of random operations inside of vmap. Please use non-out variants "
+            f"as a workaround: {function.__name__}(...) without out= gives every example its own tensor."
+        )
     if level.randomness == "error":
         raise RuntimeError(
             "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
             "randomness flags on vmap or perform the randomness operation out of vmap"
         )
     if level.randomness == "same":
-        return _same(level, function, args, kwargs)
-    return _different(level, function, args, kwargs)
+        return _same(level, function, args, kwargs, source)
+    return _DIFFERENT[source](level, function, args, kwargs)
 
 
-def _probability(args: Arguments, kwargs: Options) -> float:
-    return float(args[1] if len(args) > 1 else kwargs.get("p", 0.5))
-
-
-def _all_dropped(level: VmapLevel, name: str, input: Any) -> Any:
-    """Nothing is drawn where nothing is kept."""
-    if name.endswith("_"):
-        F.mul_(input._physical, 0)
-        return input
-    return level.wrap(G.mul(input._physical, 0))
-
-
-def _drops(args: Arguments, kwargs: Options) -> bool:
-    p = _probability(args, kwargs)
-    train = args[2] if len(args) > 2 else kwargs.get("train", True)
-    return bool(train is None or train) and p > 0
-
-
-def _undropped(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
-    if not level.owns(args[0]):
-        return NotImplemented
-    if function.__name__ == "native_dropout":
-        return level.wrap(function(args[0]._physical, *args[1:], **kwargs))
-    return args[0]
-
-
-def _same(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+def _same(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options, source: str) -> Any:
     """One draw for all examples."""
-    name = function.__name__
     if not level.concerns((*args, *kwargs.values())):
         return NotImplemented
-    first = args[0]
-    if name in _LIKE:
-        return function(_stand_in(first), *args[1:], **kwargs)
-    if name in _FILLING:
-        sample = _stand_in(first)
-        function(sample, *args[1:], **kwargs)
-        F.copy_(first._physical, sample)
-        return first
-    if name in _DROPPING and name != "native_dropout" and "alpha" not in name:
-        noise = getattr(F, name.rstrip("_"))(ones_like(_stand_in(first)), *args[1:], **kwargs)
-        product = G.mul(first._physical, noise)
-        if not name.endswith("_"):
-            return level.wrap(product)
-        F.copy_(first._physical, product)
-        return first
-    raise RuntimeError(
-        "Vmap does not currently support same randomness with a batched tensor input. Draw from tensors that are the same "
-        "for all examples, or use randomness='different'."
-    )
+    if source in ("size", "permutation", "parameters", "rows") or level.concerns((*args[1:], *kwargs.values())):
+        raise RuntimeError(
+            "Vmap does not currently support same randomness with a batched tensor input. Draw from tensors that are the "
+            "same for all examples, or use randomness='different'."
+        )
+    input = args[0]
+    one = G.zeros_in_shape(input._physical, shape_of(input))
+    drawn = function(one, *args[1:], **kwargs)
+    if source != "fill":
+        return drawn
+    F.copy_(input._physical, one)
+    return input
 
 
-def _stand_in(tensor: Any) -> Any:
-    """A tensor in the shape of one example."""
-    return G.zeros_in_shape(tensor._physical, shape_of(tensor))
-
-
-def _different(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
-    """A draw for every example."""
-    name = function.__name__
-    if name in _SHAPED or name == "randint":
-        return _shaped(level, function, args, kwargs)
-    if name == "randperm":
-        return level.wrap(G.stack([function(*args, **kwargs) for _ in range(level.batch_size)], 0))
-    first = args[0]
-    if name in _FILLING:
-        if not level.owns(first):
-            raise RuntimeError(
-                "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same "
-                "randomness. Fill a tensor made with new_empty or empty_like of a batched one."
-            )
-        function(*[aligned(level, a, ndim_of(first)) for a in args], **kwargs)
-        return first
-    if name == "rrelu":
-        return quiet_loop(level, function, (level.wrap(level.to_physical(first)), *args[1:]), kwargs)
-    if name in _LIKE or (name in _DRAWING and name != "multinomial"):
-        return _elementwise(level, function, args, kwargs)
-    if name == "multinomial" and ndim_of(first) == 1:
-        return level.wrap(function(level.to_physical(first), *args[1:], **kwargs))
-    if name.startswith("feature") or name == "multinomial":
-        return quiet_loop(level, function, (level.wrap(level.to_physical(first)), *args[1:]), kwargs)
-    if name.endswith("_"):
-        function(first._physical, *args[1:], **kwargs)
-        return first
-    return level.wrap(function(level.to_physical(first), *args[1:], **kwargs))
-
-
-def _shaped(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
-    """A function of a size: the size gets the number of examples in front."""
+def _of_size(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """A function of a size, its last argument: the size gets the number of examples in front."""
 
     def whole(size: Any) -> tuple[Any, ...]:
         return (level.batch_size, *(size if isinstance(size, (tuple, list)) else (size,)))
 
     if "size" in kwargs:
         return level.wrap(function(*args, **{**kwargs, "size": whole(kwargs["size"])}))
-    if function.__name__ == "randint":
+    if isinstance(args[-1], (tuple, list)):
         return level.wrap(function(*args[:-1], whole(args[-1]), **kwargs))
-    size = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
-    return level.wrap(function(whole(size), **kwargs))
+    return level.wrap(function(whole(args), **kwargs))
 
 
-def _elementwise(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
-    if "size" in kwargs or len(args) > 2:
-        size: Any = kwargs.get("size", args[2] if len(args) > 2 else ())
-        options = {k: v for k, v in kwargs.items() if k != "size"}
-        return level.wrap(function(*args[:2], (level.batch_size, *size), **options))
-    tensors = [v for v in (*args, *kwargs.values()) if isinstance(v, Tensor)]
+def _permutations(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    return level.wrap(G.stack([function(*args, **kwargs) for _ in range(level.batch_size)], 0))
+
+
+def _like_input(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    return level.wrap(function(level.to_physical(args[0]), *args[1:], **kwargs))
+
+
+def _feature_noise(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Samples of all examples together are one batch."""
+    noise = function(fold(level.to_physical(args[0])), *args[1:], **kwargs)
+    return level.wrap(unfold_batch(level, noise))
+
+
+def _filled(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    target = args[0]
+    if not level.owns(target):
+        raise _not_filled(level, function.__name__.rstrip("_"), args, kwargs)
+    function(*[aligned(level, a, ndim_of(target)) for a in args], **kwargs)
+    return target
+
+
+def _not_filled(level: VmapLevel, name: str, args: Arguments, kwargs: Options) -> RuntimeError:
+    if level.concerns((*args, *kwargs.values())):
+        return RuntimeError(
+            f"vmap: inplace {name}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
+            "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being "
+            f"vmapped over. Use {name} out of place, or make `self` with new_empty or empty_like of a batched tensor."
+        )
+    return RuntimeError(
+        "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same "
+        "randomness. Fill a tensor made with new_empty or empty_like of a batched one."
+    )
+
+
+def _from_parameters(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """One number for each element of the parameters, which broadcast; or of a size, where they are numbers."""
+    tensors = tensors_among((*args, *kwargs.values()))
+    if not tensors:
+        return _of_size(level, function, args, kwargs)
     rank = max(ndim_of(t) for t in tensors)
     given = [_whole(level, a, rank) for a in args]
     return level.wrap(function(*given, **{k: _whole(level, v, rank) for k, v in kwargs.items()}))
@@ -164,3 +135,26 @@ def _whole(level: VmapLevel, value: Any, rank: int) -> Any:
     if not isinstance(value, Tensor):
         return value
     return aligned(level, level.wrap(level.to_physical(value)), rank)
+
+
+def _from_rows(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Draws with the probabilities in rows: matrices of all examples together are one."""
+    input = level.to_physical(args[0])
+    if ndim_of(args[0]) == 1:
+        return level.wrap(function(input, *args[1:], **kwargs))
+    return level.wrap(unfold_batch(level, function(fold(input), *args[1:], **kwargs)))
+
+
+_DIFFERENT: dict[str, Rule] = {
+    "size": _of_size, "permutation": _permutations, "input": _like_input, "parameters": _from_parameters,
+    "rows": _from_rows, "fill": _filled, "noise": _like_input, "feature noise": _feature_noise,
+}  # fmt: skip
+
+
+def _leaky(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Slopes drawn for the negative elements, whose number differs between the examples; a fixed slope without training."""
+    if not (args[3] if len(args) > 3 else kwargs.get("training", False)):
+        return quiet_loop(level, function, args, kwargs) if level.concerns(args) else NotImplemented
+    if level.randomness != "different":
+        return _drawn(level, function, args, kwargs, "parameters")
+    return quiet_loop(level, function, (level.wrap(level.to_physical(args[0])), *args[1:]), kwargs)

@@ -25,7 +25,7 @@ def index_put(level: VmapLevel, function: Callable[..., Any], args: Arguments, k
     input, indices, dims, values = bound["input"], list(bound["indices"]), tuple(bound["dims"]), bound["values"]
     writes = function.__name__.endswith("_")
     if writes and not level.owns(input):
-        refuse_unbatched(level, input, args[1:])
+        refuse_unbatched(level, input, function.__name__)
     rank = index_rank(indices)
     places = [example_numbers(level, rank), *[aligned(level, i, rank) for i in indices]]
     given = _in_index_order(level, input, indices, dims, values, rank)
@@ -97,9 +97,3 @@ def put(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs:
         return loop(level, function, args, kwargs)  # refused, with the numbers of one example
     positions = F.where(index < 0, index + count, index) + count * example_numbers(level, index.dim() - 1)
     return level.wrap(G.put(input, positions, source, bound.get("accumulate", False)))
-
-
-@rule("expand_index positive_index embedding_back embedding_take put_rows shift")
-def prepare_index(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
-    """Positions in the form that formulas want."""
-    return loop(level, function, args, kwargs)

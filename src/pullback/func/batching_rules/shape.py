@@ -10,6 +10,7 @@ import pullback.generated as G
 from pullback.func.batching_rules.loop import loop
 from pullback.func.batching_rules.table import aligned, bind, call, expanded, ndim_of, physical_of, rule, shape_of
 from pullback.func.vmap_level import VmapLevel
+from pullback.generated.registry import OPERATIONS
 from pullback.kernels.shape import infer_shape
 from pullback.tensor.tensor import wrap_dim
 
@@ -56,21 +57,16 @@ def permute(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwa
     return level.wrap(G.permute(input._physical, (0, *[wrap_dim(d, ndim_of(input)) + 1 for d in dims])))
 
 
-@rule("transpose diagonal select slice_view unfold split split_with_sizes unbind squeeze_dim")
 def views_along_dims(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """Views that name dimensions of their input."""
     name = function.__name__
     bound = bind(name, args, kwargs)
     input = bound["input"]
     ndim = ndim_of(input)
-    if ndim == 0 and name in ("transpose", "squeeze_dim"):
-        return level.wrap(G.alias(input._physical))
-    if ndim == 0 and name == "unfold":
-        return level.wrap(G.slice_view(G.unsqueeze(input._physical, 1), 1, 0, bound["size"], 1))
     if ndim == 0:
-        return _refuse_scalar(function, input, bound)
-    for parameter in ("dim", "dim0", "dim1", "dim2", "dimension"):
-        if isinstance(bound.get(parameter), int):
+        return _of_scalar(level, function, input, bound)
+    for parameter, role, _ in OPERATIONS[name].parameters:
+        if role == "dim" and isinstance(bound.get(parameter), int):
             bound[parameter] = wrap_dim(bound[parameter], ndim) + 1
     if name == "diagonal":
         bound = {"dim1": 1, "dim2": 2, **bound}
@@ -79,10 +75,32 @@ def views_along_dims(level: VmapLevel, function: Callable[..., Any], args: Argum
     return level.wrap(call(function, name, bound))
 
 
-def _refuse_scalar(function: Callable[..., Any], input: Any, bound: Options) -> Any:
-    """Let the operation itself say why it takes no tensor without dimensions."""
+def _of_scalar(level: VmapLevel, function: Callable[..., Any], input: Any, bound: Options) -> Any:
+    """What a view of a tensor without dimensions is; else let the operation itself say why there is none."""
+    name = function.__name__
+    if name == "squeeze_dim":
+        _check_squeezed((bound["dim"],), 0)
+        return level.wrap(G.alias(input._physical))
+    if name == "transpose":
+        wrap_dim(bound["dim0"], 0), wrap_dim(bound["dim1"], 0)
+        return input
+    if name == "unfold":
+        wrap_dim(bound["dimension"], 0)
+        if bound["size"] > 1:
+            raise RuntimeError(f"maximum size for tensor at dimension 0 is 1 but size is {bound['size']}")
+        return level.wrap(G.slice_view(G.unsqueeze(input._physical, 1), 1, 0, bound["size"], 1))
     example = G.select(input._physical, 0, 0)
-    return call(function, function.__name__, {**bound, "input": example})
+    return call(function, name, {**bound, "input": example})
+
+
+def _check_squeezed(dims: tuple[int, ...], ndim: int) -> None:
+    """Refuse dimensions to squeeze that are not there."""
+    last = max(ndim, 1) - 1
+    if not all(-last - 1 <= dim <= last for dim in dims):
+        raise RuntimeError(
+            f"Dimension is out of range (expected to be in range of [{-last - 1}, {last}], but got {list(dims)}): an "
+            f"example has {ndim} dimensions."
+        )
 
 
 @rule("unsqueeze")
@@ -94,15 +112,18 @@ def unsqueeze(level: VmapLevel, function: Callable[..., Any], args: Arguments, k
 
 @rule("squeeze")
 def squeeze(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
-    """Without the dimensions of size 1."""
-    dims = tuple([d + 1 for d, n in enumerate(shape_of(args[0])) if n == 1])
-    return level.wrap(G.squeeze_dims(args[0]._physical, dims))
+    """Without the dimensions of size 1. The examples stay where they are among those that are left."""
+    input = args[0]
+    at = input._dim
+    dims = [d for d, n in enumerate(input._value._array.shape) if n == 1 and d != at]
+    return level.wrap_at(G.squeeze_dims(input._value, tuple(dims)), at - len([d for d in dims if d < at]))
 
 
 @rule("squeeze_dims")
 def squeeze_dims(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """Without some dimensions, where their size is 1."""
     input = args[0]
+    _check_squeezed(_as_shape(args[1]), ndim_of(input))
     dims = tuple([wrap_dim(d, ndim_of(input)) + 1 for d in _as_shape(args[1])]) if ndim_of(input) else ()
     return level.wrap(G.squeeze_dims(input._physical, dims))
 
@@ -111,7 +132,9 @@ def squeeze_dims(level: VmapLevel, function: Callable[..., Any], args: Arguments
 def transpose_matrix(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """Transposed matrices."""
     input = args[0]
-    if ndim_of(input) < 2:
+    if ndim_of(input) == 0:
+        return input
+    if ndim_of(input) == 1:
         return level.wrap(G.alias(input._physical))
     if ndim_of(input) > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {ndim_of(input)}D")
@@ -124,6 +147,7 @@ def as_strided(level: VmapLevel, function: Callable[..., Any], args: Arguments, 
     input, size, stride = args[0], _as_shape(args[1]), _as_shape(args[2])
     offset = args[3] if len(args) > 3 else kwargs.get("storage_offset")
     physical = input._physical
+    _check_window(physical, size, stride, offset)
     step = physical.stride(0)
     if step == 0 and level.batch_size > 1:
         # Expanded to all examples: tangents and gradients are not, so that strides would not mean the same to them.
@@ -134,9 +158,44 @@ def as_strided(level: VmapLevel, function: Callable[..., Any], args: Arguments, 
     return level.wrap(F.as_strided(physical, (level.batch_size, *size), (step, *stride), offset))
 
 
+def _check_window(batch: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int | None) -> None:
+    """Refuse a window that reaches beyond the memory of an example: it would show other examples or other tensors."""
+    if len(size) != len(stride):
+        raise RuntimeError(
+            "Tensor.as_strided(size, stride, ...): size and stride must have the same length! Got size "
+            f"{list(size)} and stride {list(stride)}"
+        )
+    start = batch.storage_offset()
+    first = start if offset is None else offset
+    wanted = _span(size, stride)
+    own = _span(tuple(batch.shape[1:]), tuple(batch.stride()[1:]))
+    if not wanted:
+        return
+    where = f"result = tensor.as_strided({list(size)}, {list(stride)}, {first}) can access memory outside of `tensor`. "
+    if not own:
+        raise RuntimeError(f"{where}`tensor` has no storage but the passed-in (size, stride, storage_offset) imply a "
+                           "result with some storage. This is not supported inside of vmap.")  # fmt: skip
+    if first < start or first + wanted > start + own:
+        raise RuntimeError(
+            f"{where}`result` can access some memory in range [{first}, {first + wanted}], but `tensor` can only access "
+            f"some memory in range [{start}, {start + own}]. This is not supported inside of vmap: use views such as "
+            "narrow, select and transpose, which stay within an example."
+        )
+
+
+def _span(size: tuple[int, ...], stride: tuple[int, ...]) -> int:
+    """How many elements lie between the first and the last one that a geometry reaches, both counted."""
+    return 0 if 0 in size else 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+
+
 @rule("view_as_complex")
 def view_as_complex(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """Pairs as complex numbers."""
+    if ndim_of(args[0]) == 0:
+        raise RuntimeError(
+            "Input tensor must have one or more dimensions: view_as_complex pairs elements of the last one, and an example "
+            "has none."
+        )
     return level.wrap(function(args[0]._physical))
 
 

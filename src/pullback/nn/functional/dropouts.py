@@ -68,7 +68,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
             "a future release. Give it (N, C, D, H, W), or use dropout for elements.",
             stacklevel=2,
         )
-    return _drop_channels(input, p, training, inplace, batched=input.dim() != 4)
+    return _drop_channels(input, p, training, inplace, batched=input.dim() == 5)
 
 
 def _drop_channels(input: Tensor, p: float, training: bool, inplace: bool, *, batched: bool) -> Tensor:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pullback import functions
-from pullback.creation import empty, zeros_like
+from pullback.creation import zeros_like
 from pullback.tensor.tensor import Tensor
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """Sample from the Gumbel-softmax distribution; `hard` gives one-hot rows with the gradient of soft ones."""
     # In row-major order whatever the order of the logits is, as PyTorch draws.
-    drawn = functions.exponential_(empty(logits.shape, dtype=logits.dtype, device=logits.device))
+    drawn = functions.exponential_(logits.new_empty(logits.shape))
     noise = functions.neg(functions.log(drawn))
     soft = functions.softmax(functions.div(functions.add(logits, noise), tau), dim)
     if not hard:
