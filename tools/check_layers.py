@@ -31,6 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("utils", "linalg", "fft", "special", "amp", "hub", "serialization", "testing"),
     ("nn", "func"),
     ("optim", "distributions", "_C", "_dynamo", "library", "__config__", "_vmap_internals", "fx", "_utils"),
+    ("distributed",),
     ("as_torch", "jit"),
     ("__init__", "__main__"),
 )

@@ -18,6 +18,7 @@ from pullback.version import __version__
 USAGE = """\
 usage: pullback run script.py [args...]     run a PyTorch program with 'torch' meaning pullback
        pullback run -m module [args...]     the same for a module
+       pullback launch -n N script.py ...   the same on N processes (pullback launch --help)
        pullback --version
 """
 
@@ -32,6 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         case ["--help" | "-h"] | ["run", "--help" | "-h"]:
             print(USAGE, end="")
             return 0
+        case ["launch", *rest]:
+            from pullback.distributed.launch import main as launch
+
+            return launch(rest)
         case ["run", "-m", module, *rest]:
             return run_module(module, rest)
         case ["run", script, *rest] if not script.startswith("-"):
@@ -42,16 +47,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run_script(path: str, arguments: Sequence[str]) -> int:
     """Run the file at `path` as `__main__` with `torch` meaning pullback."""
+    return _run_like_the_interpreter(lambda: execute_script(path, arguments))
+
+
+def execute_script(path: str, arguments: Sequence[str]) -> None:
+    """Run the file at `path` as `__main__`, and let what it raises pass."""
     try:
         with io.open_code(os.path.abspath(path)) as file:
             source = file.read()
     except OSError as error:
         print(f"pullback: can't open file '{os.path.abspath(path)}': {_reason(error)}", file=sys.stderr)
-        return 2
+        raise SystemExit(2) from None
     sys.argv[:] = [path, *arguments]
     sys.path[0] = os.path.dirname(os.path.realpath(path))
     install_as_torch()
-    return _run_like_the_interpreter(lambda: _execute(compile(source, path, "exec", dont_inherit=True), path))
+    _execute(compile(source, path, "exec", dont_inherit=True), path)
 
 
 def run_module(name: str, arguments: Sequence[str]) -> int:
@@ -77,13 +87,13 @@ def _run_like_the_interpreter(action: Callable[[], object]) -> int:
     except SystemExit:
         raise
     except BaseException as error:
-        error.__traceback__ = _user_frames(error.__traceback__)
+        error.__traceback__ = user_frames(error.__traceback__)
         sys.excepthook(type(error), error, error.__traceback__)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
     return 0
 
 
-def _user_frames(traceback: TracebackType | None) -> TracebackType | None:
+def user_frames(traceback: TracebackType | None) -> TracebackType | None:
     """Drop the leading frames that belong to this file and to runpy."""
     ours = {__file__, runpy.__file__, "<frozen runpy>"}
     while traceback is not None and traceback.tb_frame.f_code.co_filename in ours:

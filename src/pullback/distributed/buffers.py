@@ -1,0 +1,82 @@
+"""Tensors as the flat memory that a communicator reads and writes.
+
+As in PyTorch, a collective writes without asking autograd: a leaf that requires grad may be written to, and its version
+is not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pullback.backend.array_module import empty
+from pullback.backend.mirror import after_write, mirrors
+from pullback.tensor.sparse_tensor import SparseTensor
+from pullback.tensor.tensor import Tensor
+from pullback.typing import Array
+
+__all__ = ["check_tensor", "check_tensors", "flat", "joined", "write"]
+
+
+def check_tensor(value: Any, name: str) -> None:
+    """Refuse what is no dense tensor in memory."""
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor but got {type(value)} instead."
+        )
+    if isinstance(value, SparseTensor) or value.is_meta:
+        raise NotImplementedError(
+            f"collectives take dense tensors that have values; `{name}` is "
+            f"{'sparse' if isinstance(value, SparseTensor) else 'on the meta device'}: call to_dense() or make it on the CPU"
+        )
+
+
+def check_tensors(values: Any, name: str) -> None:
+    """Refuse what is no list of dense tensors of one dtype."""
+    if not isinstance(values, list | tuple) or not all(isinstance(value, Tensor) for value in values):
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor] but got {type(values)} "
+            f"with elements of type {[type(value) for value in values] if isinstance(values, list | tuple) else '?'}."
+        )
+    for value in values:
+        check_tensor(value, name)
+    if len({value.dtype for value in values}) > 1:
+        raise ValueError(f"Invalid usage of tensors with different dtypes: {[str(value.dtype) for value in values]}")
+
+
+def flat(tensor: Any) -> Array:
+    """The elements in row-major order, one after the other: the tensor's own memory where it is laid out so."""
+    return tensor._array.reshape(-1) if tensor._array.flags.c_contiguous else tensor._array.ravel()
+
+
+def writable(tensor: Any) -> Array:
+    """Flat memory for what is to be written to `tensor`: its own, or memory that `write` copies from."""
+    array = tensor._array
+    return array.reshape(-1) if array.flags.c_contiguous else empty((array.size,), array.dtype)
+
+
+def write(tensor: Any, values: Array) -> None:
+    """Put `values` into the tensor; nothing is copied where they are its own memory."""
+    array = tensor._array
+    if not (array.flags.c_contiguous and values.__array_interface__["data"] == array.__array_interface__["data"]):
+        array[...] = values.reshape(array.shape)
+    if mirrors:
+        after_write(array, tensor._extra.mirror if tensor._extra is not None else None)
+
+
+def joined(tensors: Sequence[Any]) -> Array:
+    """The elements of several tensors of one dtype, one tensor after the other, in new memory."""
+    total = empty((sum(tensor.numel() for tensor in tensors),), tensors[0]._array.dtype)
+    start = 0
+    for tensor in tensors:
+        total[start : start + tensor.numel()] = flat(tensor)
+        start += tensor.numel()
+    return total
+
+
+def divide(values: Array, tensors: Sequence[Any]) -> None:
+    """Write to several tensors, in turn, what lies one after the other."""
+    start = 0
+    for tensor in tensors:
+        write(tensor, values[start : start + tensor.numel()])
+        start += tensor.numel()

@@ -1,0 +1,220 @@
+"""Starts a program on several processes: `pullback launch` and `python -m pullback.distributed.run`.
+
+MPI's own `mpiexec` (or Slurm's `srun`) does the work: it starts the ranks here or on other machines, and ends all of them
+when one fails. This file chooses it, passes torchrun's variables on, and says in plain words which rank failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TextIO
+
+from pullback.distributed.environment import find_placement
+from pullback.distributed.worker import REPORTS
+from pullback.distributed.worker import main as run_as_rank
+
+__all__ = ["Launch", "launch", "main"]
+
+BANNER = re.compile(
+    rb"\n?=+\n=   BAD TERMINATION.*?debugging suggestions\n|"
+    rb"^(Abort\(\d+\) on node|\[proxy:|\[mpiexec@|srun: error|srun: Job step|slurmstepd: error)[^\n]*\n",
+    re.DOTALL | re.MULTILINE,
+)
+"""What mpiexec and srun add when a rank fails; the launcher says it better."""
+
+RULE = 83 * b"=" + b"\n=   BAD TERMINATION"
+"""How mpiexec begins to say so."""
+
+
+@dataclass
+class Launch:
+    """What is to be started, where, and how."""
+
+    command: list[str]
+    ranks: int = 1
+    hosts: str | None = None
+    hostfile: str | None = None
+    label: bool = False
+    restarts: int = 0
+    variables: dict[str, str] = field(default_factory=dict)
+
+    def arguments(self, launcher: str) -> list[str]:
+        """The command line for `mpiexec` or `srun`."""
+        worker = [sys.executable, "-m", "pullback.distributed.worker", *self.command]
+        if Path(launcher).name == "srun":
+            options = ["-n", str(self.ranks), "--kill-on-bad-exit=1"]
+            options += ["--nodelist", self.hosts] if self.hosts else []
+            options += ["--label"] if self.label else []
+            return [launcher, *options, *worker]
+        options = ["-n", str(self.ranks)]
+        if _is_open_mpi(launcher):
+            options += ["--oversubscribe"]
+            options += ["--host", self.hosts] if self.hosts else []
+            options += ["--hostfile", self.hostfile] if self.hostfile else []
+            options += ["--tag-output"] if self.label else []
+            options += [part for name in self.variables for part in ("-x", name)]
+        else:
+            options += ["-hosts", self.hosts] if self.hosts else []
+            options += ["-f", self.hostfile] if self.hostfile else []
+            options += ["-prepend-pattern", "[rank%r] "] if self.label else []
+        return [launcher, *options, *worker]
+
+
+def _is_open_mpi(launcher: str) -> bool:
+    answer = subprocess.run([launcher, "--version"], capture_output=True, text=True, check=False).stdout
+    return "Open MPI" in answer or "OpenRTE" in answer
+
+
+def find_launcher() -> str:
+    """`srun` inside of a Slurm job, else the mpiexec of this Python's environment, else that of the path."""
+    if "SLURM_JOB_ID" in os.environ and shutil.which("srun"):
+        return "srun"
+    beside = Path(sys.executable).parent / "mpiexec"
+    found = str(beside) if beside.exists() else shutil.which("mpiexec")
+    if found is None:
+        raise SystemExit(
+            "pullback: there is no mpiexec. Install it with: pip install 'pullback[mpi]', which brings mpi4py and mpich."
+        )
+    return found
+
+
+def launch(given: Launch) -> int:
+    """Start the ranks, wait for them, and return the exit status of the first that failed."""
+    if find_placement() is not None:
+        # Started by mpiexec or srun already: this process is one of the ranks.
+        return run_as_rank(given.command)
+    status = 0
+    for attempt in range(given.restarts + 1):
+        os.environ["TORCHELASTIC_RESTART_COUNT"] = str(attempt)
+        status = _launch_once(given)
+        if status in (0, 130):
+            break
+        if attempt < given.restarts:
+            print(f"pullback: starting again, {attempt + 1} of {given.restarts}", file=sys.stderr)
+    return status
+
+
+def _launch_once(given: Launch) -> int:
+    with tempfile.TemporaryDirectory(prefix="pullback-launch-") as folder:
+        variables = {
+            "MASTER_ADDR": _master(given), "MASTER_PORT": "29500", "TORCHELASTIC_RUN_ID": "none",
+            "OMP_NUM_THREADS": "1" if given.ranks > 1 else os.environ.get("OMP_NUM_THREADS", ""),
+            "TORCHELASTIC_MAX_RESTARTS": str(given.restarts), REPORTS: folder,
+        }  # fmt: skip
+        environment = {**{name: value for name, value in variables.items() if value}, **os.environ, REPORTS: folder}
+        environment.update(given.variables)
+        command = given.arguments(find_launcher())
+        sys.stdout.flush()
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        said: list[bytes] = []
+        forwarders = [
+            threading.Thread(target=_forward, args=(source, target, said), daemon=True)
+            for source, target in ((process.stdout, sys.stdout), (process.stderr, sys.stderr))
+        ]
+        for each in forwarders:
+            each.start()
+        status = _wait(process)
+        for each in forwarders:
+            each.join(5)
+        return _explain(Path(folder), status, b"".join(said).decode(errors="replace"))
+
+
+def _master(given: Launch) -> str:
+    """The machine of rank 0."""
+    first = re.split(r"[,:]", given.hosts)[0] if given.hosts else ""
+    if given.hostfile:
+        lines = [line for line in Path(given.hostfile).read_text().splitlines() if line.strip() and line[0] != "#"]
+        first = re.split(r"[\s:]", lines[0])[0] if lines else ""
+    if not first and "SLURM_JOB_ID" in os.environ:
+        first = socket.gethostname()
+    return first or "localhost"
+
+
+def _forward(source: IO[bytes], target: TextIO, said: list[bytes]) -> None:
+    """Pass the ranks' output on as it comes, and keep apart what mpiexec says about how they ended."""
+    held = b""
+    while chunk := os.read(source.fileno(), 1 << 16):
+        text = held + chunk
+        said += [match.group() for match in BANNER.finditer(text)]
+        text = BANNER.sub(b"", text)
+        end = _begun(text)
+        held = text[end:]
+        os.write(target.fileno(), text[:end])
+    os.write(target.fileno(), held)
+
+
+def _begun(text: bytes) -> int:
+    """Where a banner begins whose end is still to come; it comes in pieces."""
+    for start in range(max(0, len(text) - 2000), len(text)):
+        rest = text[start:]
+        if RULE.startswith(rest) or rest.startswith(RULE):
+            return start
+    return len(text)
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            process.send_signal(signal.SIGINT)
+
+
+def _explain(folder: Path, status: int, said: str) -> int:
+    """Say which rank failed first, show what the others said after it, and return its exit status."""
+    first = folder / "first"
+    if first.exists():
+        report = json.loads(first.read_text())
+        for path in sorted(folder.glob("rank*.txt")):
+            if path.stem != f"rank{report['rank']}" and path.read_text():
+                mark = f"[{path.stem}]: "
+                print("".join(mark + line + "\n" for line in path.read_text().splitlines()), end="", file=sys.stderr)
+        if report["status"] != 130:
+            print(f"pullback: rank {report['rank']} failed with exit status {report['status']}; all ranks were ended",
+                  file=sys.stderr)  # fmt: skip
+        return int(report["status"])
+    if status == 0:
+        return 0
+    killed = re.search(r"\(signal (\d+)\)", said)
+    number = int(killed.group(1)) if killed else -status if status < 0 else 0
+    if number == signal.SIGINT:
+        return 130
+    if number:
+        where = re.search(r"PID (\d+) RUNNING AT (\S+)", said)
+        note = folder / f"process{where.group(1)}" if where else folder / "none"
+        which = f"rank {note.read_text()}" if note.exists() else "a rank"
+        print(f"pullback: {which} was killed by signal {number} ({signal.Signals(number).name}); all ranks were ended",
+              file=sys.stderr)  # fmt: skip
+        return 128 + number
+    print(f"pullback: a rank ended with exit status {status}; all ranks were ended", file=sys.stderr)
+    return status
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run `pullback launch -n 2 script.py args...`."""
+    parser = argparse.ArgumentParser(
+        prog="pullback launch", description="Run a PyTorch program on several processes, with 'torch' meaning pullback."
+    )
+    parser.add_argument("-n", "-np", type=int, default=1, metavar="N", help="the number of processes")
+    parser.add_argument("--hosts", help="machines to run on, separated by commas (host:processes gives a number)")
+    parser.add_argument("--hostfile", help="a file with one machine a line")
+    parser.add_argument("--label", action="store_true", help="begin every line of output with its rank")
+    parser.add_argument("-m", dest="module", action="store_true", help="the program is a module, as in python -m")
+    parser.add_argument("script", help="the program")
+    parser.add_argument("args", nargs=argparse.REMAINDER, help="its arguments")
+    given = parser.parse_args(list(arguments))
+    program = ["-m"] * given.module + [given.script, *given.args]
+    return launch(Launch(program, given.n, given.hosts, given.hostfile, given.label))

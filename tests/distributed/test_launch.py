@@ -1,0 +1,149 @@
+"""Starting ranks, and how they end when one fails: nobody hangs, and the failing rank is named."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pullback.distributed.environment import Placement, find_placement
+from pullback.distributed.launch import Launch
+from pullback.distributed.run import main as torchrun
+from tests.distributed.running import environment, launch, launch_text, needs_mpi
+
+BEGIN = """
+import os, sys, time, signal, datetime
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=float(os.environ.get("SECONDS", 20))))
+rank = dist.get_rank()
+values = torch.ones(3)
+dist.all_reduce(values)
+"""
+
+
+@needs_mpi
+def test_ranks_run_a_torch_program_with_torchruns_variables(tmp_path: Path) -> None:
+    done = launch_text(
+        BEGIN + "print(torch.__name__, values.tolist(), *(os.environ[name] for name in "
+        "('RANK', 'LOCAL_RANK', 'WORLD_SIZE', 'LOCAL_WORLD_SIZE', 'MASTER_ADDR', 'MASTER_PORT')), sys.argv[0][-10:])",
+        tmp_path,
+    )
+    assert sorted(done.stdout.splitlines()) == [
+        f"torch [2.0, 2.0, 2.0] {rank} {rank} 2 2 localhost 29500 program.py" for rank in range(2)
+    ]
+    assert done.returncode == 0
+    assert done.stderr.count("the backend 'gloo' means MPI") == 1
+
+
+@needs_mpi
+def test_torchruns_command_line_and_an_mpiexec_that_is_already_there(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text("import os, sys; print(os.environ['RANK'], os.environ['MASTER_PORT'], sys.argv[1:])")
+    arguments = ["--standalone", "--nnodes=1", "--nproc_per_node=2", "--master-port", "1234", str(script), "--lr", "1"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pullback.distributed.run", *arguments], capture_output=True, text=True, check=False,
+        env=environment(),
+    )  # fmt: skip
+    assert sorted(done.stdout.splitlines()) == ["0 1234 ['--lr', '1']", "1 1234 ['--lr', '1']"]
+    inside = [str(Path(sys.executable).parent / "mpiexec"), "-n", "2", sys.executable, "-m", "pullback", "launch"]
+    done = subprocess.run([*inside, str(script)], capture_output=True, text=True, check=False, env=environment())
+    assert sorted(done.stdout.splitlines()) == ["0 29500 []", "1 29500 []"]
+
+
+@needs_mpi
+def test_output_is_labelled_by_rank_on_request(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text("print('first', 'line'); print('second')")
+    done = launch("--label", "-n", "2", str(script))
+    assert sorted(done.stdout.splitlines()) == [
+        "[rank0] first line", "[rank0] second", "[rank1] first line", "[rank1] second",
+    ]  # fmt: skip
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    ("failure", "status", "said"),
+    [
+        ("raise ValueError('broken')", 1, "[rank1]: ValueError: broken"),
+        ("sys.exit(7)", 7, "rank 1 failed with exit status 7"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", 137, "rank 1 was killed by signal 9 (SIGKILL)"),
+        ("sys.exit(0)", 1, "Connection closed by peer: all_reduce (number 2 of group '0') cannot complete, since rank 1"),
+        ("time.sleep(30)", 1, "Timed out waiting 1000ms for all_reduce (number 2 of group '0') to complete on rank 0; "
+                              "still missing: rank 1 (it has entered all_reduce, number 1, so far)"),
+    ],
+)  # fmt: skip
+def test_a_rank_that_fails_ends_all(failure: str, status: int, said: str, tmp_path: Path) -> None:
+    text = f"{BEGIN}\nif rank == 1:\n    {failure}\ndist.all_reduce(values)\ntime.sleep(60)\n"
+    done = launch_text(text, tmp_path, SECONDS="1" if "sleep" in failure else "20")
+    assert done.returncode == status
+    assert said in done.stderr
+    assert "BAD TERMINATION" not in done.stdout + done.stderr
+
+
+@needs_mpi
+def test_the_first_failing_ranks_traceback_comes_first(tmp_path: Path) -> None:
+    text = BEGIN + "time.sleep(0.3 * (1 - rank))\nraise RuntimeError(f'rank {rank} failed')"
+    done = launch_text(text, tmp_path)
+    lines = [line for line in done.stderr.splitlines() if "Traceback" in line or "failed with" in line]
+    assert lines[0] == "[rank1]: Traceback (most recent call last):"
+    assert lines[-1] == "pullback: rank 1 failed with exit status 1; all ranks were ended"
+
+
+@needs_mpi
+def test_a_monitored_barrier_names_who_is_late_and_programs_may_go_on(tmp_path: Path) -> None:
+    text = f"""{BEGIN}
+if rank == 1:
+    time.sleep(1.5)
+else:
+    try:
+        dist.monitored_barrier(timeout=datetime.timedelta(seconds=0.5))
+    except RuntimeError as error:
+        print(error)
+"""
+    done = launch_text(text, tmp_path)
+    assert "[Rank 0]: Rank 1 failed to pass monitoredBarrier in 500 ms" in done.stdout
+    assert done.returncode == 0
+
+
+@needs_mpi
+def test_a_failed_start_is_tried_again(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text("import os, sys; sys.exit(os.environ['TORCHELASTIC_RESTART_COUNT'] == '0')")
+    arguments = ["--nproc-per-node=1", "--max-restarts=2", str(script)]
+    done = subprocess.run(
+        [sys.executable, "-m", "pullback.distributed.run", *arguments], capture_output=True, text=True, check=False,
+        env=environment(),
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert done.stderr.count("starting again") == 1
+
+
+def test_other_launchers_are_recognised() -> None:
+    open_mpi = {"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_RANK": "1",
+                "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}  # fmt: skip
+    assert find_placement(open_mpi) == Placement(3, 4, 1, 2)
+    slurm = {"SLURM_PROCID": "2", "SLURM_NTASKS": "4", "SLURM_LOCALID": "0", "SLURM_TASKS_PER_NODE": "2(x2)"}
+    assert find_placement({**slurm, "SLURM_STEP_ID": "0"}) == Placement(2, 4, 0, 2)
+    assert find_placement({**slurm, "SLURM_STEP_ID": "batch"}) is None
+    assert find_placement({}) is None
+
+
+def test_hosts_are_passed_on() -> None:
+    command = Launch(["train.py"], 4, hosts="a,b").arguments("srun")
+    assert command[:6] == ["srun", "-n", "4", "--kill-on-bad-exit=1", "--nodelist", "a,b"]
+    assert command[-1] == "train.py"
+
+
+@needs_mpi
+def test_hosts_and_files_of_hosts_are_passed_on_to_mpiexec() -> None:
+    mpiexec = str(Path(sys.executable).parent / "mpiexec")
+    assert Launch(["-m", "train"], 4, hosts="a,b").arguments(mpiexec)[1:5] == ["-n", "4", "-hosts", "a,b"]
+    assert Launch(["-m", "train"], 4, hostfile="hosts").arguments(mpiexec)[1:5] == ["-n", "4", "-f", "hosts"]
+
+
+def test_several_machines_need_their_names() -> None:
+    with pytest.raises(SystemExit, match="--nnodes=2 needs to know the machines"):
+        torchrun(["--nnodes=2", "--node-rank=0", "train.py"])
