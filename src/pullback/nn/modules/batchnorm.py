@@ -100,10 +100,12 @@ class _BatchNorm(_NormBase):
                 momentum = 1.0 / float(self.num_batches_tracked)
         by_batch = self.training or (self.running_mean is None and self.running_var is None)
         tracks = not self.training or self.track_running_stats
-        return F.batch_norm(
-            input, self.running_mean if tracks else None, self.running_var if tracks else None, self.weight, self.bias,
-            by_batch, momentum, self.eps,
-        )  # fmt: skip
+        return self._normalise(
+            input, self.running_mean if tracks else None, self.running_var if tracks else None, by_batch, momentum
+        )
+
+    def _normalise(self, input: Tensor, running_mean: Any, running_var: Any, by_batch: bool, momentum: float) -> Any:
+        return F.batch_norm(input, running_mean, running_var, self.weight, self.bias, by_batch, momentum, self.eps)
 
 
 class _LazyNormBase(LazyModuleMixin, _NormBase):
@@ -190,7 +192,7 @@ class LazyBatchNorm3d(_Check3d, _LazyNormBase, _BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation across processes; in one process, over its batch alone."""
+    """Batch normalisation over the batches of all ranks of a process group; in one process, over its batch alone."""
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
@@ -203,6 +205,17 @@ class SyncBatchNorm(_BatchNorm):
     def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() < 2:
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+
+    def _normalise(self, input: Tensor, running_mean: Any, running_var: Any, by_batch: bool, momentum: float) -> Any:
+        from pullback.distributed import sync_batch_norm  # lazy: processes are above this layer
+        from pullback.distributed.process_group import group_of, is_initialized  # lazy: the same
+
+        group = group_of(self.process_group) if is_initialized() and self.training else None
+        if group is None or group.size() == 1 or not by_batch:
+            return super()._normalise(input, running_mean, running_var, by_batch, momentum)
+        return sync_batch_norm.batch_norm_of_all_ranks(
+            input, running_mean, running_var, self.weight, self.bias, momentum, self.eps, group
+        )
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:

@@ -1,14 +1,12 @@
-"""DataParallel and DistributedDataParallel of one process on one device."""
+"""DataParallel on one device."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from pullback.nn.modules.module import Module
 
-__all__ = ["DataParallel", "DistributedDataParallel"]
+__all__ = ["DataParallel", "data_parallel"]
 
 
 class DataParallel(Module):
@@ -22,25 +20,6 @@ class DataParallel(Module):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         return self.module(*inputs, **kwargs)
-
-
-class DistributedDataParallel(Module):
-    """Calls the module: there is one process, whose gradients are the mean over all."""
-
-    def __init__(
-        self, module: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0, **options: Any
-    ) -> None:
-        super().__init__()
-        self.module = module
-        self.dim = dim
-
-    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        return self.module(*inputs, **kwargs)
-
-    @contextmanager
-    def no_sync(self) -> Iterator[None]:
-        """Do nothing: there is nothing to synchronise."""
-        yield
 
 
 def data_parallel(

@@ -1,7 +1,4 @@
-"""The sampler that divides a dataset among the replicas of a distributed program.
-
-pullback has no process groups, so the number of replicas and the rank must be given.
-"""
+"""The sampler that divides a dataset among the ranks of a process group, or among as many replicas as are given."""
 
 from __future__ import annotations
 
@@ -35,10 +32,10 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            raise ValueError(
-                "Default process group has not been initialized, please make sure to call init_process_group. "
-                "pullback has no process groups: pass num_replicas and rank to DistributedSampler instead."
-            )
+            from pullback.distributed.process_group import get_rank, get_world_size  # lazy: above this layer
+
+            num_replicas = get_world_size() if num_replicas is None else num_replicas
+            rank = get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset = dataset

@@ -1,0 +1,111 @@
+"""GradBucket: gradients of several parameters, one after the other in memory, reduced in one message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pullback.backend.array_module import empty
+from pullback.backend.array_module import zeros as new_zeros
+from pullback.tensor.tensor import new_tensor
+from pullback.typing import Array
+
+__all__ = ["Bucket", "GradBucket", "assign_buckets"]
+
+_DEFAULT_FIRST_BUCKET_BYTES = 1024 * 1024
+"""The first bucket is small, so that the first message leaves early."""
+
+
+def assign_buckets(parameters: Sequence[Any], order: Sequence[int], limits: Sequence[int]) -> list[list[int]]:
+    """Put parameters, in this order, into buckets of one dtype; `limits` are their bytes, the last for all that follow.
+
+    >>> import pullback
+    >>> assign_buckets([pullback.zeros(4), pullback.zeros(4), pullback.zeros(4)], [2, 1, 0], [16, 64])
+    [[2], [1, 0]]
+    """
+    full: list[list[int]] = []
+    open_buckets: dict[Any, tuple[list[int], int]] = {}
+    begun: dict[Any, int] = {}
+    for index in order:
+        parameter = parameters[index]
+        bucket, used = open_buckets.get(parameter.dtype, ([], 0))
+        bucket.append(index)
+        used += parameter.numel() * parameter.element_size()
+        limit = limits[min(begun.get(parameter.dtype, 0), len(limits) - 1)]
+        if used >= limit:
+            full.append(bucket)
+            begun[parameter.dtype] = begun.get(parameter.dtype, 0) + 1
+            open_buckets.pop(parameter.dtype, None)
+        else:
+            open_buckets[parameter.dtype] = (bucket, used)
+    return full + [bucket for bucket, _ in open_buckets.values()]
+
+
+class Bucket:
+    """The memory of one bucket, and who is still missing."""
+
+    def __init__(self, index: int, indices: Sequence[int], parameters: Sequence[Any]) -> None:
+        self.index = index
+        self.indices = list(indices)
+        self.parameters = [parameters[number] for number in indices]
+        self.size = sum(parameter.numel() for parameter in self.parameters)
+        self.missing = len(self.indices)
+        self.result: Any = None
+        self.memory: Array | None = None
+        self.slots: dict[int, Array] = {}
+
+    def renew(self, keep: bool) -> None:
+        """Wait for all gradients again; in new memory unless `keep`, since what `.grad` holds is not written to again."""
+        self.missing = len(self.indices)
+        self.result = None
+        if self.memory is None or not keep:
+            self.memory = empty((self.size,), self.parameters[0]._array.dtype)
+            self._divide()
+
+    def zeros(self) -> Array:
+        """As many zeros: what a rank that has no gradients any more adds."""
+        return new_zeros((self.size,), self.parameters[0]._array.dtype)
+
+    def _divide(self) -> None:
+        assert self.memory is not None
+        start = 0
+        for index, parameter in zip(self.indices, self.parameters, strict=True):
+            self.slots[index] = self.memory[start : start + parameter.numel()].reshape(parameter.shape)
+            start += parameter.numel()
+
+
+class GradBucket:
+    """A bucket as a communication hook sees it: gradients that are not yet averaged."""
+
+    def __init__(self, bucket: Bucket, count: int) -> None:
+        self._bucket = bucket
+        self._count = count
+        self._buffer = new_tensor(bucket.memory)
+
+    def index(self) -> int:
+        """Its number; buckets are reduced in this order."""
+        return self._bucket.index
+
+    def buffer(self) -> Any:
+        """All gradients, as one flat tensor."""
+        return self._buffer
+
+    def gradients(self) -> list[Any]:
+        """The gradients, each in the shape of its parameter, as views of `buffer()`."""
+        parts, start = [], 0
+        for parameter in self._bucket.parameters:
+            parts.append(self._buffer[start : start + parameter.numel()].view(parameter.shape))
+            start += parameter.numel()
+        return parts
+
+    def parameters(self) -> list[Any]:
+        """The parameters whose gradients these are."""
+        return list(self._bucket.parameters)
+
+    def is_last(self) -> bool:
+        """Whether no bucket follows in this backward pass."""
+        return self._bucket.index == self._count - 1
+
+    def set_buffer(self, buffer: Any) -> None:
+        """Take another flat tensor for `buffer()`."""
+        self._buffer = buffer

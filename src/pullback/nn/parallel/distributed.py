@@ -1,0 +1,199 @@
+"""DistributedDataParallel: the same module on every rank, with gradients averaged while backward runs.
+
+The averaging itself is in `pullback.distributed.reducer`; this class keeps modules alike and says when to average.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pullback.modes.grad_mode import is_grad_enabled
+from pullback.nn.modules.module import Module
+
+__all__ = ["DistributedDataParallel"]
+
+
+class DistributedDataParallel(Module):
+    """Trains a module on the ranks of a process group, each with its own part of the data.
+
+    Parameters and buffers begin as those of rank 0. `find_unused_parameters` is for modules that leave parameters out in
+    some passes, `static_graph` for those that always do the same. `gradient_as_bucket_view` saves the memory of one copy
+    of all gradients.
+
+    >>> import pullback
+    >>> import pullback.distributed as dist
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> module = DistributedDataParallel(pullback.nn.Linear(2, 1, bias=False))
+    >>> module(pullback.ones(1, 2)).sum().backward()
+    >>> module.module.weight.grad
+    tensor([[1., 1.]])
+    >>> list(module.state_dict())
+    ['module.weight']
+    >>> dist.destroy_process_group()
+    """
+
+    def __init__(
+        self, module: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0,
+        broadcast_buffers: bool | None = None, init_sync: bool = True, process_group: Any = None,
+        bucket_cap_mb: float | None = None, find_unused_parameters: bool = False, check_reduction: bool = False,
+        gradient_as_bucket_view: bool = False, static_graph: bool = False, delay_all_reduce_named_params: Any = None,
+        param_to_hook_all_reduce: Any = None, mixed_precision: Any = None, device_mesh: Any = None,
+        skip_all_reduce_unused_params: bool = False, bucket_cap_mb_list: Any = None, batched_grad_copy: bool = False,
+        forward_sync_buffers: bool | None = None,
+    ) -> None:  # fmt: skip
+        from pullback.distributed.algorithms.join import JoinConfig  # lazy: processes are above this layer
+        from pullback.distributed.process_group import group_of  # lazy: the same
+        from pullback.distributed.reducer import Reducer  # lazy: the same
+
+        super().__init__()
+        if device_mesh is not None and process_group is not None:
+            raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
+        if device_mesh is not None:
+            process_group = device_mesh.get_group()
+        self.process_group = group_of(process_group)
+        self._join_config = JoinConfig.disabled()
+        self.module = module
+        self.dim = dim
+        self.device = next(iter(module.parameters())).device if any(True for _ in module.parameters()) else None
+        self.find_unused_parameters = find_unused_parameters
+        self.broadcast_buffers = True if broadcast_buffers is None else broadcast_buffers
+        self.gradient_as_bucket_view = gradient_as_bucket_view
+        self.static_graph = static_graph
+        self.require_backward_grad_sync = self.require_forward_param_sync = True
+        ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        named = [(name, p) for name, p in module.named_parameters() if p.requires_grad and name not in ignored]
+        if not named:
+            raise RuntimeError(
+                "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a gradient."
+            )
+        self._buffers_to_sync = [(name, buffer) for name, buffer in module.named_buffers() if name not in ignored]
+        self._ignored = ignored
+        if init_sync:
+            self._check_same_module(named)
+            state = module.state_dict(keep_vars=True)
+            self._broadcast([value for name, value in state.items() if _is_sent(value, name, ignored)])
+        megabytes = 25.0 if bucket_cap_mb is None else bucket_cap_mb
+        self.bucket_bytes_cap = int(megabytes * 1024 * 1024)
+        first = min(self.bucket_bytes_cap, 1024 * 1024) if bucket_cap_mb is None else self.bucket_bytes_cap
+        self.reducer = Reducer(
+            [p for _, p in named], [name for name, _ in named], self.process_group, self.bucket_bytes_cap, first,
+            find_unused_parameters, gradient_as_bucket_view, static_graph,
+        )  # fmt: skip
+
+    def _check_same_module(self, named: list[tuple[str, Any]]) -> None:
+        """Refuse modules that differ between ranks before their parameters are mixed."""
+        from pullback.distributed.objects import all_gather_object  # lazy: processes are above this layer
+
+        own = [(list(p.shape), str(p.dtype)) for _, p in named]
+        found: list[Any] = [None] * self.process_group.size()
+        all_gather_object(found, own, self.process_group)
+        for rank, other in enumerate(found):
+            if len(other) != len(found[0]):
+                raise RuntimeError(
+                    f"DDP expects same model across all ranks, but Rank {self.process_group.ranks[0]} has {len(found[0])} "
+                    f"params, while rank {self.process_group.ranks[rank]} has inconsistent {len(other)} params."
+                )
+            for index, (expected, actual) in enumerate(zip(found[0], other, strict=True)):
+                if expected != actual:
+                    raise RuntimeError(
+                        f"DDP expects same model across all ranks: params[{index}] in this process with sizes "
+                        f"{expected[0]} appears not to match sizes of the same param: it is {expected[1]} {expected[0]} on "
+                        f"rank {self.process_group.ranks[0]} and {actual[1]} {actual[0]} on rank "
+                        f"{self.process_group.ranks[rank]}."
+                    )
+
+    def _broadcast(self, tensors: list[Any], source: int = 0) -> None:
+        """Copy the tensors of one rank to all, those of one dtype in one message."""
+        from pullback.distributed.coalescing import broadcast_together  # lazy: processes are above this layer
+
+        broadcast_together(tensors, self.process_group, source)
+
+    # A pass.
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        synchronises = is_grad_enabled() and self.require_backward_grad_sync
+        source = self._tell_joined_ranks(synchronises) if self._join_config.enable else 0
+        if synchronises:
+            self.reducer.prepare_for_forward(source)
+        if self.will_sync_module_buffers():
+            self._broadcast([buffer for _, buffer in self._buffers_to_sync], source)
+        output = self.module(*inputs, **kwargs)
+        self.require_forward_param_sync = synchronises
+        return self.reducer.prepare_for_backward(output) if synchronises else output
+
+    def will_sync_module_buffers(self) -> bool:
+        """Whether the next forward begins with the buffers of rank 0."""
+        return self.require_forward_param_sync and self.broadcast_buffers and bool(self._buffers_to_sync)
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Only add gradients up on each rank; the first pass outside averages what has come together."""
+        before = self.require_backward_grad_sync
+        self.require_backward_grad_sync = False
+        try:
+            yield
+        finally:
+            self.require_backward_grad_sync = before
+
+    def register_comm_hook(self, state: Any, hook: Callable[..., Any]) -> None:
+        """Let `hook(state, bucket)` average the buckets; it returns a Future of the flat result."""
+        if not callable(hook):
+            raise TypeError("Communication hook must be callable.")
+        if len(inspect.signature(hook).parameters) != 2:
+            raise ValueError("Communication hook: must take two arguments, the state and a GradBucket")
+        self.reducer.register_hook(state, hook)
+
+    def _register_builtin_comm_hook(self, comm_hook_type: Any) -> None:
+        from pullback.distributed.algorithms.ddp_comm_hooks import default_hooks  # lazy: processes are above this layer
+
+        named = {"ALLREDUCE": default_hooks.allreduce_hook, "FP16_COMPRESS": default_hooks.fp16_compress_hook}
+        self.reducer.register_hook(self.process_group, named[comm_hook_type.name])
+
+    def _set_static_graph(self) -> None:
+        warnings.warn("pass static_graph=True to DistributedDataParallel instead", stacklevel=2)
+        self.static_graph = self.reducer.static_graph = True
+
+    # Uneven inputs.
+
+    def join(
+        self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
+    ) -> Any:
+        """A block in which ranks may run out of data at different times; those that did add zeros for the others."""
+        from pullback.distributed.algorithms.join import Join  # lazy: processes are above this layer
+
+        return Join(
+            [self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size
+        )
+
+    def join_hook(self, **kwargs: Any) -> Any:
+        """What a rank without data does in every pass of the others."""
+        from pullback.distributed.algorithms.join import DdpJoinHook  # lazy: processes are above this layer
+
+        return DdpJoinHook(self, kwargs.get("divide_by_initial_world_size", True))
+
+    @property
+    def join_device(self) -> Any:
+        """Where the ranks count themselves."""
+        return self.device
+
+    @property
+    def join_process_group(self) -> Any:
+        """The ranks that take part."""
+        return self.process_group
+
+    def _tell_joined_ranks(self, synchronises: bool) -> int:
+        """Tell ranks without data what this pass communicates; return the rank whose values count for all."""
+        from pullback.distributed.algorithms.join import Join, Pass  # lazy: processes are above this layer
+
+        active = Join.notify_join_context(self)
+        self.reducer.divisor = self.process_group.size() if self._join_config.divides_by_all else active
+        rebuilds = synchronises and self.reducer.will_rebuild
+        return Pass(True, synchronises, rebuilds, self.will_sync_module_buffers()).agree(self.process_group).source
+
+
+def _is_sent(value: Any, name: str, ignored: set[str]) -> bool:
+    return hasattr(value, "numel") and name not in ignored
