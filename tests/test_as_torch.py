@@ -67,8 +67,8 @@ def test_reprs_say_torch() -> None:
 
 
 def test_module_that_only_pytorch_has_can_be_imported_and_passed_around() -> None:
-    program = "import torch.distributed as dist\nfrom torch.distributed import fsdp\nprint(fsdp.__name__)"
-    assert run_as_torch(program) == "torch.distributed.fsdp"
+    program = "import torch.distributed as dist\nfrom torch.distributed import rpc\nprint(rpc.__name__)"
+    assert run_as_torch(program) == "torch.distributed.rpc"
 
 
 def test_module_that_only_pytorch_has_is_found_without_importing_it() -> None:

@@ -32,6 +32,10 @@ def get_total_norm(
     norm_type = float(norm_type)
     with no_grad():
         norms = [F.linalg_vector_norm(t, norm_type) for t in tensors]
+        if any(hasattr(t, "device_mesh") for t in tensors):
+            from pullback.distributed.tensor.norms import norms_of_wholes  # lazy: processes are above this layer
+
+            norms = norms_of_wholes(tensors, norms, norm_type)
         total_norm = F.linalg_vector_norm(F.stack(norms), norm_type) if len(norms) > 1 else norms[0]
     if error_if_nonfinite and not math.isfinite(total_norm.item()):
         raise RuntimeError(

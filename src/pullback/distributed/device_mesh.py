@@ -1,0 +1,136 @@
+"""DeviceMesh: the ranks in rows and columns, with a process group for every line of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pullback
+from pullback.distributed.process_group import (
+    ProcessGroup,
+    get_rank,
+    get_world_size,
+    group,
+    init_process_group,
+    is_initialized,
+    new_group,
+    rank_not_in_group,
+)
+
+__all__ = ["DeviceMesh", "init_device_mesh"]
+
+
+class DeviceMesh:
+    """Ranks as an array of one or more dimensions.
+
+    >>> import pullback.distributed as dist
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> mesh = init_device_mesh("cpu", (1,), mesh_dim_names=("data",))
+    >>> mesh.size(), mesh["data"].get_local_rank()
+    (1, 0)
+    >>> dist.destroy_process_group()
+    """
+
+    def __init__(
+        self, device_type: str, mesh: Any, *, mesh_dim_names: Sequence[str] | None = None, _groups: Any = None
+    ) -> None:
+        self.device_type = device_type
+        self.mesh = mesh if isinstance(mesh, pullback.Tensor) else pullback.tensor(mesh)
+        self.mesh_dim_names = tuple(mesh_dim_names) if mesh_dim_names else None
+        self._groups: list[ProcessGroup] = _groups or self._make_groups()
+
+    def _make_groups(self) -> list[ProcessGroup]:
+        """The group of this rank along every dimension; all ranks make all groups, in one order."""
+        if self.mesh.ndim == 1 and self.mesh.numel() == get_world_size() and group.WORLD is not None:
+            return [group.WORLD]
+        own = []
+        for dim in range(self.mesh.ndim):
+            lines = self.mesh.movedim(dim, -1).reshape(-1, self.mesh.shape[dim])
+            made = [new_group(line) for line in lines.tolist()]
+            own += [each for each in made if not rank_not_in_group(each)]
+        return own
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions there are."""
+        return int(self.mesh.ndim)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of ranks along every dimension."""
+        return tuple(self.mesh.shape)
+
+    def size(self, mesh_dim: int | None = None) -> int:
+        """How many ranks there are, in all or along one dimension."""
+        return int(self.mesh.numel()) if mesh_dim is None else int(self.mesh.shape[mesh_dim])
+
+    def _dim(self, mesh_dim: int | str | None) -> int:
+        if mesh_dim is None:
+            if self.ndim > 1:
+                raise RuntimeError(f"Found the DeviceMesh have {self.ndim} dimensions: say which one is meant")
+            return 0
+        if isinstance(mesh_dim, int):
+            return mesh_dim
+        if self.mesh_dim_names is None or mesh_dim not in self.mesh_dim_names:
+            raise KeyError(f"Invalid mesh_dim_names {mesh_dim!r} specified: this mesh has {self.mesh_dim_names}")
+        return self.mesh_dim_names.index(mesh_dim)
+
+    def get_group(self, mesh_dim: int | str | None = None) -> ProcessGroup:
+        """The ranks that differ from this one along one dimension only."""
+        return self._groups[self._dim(mesh_dim)]
+
+    def get_all_groups(self) -> list[ProcessGroup]:
+        """The group along every dimension."""
+        return list(self._groups)
+
+    def get_rank(self) -> int:
+        """The number of this process among all."""
+        return get_rank()
+
+    def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
+        """The place of this process along one dimension."""
+        return self.get_group(mesh_dim).rank()
+
+    def get_coordinate(self) -> list[int]:
+        """The place of this process along every dimension."""
+        return [each.rank() for each in self._groups]
+
+    def __getitem__(self, mesh_dim_names: str | tuple[str, ...]) -> DeviceMesh:
+        """The part of the mesh along some of its dimensions in which this process is."""
+        names = (mesh_dim_names,) if isinstance(mesh_dim_names, str) else mesh_dim_names
+        dims = [self._dim(name) for name in names]
+        place = self.get_coordinate()
+        part = self.mesh
+        for dim in reversed(range(self.ndim)):
+            if dim not in dims:
+                part = part.select(dim, place[dim])
+        return DeviceMesh(self.device_type, part, mesh_dim_names=names, _groups=[self._groups[dim] for dim in dims])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DeviceMesh) and self.mesh.tolist() == other.mesh.tolist()
+
+    def __hash__(self) -> int:
+        return hash(str(self.mesh.tolist()))
+
+    def __repr__(self) -> str:
+        names = f", mesh_dim_names={self.mesh_dim_names}" if self.mesh_dim_names else ""
+        return f"DeviceMesh('{self.device_type}', {self.mesh.tolist()}{names})"
+
+
+def init_device_mesh(
+    device_type: str, mesh_shape: Sequence[int], *, mesh_dim_names: Sequence[str] | None = None, **options: Any
+) -> DeviceMesh:
+    """Put all ranks into a mesh of this shape; begins the group of all processes if nobody has."""
+    if mesh_dim_names is not None and (len(set(mesh_dim_names)) != len(mesh_shape)):
+        raise RuntimeError(
+            f"mesh_dim_names {tuple(mesh_dim_names)} must be as many different names as {tuple(mesh_shape)}"
+        )
+    if not is_initialized():
+        init_process_group()
+    if math.prod(mesh_shape) != get_world_size():
+        raise RuntimeError(
+            f"Mesh should not be bigger than default world size {get_world_size()}, but found {math.prod(mesh_shape)} ranks"
+        )
+    ranks = pullback.arange(get_world_size()).reshape(tuple(mesh_shape))
+    return DeviceMesh(device_type, ranks, mesh_dim_names=mesh_dim_names)

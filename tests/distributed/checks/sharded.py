@@ -1,0 +1,203 @@
+"""Fully sharded training on two ranks."""
+
+from __future__ import annotations
+
+import gc
+import os
+import weakref
+from typing import Any
+
+import pytest
+
+import pullback
+from pullback import distributed as dist
+from pullback import nn
+from pullback.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from pullback.distributed.tensor import DTensor
+from pullback.utils.checkpoint import checkpoint
+from tests.distributed.checks.data_parallel import assert_close, data, expected_gradients, network, run_pass
+
+RANK = int(os.environ.get("RANK", 0))
+
+
+def sharded(**options: Any) -> Any:
+    module = network()
+    for layer in module:
+        if isinstance(layer, nn.Linear):
+            fully_shard(layer, **options)
+    return fully_shard(module, **options)
+
+
+def whole(tensor: Any) -> Any:
+    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+
+
+def check_every_rank_holds_its_rows() -> None:
+    module = sharded()
+    assert FSDPModule in type(module).__mro__
+    assert type(module).__name__ == "FSDPSequential"
+    weight = module[4].weight
+    assert (list(weight.shape), list(weight.to_local().shape)) == ([2, 8], [1, 8])
+    assert pullback.equal(weight.full_tensor(), network()[4].weight)
+    assert isinstance(weight, nn.Parameter)
+    assert [name for name, _ in module.named_parameters()] == [name for name, _ in network().named_parameters()]
+
+
+def check_gradients_are_those_of_all_the_data() -> None:
+    for options in ({}, {"reshard_after_forward": False}, {"reshard_after_forward": True}):
+        module = sharded(**options)
+        for _ in range(2):
+            module.zero_grad()
+            run_pass(module)
+            assert_close([whole(p.grad) for p in module.parameters()], expected_gradients())
+            assert all(isinstance(p.grad, DTensor) for p in module.parameters())
+
+
+def check_rows_that_do_not_divide_evenly() -> None:
+    pullback.manual_seed(3)
+    plain = nn.Sequential(nn.Linear(3, 5), nn.Linear(5, 1))
+    pullback.manual_seed(3)
+    module = fully_shard(nn.Sequential(nn.Linear(3, 5), nn.Linear(5, 1)))
+    x = pullback.arange(6.0).reshape(2, 3)
+    plain(x).sum().backward()
+    module(x).sum().backward()
+    assert_close([whole(p.grad) for p in module.parameters()], [p.grad for p in plain.parameters()], 1e-5)
+    assert list(module[1].weight.to_local().shape) == ([1, 5] if RANK == 0 else [0, 5])
+
+
+def check_training_is_that_of_one_process() -> None:
+    plain, module = network(), sharded()
+    optimizers = [pullback.optim.AdamW(each.parameters(), lr=0.01) for each in (plain, module)]
+    for _ in range(4):
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+        x, y = data()
+        nn.functional.mse_loss(plain(x), y).backward()
+        run_pass(module)
+        norms = [nn.utils.clip_grad_norm_(each.parameters(), 0.1) for each in (plain, module)]
+        assert_close([whole(norms[1])], [norms[0]])
+        for optimizer in optimizers:
+            optimizer.step()
+    assert_close([whole(p) for p in module.parameters()], list(plain.parameters()), 1e-5)
+    held = sum(value.numel() for state in optimizers[1].state.values() for value in state.values() if value.ndim)
+    assert held <= sum(p.numel() for p in plain.parameters()) * 2 * 0.6
+
+
+def check_whole_parameters_are_let_go_between_forward_and_backward() -> None:
+    module = sharded(reshard_after_forward=True)
+    seen: list[Any] = []
+    inner = module[2]
+    original: Any = nn.Linear.forward
+
+    def watch(self: Any, x: Any) -> Any:
+        seen.append(weakref.ref(self.weight._array))
+        return original(self, x)
+
+    nn.Linear.forward = watch  # type: ignore[assignment, method-assign]
+    try:
+        loss = module(data()[0]).sum()
+    finally:
+        nn.Linear.forward = original  # type: ignore[method-assign]
+    gc.collect()
+    assert len(seen) == 3
+    assert all(reference() is None for reference in seen)
+    assert isinstance(inner.weight, DTensor)
+    loss.backward()
+    assert isinstance(inner.weight, DTensor)
+
+
+def check_gradients_may_add_up_before_they_are_reduced() -> None:
+    module = sharded()
+    module.set_requires_gradient_sync(False)
+    run_pass(module)
+    assert module[0].weight.grad is None
+    module.set_requires_gradient_sync(True)
+    run_pass(module)
+    assert_close([whole(p.grad) for p in module.parameters()], [2 * grad for grad in expected_gradients()])
+    run_pass(module)
+    assert_close([whole(p.grad) for p in module.parameters()], [3 * grad for grad in expected_gradients()])
+
+
+def check_short_floats_for_computing_and_exact_ones_for_keeping() -> None:
+    module = sharded(mp_policy=MixedPrecisionPolicy(pullback.bfloat16, pullback.float32, pullback.float32))
+    seen = []
+    module[2].register_forward_hook(lambda m, args, out: seen.append(args[0].dtype))
+    run_pass(module)
+    assert module[0].weight.dtype is module[0].weight.grad.dtype is pullback.float32
+    assert_close([whole(p.grad) for p in module.parameters()], expected_gradients(), 0.05)
+
+
+def check_checkpointed_layers() -> None:
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = network()
+
+        def forward(self, x: Any) -> Any:
+            return checkpoint(self.inner, x, use_reentrant=False)
+
+    module = Block()
+    for layer in (module.inner[0], module.inner[2], module.inner[4]):
+        fully_shard(layer)
+    fully_shard(module)
+    run_pass(module)
+    assert_close([whole(p.grad) for p in module.parameters()], expected_gradients())
+
+
+def check_frozen_and_shared_parameters() -> None:
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.Linear(4, 4, bias=False), nn.Linear(4, 4, bias=False)
+            self.second.weight = self.first.weight
+            self.frozen = nn.Linear(4, 4)
+            self.frozen.requires_grad_(False)
+
+        def forward(self, x: Any) -> Any:
+            return self.second(self.frozen(self.first(x)))
+
+    pullback.manual_seed(0)
+    plain = Tied()
+    pullback.manual_seed(0)
+    module = fully_shard(Tied())
+    x = pullback.arange(8.0).reshape(2, 4)
+    plain(x).sum().backward()
+    module(x).sum().backward()
+    assert len(list(module.parameters())) == 3
+    assert module.first.weight is module.second.weight
+    assert_close([whole(module.first.weight.grad)], [plain.first.weight.grad], 1e-4)
+    assert module.frozen.weight.grad is None
+
+
+def check_evaluation_leaves_parts() -> None:
+    module = sharded()
+    with pullback.no_grad():
+        result = module(data()[0])
+    assert_close([result], [network()(data()[0])])
+    assert isinstance(module[0].weight, DTensor)
+
+
+def check_state_is_saved_in_parts_and_loaded() -> None:
+    module, other = sharded(), sharded()
+    with pullback.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(1)
+    state = module.state_dict()
+    assert isinstance(state["0.weight"], DTensor)
+    other.load_state_dict(state)
+    assert_close([whole(p) for p in other.parameters()], [p + 1 for p in network().parameters()])
+
+
+def check_what_is_no_module_is_refused() -> None:
+    with pytest.raises(TypeError, match="fully_shard expects a Module"):
+        fully_shard(pullback.ones(1))
+    with pytest.raises(ValueError, match="called twice"):
+        fully_shard(sharded())
+
+
+def check_copies_along_one_dimension_of_a_mesh() -> None:
+    mesh = dist.init_device_mesh("cpu", (2, 1), mesh_dim_names=("copies", "parts"))
+    assert (mesh["copies"].size(), mesh["parts"].size(), mesh.get_coordinate()) == (2, 1, [RANK, 0])
+    module = fully_shard(network(), mesh=mesh)
+    run_pass(module)
+    assert_close([whole(p.grad) for p in module.parameters()], expected_gradients())
