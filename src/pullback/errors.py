@@ -107,6 +107,24 @@ def modified_in_place(
     )
 
 
+_OVERLOADS = {
+    "add": "add_.Tensor", "sub": "sub_.Tensor", "mul": "mul_.Tensor", "div": "div_.Tensor", "refill": "fill_.Scalar",
+    "refill_tensor": "fill_.Tensor", "fill_tensor": "fill_.Tensor", "fill": "fill_.Scalar",
+    "masked_fill": "masked_fill_.Scalar", "masked_fill_tensor": "masked_fill_.Tensor", "pow": "pow_.Scalar",
+}  # fmt: skip
+"""What PyTorch calls in-place operations whose name is not the function's with an underscore."""
+
+
+def captured_modification(function: str) -> AutogradError:
+    """What a differentiating transform was given modifies a tensor from outside, by the in-place form of `function`."""
+    return AutogradError(
+        "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation "
+        f"(aten::{_OVERLOADS.get(function, f'{function}_')}) that would mutate a captured Tensor. This is not supported: "
+        "the tensor would keep a graph that is over when the transform is. Use the out-of-place operation, or pass the "
+        "tensor to the function as an argument."
+    )
+
+
 def no_memory(error: Exception) -> RuntimeError | None:
     """The array library's complaint about an array that cannot be, in PyTorch's words; None for other errors."""
     if isinstance(error, MemoryError):

@@ -80,20 +80,41 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
             f"{level} is not supported. Use its primal, from unpack_dual(), instead."
         )
     dual = tensor.view_as(tensor)
-    set_tangent(dual, level, _laid_out_like(tensor, tangent))
+    set_tangent(dual, level, laid_out_like(tensor, tangent))
     return dual
 
 
-def _laid_out_like(tensor: Any, tangent: Any) -> Any:
-    """The tangent of a part of a storage as the same part of one, zero elsewhere: as_strided may reach beyond the part."""
+def laid_out_like(tensor: Any, tangent: Any) -> Any:
+    """The tangent in the same place of a storage, and with the same bits, as its primal: views of both must mean the same.
+
+    A tangent that lies so already is taken as it is; elements of the storage outside of it are zero. A primal that sees
+    elements of its memory several times has no tangent of its own layout: there the tangent stays as it is.
+    """
+    if _lies_alike(tensor, tangent) or geometry_of(tensor._array).overlaps():
+        return tangent
+    storage = tangent.new_zeros(_elements_stored(tensor))
+    place = storage.as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
+    if tensor.is_conj():
+        place = place.conj()
+    if tensor.is_neg():
+        place = place._neg_view()
+    return place.copy_(tangent)
+
+
+def _lies_alike(tensor: Any, tangent: Any) -> bool:
+    pairs = zip(tensor.shape, tensor.stride(), tangent.stride(), strict=True)
+    return (
+        all(own == other for size, own, other in pairs if size > 1)
+        and tensor.storage_offset() == tangent.storage_offset()
+        and _elements_stored(tensor) == _elements_stored(tangent)
+        and tensor.is_conj() == tangent.is_conj()
+        and tensor.is_neg() == tangent.is_neg()
+    )
+
+
+def _elements_stored(tensor: Any) -> int:
     array = tensor._array
-    if getattr(array, "base", None) is None:
-        return tangent
-    size = tensor.untyped_storage().nbytes()
-    if size <= array.nbytes or geometry_of(array).overlaps():
-        return tangent
-    storage = tangent.new_zeros(size // array.itemsize)
-    return storage.as_strided(tensor.size(), tensor.stride(), tensor.storage_offset()).copy_(tangent)
+    return array.size if getattr(array, "base", None) is None else tensor.untyped_storage().nbytes() // array.itemsize
 
 
 @interceptable

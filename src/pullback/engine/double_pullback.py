@@ -63,7 +63,7 @@ def _gradients(outputs: list[Any], cotangents: list[Any], inputs: list[Any]) -> 
 def _leaf(array: Any) -> Tensor:
     leaf = new_tensor(_zeros_array(array))
     leaf._requires_grad = True
-    leaf._transform = _PASSING  # type: ignore[attr-defined]  # see `_Passing`
+    leaf._tracked_by = _PASSING  # type: ignore[attr-defined]  # see `_Passing`
     return leaf
 
 
@@ -73,7 +73,7 @@ def _recorded_leaf(tensor: Tensor) -> Any:
         return tensor.view_as(tensor)
     alias = without_history(tensor)
     alias._requires_grad = True
-    alias._transform = _PASSING  # type: ignore[attr-defined]  # see `_Passing`
+    alias._tracked_by = _PASSING  # type: ignore[attr-defined]  # see `_Passing`
     return alias
 
 

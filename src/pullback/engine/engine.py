@@ -436,7 +436,7 @@ def _check_nan(node: Node, edges: Edges, results: Sequence[Any]) -> None:
     for index, result in enumerate(results):
         if result is None or edges[index] is None:
             continue
-        if contains_nan(as_tensor(result)._array if not isinstance(result, Tensor) else result._array):
+        if contains_nan((result if isinstance(result, Tensor) else as_tensor(result))._bottom._array):
             _report_anomaly(node)
             raise AnomalyError(f"Function '{node.name()}' returned nan values in its {index}th output.")
 

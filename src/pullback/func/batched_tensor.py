@@ -8,14 +8,19 @@ a rule first asks for it, and the batch itself where the examples lie so already
 themselves are taken over by the level and run on the batch (see vmap_level.py). Autograd state is that of the batch:
 the graph is always recorded on whole batches, below every level, and a physical tensor may itself be batched at an outer
 level. At the bottom the outermost level has the first dimension, the next one the second, and so on.
+A tangent may be batched where its primal is not, as those of `jacfwd` are: the primal is then computed once for all. Where
+it meets a tensor of the level, it is expanded first (see `has_batched_tangent`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pullback.backend.logical_array import ITEM, first_example
+from pullback.graph.tangents import levels_of, set_tangent, tangent_at, without_tangents
 from pullback.modes.grad_mode import set_grad_mode
+from pullback.modes.switches import switches
 from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl
 from pullback.tensor.tensor_base import TensorBase
 
@@ -87,6 +92,14 @@ class BatchedTensor(Tensor):
     _grad = _state("_grad")
     _accumulator = _state("_accumulator")
     _extra = _state("_extra")
+    _made_in = _state("_made_in")
+
+    @property
+    def _bottom(self) -> Tensor:
+        return self._value._bottom
+
+    def _at_bottom(self, function: Callable[[Tensor], Tensor]) -> Tensor:
+        return batched_at(self._value._at_bottom(function), self._dim, self._level)
 
     def _gradient_edge(self) -> Any:
         return self._value._gradient_edge()
@@ -263,9 +276,25 @@ def without_level(tensor: Any, level: VmapLevel) -> Any:
     if isinstance(tensor, BatchedTensor):
         if tensor._level is level:
             return tensor._physical
-        if tensor._level.number > level.number:
+        if tensor._level.number > level.number or has_batched_tangent(tensor, level):
             return batched(swap_leading(without_level(tensor._physical, level)), tensor._level)
+    if switches.dual_level >= 0 and has_batched_tangent(tensor, level):
+        return _with_tangents_below(tensor, level)
     return G.expand(G.unsqueeze(tensor, 0), (level.batch_size, *tensor._array.shape))
+
+
+def has_batched_tangent(tensor: Any, level: VmapLevel) -> bool:
+    """Whether a tensor that is the same for all examples of `level` has a tangent that is not."""
+    bottom = tensor._bottom
+    return any(level in levels_of_batch(tangent_at(bottom, dual)) for dual in levels_of(bottom))
+
+
+def _with_tangents_below(tensor: Any, level: VmapLevel) -> Any:
+    """As `without_level`, of a tensor whose tangents are batched at `level` and itself is not."""
+    whole = without_level(without_tangents(tensor, 0), level)
+    for dual in levels_of(tensor):
+        set_tangent(whole, dual, without_level(tangent_at(tensor, dual), level))
+    return whole
 
 
 def with_level(tensor: Any, level: VmapLevel) -> BatchedTensor:

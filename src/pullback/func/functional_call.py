@@ -145,14 +145,16 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _stacked(states: list[dict[str, Any]]) -> dict[str, Any]:
-    return {name: _stack([state[name] for state in states]) for name in states[0]}
+    return {name: _stack(name, [state[name] for state in states]) for name in states[0]}
 
 
-def _stack(tensors: list[Any]) -> Any:
+def _stack(name: str, tensors: list[Any]) -> Any:
     """Tensors in one; a leaf if they are leaves."""
     wanted = [t._requires_grad for t in tensors]
     if all(wanted) or not any(wanted):
         if all(t.is_leaf for t in tensors):
             return F.stack([t.detach() for t in tensors], 0).requires_grad_(tensors[0]._requires_grad)
         return F.stack(tensors, 0)
-    raise RuntimeError("Expected all tensors of a parameter to have the same requires_grad in all models.")
+    raise RuntimeError(
+        f"Expected {name} from each model to have the same .requires_grad: freeze it in all of them, or in none."
+    )

@@ -8,10 +8,10 @@ from typing import Any
 
 from pullback.backend.dtype import from_numpy_dtype
 from pullback.creation import ones_like, zeros_like
-from pullback.func.arguments import Argnums, checked_argnums, chosen, replaced, split_aux
+from pullback.func.arguments import Argnums, checked_argnums, chosen, replaced, split_aux, without
 from pullback.func.batched_tensor import innermost_physical
-from pullback.func.transform_level import leads_outside, pull_back, release, track, transform_running
-from pullback.modes.switches import switches
+from pullback.func.transform_level import enter, leads_outside, pull_back, release, track, transform_running
+from pullback.modes.switches import set_switch, switches
 from pullback.tensor.tensor import Tensor
 from pullback.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
@@ -55,20 +55,23 @@ def _grad_and_value(
     numbers = checked_argnums(argnums, len(args))
     with transform_running() as transform:
         inputs, spec = tree_flatten(tree_map(lambda value: track(value, transform), chosen(args, numbers)))
-        output = func(*replaced(args, numbers, tree_unflatten(inputs, spec)), **kwargs)
+        others = enter(without(args, numbers), transform)
+        output = func(*replaced(others, numbers, tree_unflatten(inputs, spec)), **enter(kwargs, transform))
         aux = None
         if has_aux:
             output, aux = split_aux(output, _WHERE)
         _check_scalar(output)
-        create = switches.dual_level >= 0 or leads_outside(innermost_physical(output), transform)
+        set_switch("transform", transform.outer)
+        inside: set[Any] = set()
+        create = switches.dual_level >= 0 or leads_outside(innermost_physical(output), transform, inside)
         found = pull_back([output], inputs, [ones_like(output)], create_graph=create, keep_graph=create or has_aux)
         gradients = [zeros_like(x) if g is None else g for g, x in zip(found, inputs, strict=True)]
         transform.open = False
-    cleaned = release(tree_unflatten(gradients, spec), transform)
-    value = release((output, aux) if has_aux else output, transform)
+    cleaned = release(tree_unflatten(gradients, spec), transform, inside)
+    value = release((output, aux) if has_aux else output, transform, inside)
     for input in inputs:
         leaf = innermost_physical(input)
-        if getattr(leaf, "_transform", None) is transform:
+        if getattr(leaf, "_tracked_by", None) is transform:
             leaf._requires_grad = False  # where it escaped, nothing is recorded on it any more
     return cleaned, value
 

@@ -8,10 +8,12 @@ from typing import Any
 
 import pullback.functions as F
 from pullback.creation import zeros
-from pullback.func.arguments import Argnums, checked_argnums, chosen, replaced
+from pullback.func.arguments import Argnums, checked_argnums, chosen, replaced, without
 from pullback.func.jvp import jvp
+from pullback.func.transform_level import enter
 from pullback.func.vjp import vjp_with_argnums
 from pullback.func.vmap import vmap
+from pullback.modes.switches import switches
 from pullback.tensor.tensor import Tensor
 from pullback.utils._pytree import tree_flatten, tree_unflatten
 
@@ -121,8 +123,9 @@ def jacfwd(
 
         def along(*tangents: Any) -> Any:
             def only_chosen(*values: Any) -> Any:
-                tree = tree_unflatten(values, input_spec)
-                return func(*replaced(args, numbers, tree), **kwargs)
+                others = enter(without(args, numbers), switches.transform)
+                given = replaced(others, numbers, tree_unflatten(values, input_spec))
+                return func(*given, **enter(kwargs, switches.transform))
 
             answer = jvp(only_chosen, tuple(inputs), tangents, has_aux=has_aux)
             _check_real(tree_flatten(answer[0])[0], "jacfwd", "outputs")

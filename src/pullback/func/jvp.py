@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pullback.generated as G
+from pullback.autograd.forward_ad import laid_out_like
 from pullback.creation import zeros_like
 from pullback.func.arguments import flat_tensors, split_aux
-from pullback.func.batched_tensor import innermost_physical, levels_of_batch
-from pullback.func.transform_level import above_levels, below_levels, release
-from pullback.func.vmap_level import active_levels
+from pullback.func.batched_tensor import BatchedTensor, innermost_physical, levels_of_batch
+from pullback.func.transform_level import Transform, above_levels, below_levels, release
 from pullback.graph.tangents import set_tangent, tangent_at, without_history, without_tangents
 from pullback.modes.dual_level import close_dual_level, open_dual_level
 from pullback.modes.grad_mode import set_grad_mode
@@ -40,11 +41,8 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         )
     _check_tensors(flat_primals, "primals")
     _check_tensors(flat_tangents, "tangents")
-    level = open_dual_level(nested=True)
-    forward_grad = set_switch("forward_grad", True)
-    switches.transforms += 1
-    switches.dual_depths = {**switches.dual_depths, level: switches.transforms}
-    try:
+    transform = Transform()
+    with transform.running(), _dual_level() as level:
         duals = [make_dual(p, t, level) for p, t in zip(flat_primals, flat_tangents, strict=True)]
         output = func(*tree_unflatten(duals, spec))
         aux = None
@@ -54,14 +52,23 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         found = [_tangent(o, level, strict) for o in outputs]
         values = [_primal(o, level) for o in outputs]
         aux = _clean_aux(aux, level)
+    value = release(tree_unflatten(values, output_spec), transform)
+    pushed = release(tree_unflatten(found, output_spec), transform)
+    return (value, pushed, release(aux, transform)) if has_aux else (value, pushed)
+
+
+@contextmanager
+def _dual_level() -> Iterator[int]:
+    """A dual level of a transform, inside of which tangents flow."""
+    level = open_dual_level(nested=True)
+    forward_grad = set_switch("forward_grad", True)
+    switches.dual_depths = {**switches.dual_depths, level: switches.transforms}
+    try:
+        yield level
     finally:
-        switches.transforms -= 1
         switches.dual_depths = {n: depth for n, depth in switches.dual_depths.items() if n != level}
         set_switch("forward_grad", forward_grad)
         close_dual_level(level)
-    value = release(tree_unflatten(values, output_spec), None)
-    pushed = release(tree_unflatten(found, output_spec), None)
-    return (value, pushed, release(aux, None)) if has_aux else (value, pushed)
 
 
 def _check_tensors(values: Sequence[Any], name: str) -> None:
@@ -73,7 +80,7 @@ def _check_tensors(values: Sequence[Any], name: str) -> None:
 
 
 def make_dual(primal: Any, tangent: Any, dual_level: int) -> Any:
-    """An alias of `primal` that carries `tangent`; both are batched where one of them is."""
+    """An alias of `primal` that carries `tangent`, which may be batched where `primal` is not."""
     if primal._array.shape != tangent._array.shape:
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
@@ -82,22 +89,25 @@ def make_dual(primal: Any, tangent: Any, dual_level: int) -> Any:
         )
     if primal._array.dtype.kind not in "fcV":
         raise ValueError(f"Expected primal to be floating point or complex, but got: {primal.dtype}")
-    known = {*levels_of_batch(primal), *levels_of_batch(tangent)}
-    levels = [level for level in active_levels() if level in known]
+    levels = list(reversed(levels_of_batch(primal)))
     alias = _alias(below_levels(primal, levels))
-    set_tangent(alias, dual_level, below_levels(tangent, levels))
+    below = _alias(below_levels(tangent, levels))
+    set_tangent(alias, dual_level, below if isinstance(below, BatchedTensor) else laid_out_like(alias, below))
     return above_levels(alias, levels)
 
 
 def _alias(tensor: Any) -> Any:
-    """The tensor under another name, with its tangents of outer levels and, where it has one, behind its place."""
-    if not tensor._requires_grad:
-        return without_history(tensor)
+    """The tensor under another name, with its tangents of outer levels and, where it has one, behind its place.
+
+    It belongs to the transform, which may modify it.
+    """
     former = set_grad_mode(True)
     try:
-        return G.alias(tensor)
+        alias = G.alias(tensor) if tensor._requires_grad else without_history(tensor)
     finally:
         set_grad_mode(former)
+    alias._made_in = switches.transform
+    return alias
 
 
 def _tangent(output: Any, dual_level: int, strict: bool) -> Any:
@@ -124,6 +134,4 @@ def _clean_aux(aux: Any, dual_level: int) -> Any:
 
 
 def _wrapped_like(bottom: Any, like: Any) -> Any:
-    for level in reversed(levels_of_batch(like)):
-        bottom = level.wrap(bottom)
-    return bottom
+    return above_levels(bottom, list(reversed(levels_of_batch(like))))

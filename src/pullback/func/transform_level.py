@@ -16,12 +16,20 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.dtype import is_float_or_complex
 from pullback.engine.engine import engine
-from pullback.func.batched_tensor import BatchedTensor, innermost_physical, levels_of_batch, with_level, without_level
+from pullback.func.batched_tensor import (
+    BatchedTensor,
+    innermost_physical,
+    levels_of_batch,
+    with_level,
+    without_level,
+)
 from pullback.func.vmap_level import VmapLevel, active_levels
 from pullback.graph.accumulate_grad import AccumulateGrad
+from pullback.graph.basic_nodes import Error
 from pullback.graph.history import gradient_edge
 from pullback.graph.tangents import levels_of, set_tangent, tangent_at, without_history
 from pullback.modes.grad_mode import set_grad_mode
+from pullback.modes.interception import has_overrides
 from pullback.modes.saved_tensor_hooks import disable_hooks, restore_hooks
 from pullback.modes.switches import set_switch, switches
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -33,26 +41,59 @@ _HOOKS = (
 
 
 class Transform:
-    """One running transform; its leaves know it."""
+    """One running transform; its leaves and the tensors made inside of it know it. See Note [Captured tensors]."""
 
     def __init__(self) -> None:
         self.open = True
+        self.outer = switches.transform
         self.depth = switches.transforms + 1
         """The place among all running transforms, counted from the outermost."""
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Run the user's function: tensors made belong to this transform, in whatever mode the world outside is."""
+        former = set_switch("transform", self)
+        switches.transforms += 1
+        try:
+            with outside_inference_mode():
+                yield
+        finally:
+            switches.transforms -= 1
+            set_switch("transform", former)
+
+
+@contextmanager
+def outside_inference_mode() -> Iterator[None]:
+    """Leave inference mode, whose tensors may be saved nevertheless."""
+    former = set_switch("inference_mode", False)
+    saves, switches.saves_inference_tensors = switches.saves_inference_tensors, True
+    try:
+        yield
+    finally:
+        switches.saves_inference_tensors = saves
+        set_switch("inference_mode", former)
+
+
+@contextmanager
+def recording() -> Iterator[None]:
+    """Record, whatever the modes outside are. See Note [Differentiating transforms]."""
+    former = set_grad_mode(True)
+    try:
+        with outside_inference_mode():
+            yield
+    finally:
+        set_grad_mode(former)
 
 
 @contextmanager
 def transform_running() -> Iterator[Transform]:
-    """A transform with recording on, whatever the grad mode outside is. See Note [Differentiating transforms]."""
+    """A transform that records. See Note [Differentiating transforms]."""
     transform = Transform()
     hooks = disable_hooks(_HOOKS)
-    former = set_grad_mode(True)
-    switches.transforms += 1
     try:
-        yield transform
+        with recording(), transform.running():
+            yield transform
     finally:
-        switches.transforms -= 1
-        set_grad_mode(former)
         restore_hooks(hooks)
 
 
@@ -80,17 +121,34 @@ def track(value: Any, transform: Transform) -> Any:
         raise RuntimeError(f"only Tensors of floating point dtype can require gradients: got one of {value.dtype}")
     if bottom._requires_grad:
         alias = G.alias(bottom)
+        alias._made_in = transform
         alias.grad_fn.require_extra().transform = transform
     else:
         alias = without_history(bottom)
         alias._requires_grad = True
-        alias._transform = transform  # type: ignore[attr-defined]  # who the leaf belongs to
+        alias._tracked_by = transform  # type: ignore[attr-defined]  # who the leaf belongs to
     return above_levels(alias, levels)
+
+
+def enter(tree: Any, transform: Transform) -> Any:
+    """Arguments that are not differentiated, as the function may modify them: aliases that belong to the transform."""
+    if not tree:
+        return tree
+    return tree_map(lambda value: _entered(value, transform) if isinstance(value, Tensor) else value, tree)
+
+
+def _entered(tensor: Any, transform: Transform) -> Any:
+    if has_overrides() and type(tensor).__torch_function__ is not Tensor.__torch_function__:
+        return tensor
+    alias = G.alias(tensor) if tensor._requires_grad else without_history(tensor)
+    alias._made_in = transform
+    return alias
 
 
 def leads_outside(tensor: Any, transform: Transform | None, inside: set[Any] | None = None) -> bool:
     """Whether the graph behind a tensor has a leaf other than those of `transform` and of transforms that are over.
 
+    An Error counts as one: it must be met by whoever differentiates once more.
     `inside` collects the nodes behind which there is none, so that the next tensor's walk need not go there again.
     """
     edge = gradient_edge(tensor)
@@ -100,45 +158,53 @@ def leads_outside(tensor: Any, transform: Transform | None, inside: set[Any] | N
     waiting, seen = [edge[0]], {edge[0]}
     while waiting:
         node = waiting.pop()
-        if isinstance(node, AccumulateGrad):
-            owner = getattr(node.variable, "_transform", None)
-            if owner is None or (owner is not transform and owner.open):
-                return True
+        ends = True
         for following in node.next_edges:
-            if following is not None and following[0] not in seen and following[0] not in known:
-                seen.add(following[0])
-                waiting.append(following[0])
+            if following is not None:
+                ends = False
+                beyond = following[0]
+                if beyond not in seen and beyond not in known:
+                    seen.add(beyond)
+                    waiting.append(beyond)
+        if ends and _is_outside(node, transform):
+            return True
     known |= seen
     return False
 
 
-def release(tree: Any, transform: Transform | None) -> Any:
-    """Results as the world outside may see them: without history that leads to dead leaves only."""
-    recorded = switches.grad_mode
-    inside: set[Any] = set()
+def _is_outside(node: Any, transform: Transform | None) -> bool:
+    """Whether a node that leads no further is an Error, or the place of a leaf that is alive outside of `transform`."""
+    if not isinstance(node, AccumulateGrad):
+        return isinstance(node, Error)
+    owner = getattr(node.variable, "_tracked_by", None)
+    return owner is None or (owner is not transform and owner.open)
 
-    def is_over(tensor: Any) -> bool:
-        return tensor._requires_grad and not (recorded and leads_outside(tensor, transform, inside))
 
-    def clean(value: Any) -> Any:
-        if not isinstance(value, Tensor):
-            return value
-        bottom = innermost_physical(value)
-        tangents = levels_of(bottom) if switches.dual_level >= 0 else ()
-        if not bottom._requires_grad and not tangents:
-            return value
-        bare = without_history(bottom) if is_over(bottom) else bottom
-        for dual_level in tangents:
-            tangent = tangent_at(bare, dual_level)
-            if is_over(tangent):
-                set_tangent(bare, dual_level, without_history(tangent))
-        if bare is bottom:
-            return value
-        for level in reversed(levels_of_batch(value)):
-            bare = level.wrap(bare)
-        return bare
+def release(tree: Any, transform: Transform, inside: set[Any] | None = None) -> Any:
+    """Results as the world outside may see them: without history that leads to dead leaves only.
 
-    return tree_map(clean, tree)
+    `inside`: what `leads_outside` found of this transform already.
+    """
+    known: set[Any] = set() if inside is None else inside
+    return tree_map(lambda value: _released(value, transform, known) if isinstance(value, Tensor) else value, tree)
+
+
+def _released(value: Any, transform: Transform, inside: set[Any]) -> Any:
+    bottom = innermost_physical(value)
+    if bottom._made_in is transform:
+        bottom._made_in = switches.transform
+    tangents = levels_of(bottom) if switches.dual_level >= 0 else ()
+    if not bottom._requires_grad and not tangents:
+        return value
+    keeps_history = bottom._requires_grad and switches.grad_mode and leads_outside(bottom, transform, inside)
+    bare = bottom if keeps_history or not bottom._requires_grad else without_history(bottom)
+    for dual_level in tangents:
+        set_tangent(bare, dual_level, _released(tangent_at(bare, dual_level), transform, inside))
+    if bare is bottom:
+        return value
+    for level in reversed(levels_of_batch(value)):
+        bare = level.wrap(bare)
+    return bare
 
 
 def pull_back(

@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pullback.autograd.differentiation import make_grads
 from pullback.backend.dtype import is_float_or_complex
 from pullback.creation import zeros_like
-from pullback.func.arguments import Argnums, checked_argnums, chosen, flat_tensors, replaced, split_aux
+from pullback.func.arguments import Argnums, checked_argnums, chosen, flat_tensors, replaced, split_aux, without
 from pullback.func.batched_tensor import innermost_physical
-from pullback.func.transform_level import Transform, leads_outside, pull_back, release, track, transform_running
-from pullback.modes.grad_mode import set_grad_mode
+from pullback.func.transform_level import (
+    Transform,
+    enter,
+    leads_outside,
+    pull_back,
+    recording,
+    release,
+    track,
+    transform_running,
+)
 from pullback.modes.switches import switches
-from pullback.tensor.tensor import Tensor
 from pullback.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 _WHERE = "vjp(f, *primals)"
@@ -36,7 +44,9 @@ def vjp_with_argnums(func: Callable[..., Any], argnums: Argnums, primals: tuple[
         wanted = primals if numbers is None else chosen(primals, numbers)
         inputs, spec = tree_flatten(tree_map(lambda value: track(value, transform), wanted))
         tracked = tree_unflatten(inputs, spec)
-        output = func(*(tracked if numbers is None else replaced(primals, numbers, tracked)))
+        if numbers is not None:
+            tracked = replaced(enter(without(primals, numbers), transform), numbers, tracked)
+        output = func(*tracked)
         aux = None
         if has_aux:
             output, aux = split_aux(output, _WHERE)
@@ -51,7 +61,7 @@ def vjp_with_argnums(func: Callable[..., Any], argnums: Argnums, primals: tuple[
     inside: set[Any] = set()
     outside = any(leads_outside(innermost_physical(o), transform, inside) for o in outputs if o._requires_grad)
     vjp_fn = _product(outputs, output_spec, inputs, spec, transform, outside)
-    clean_output, clean_aux = release(output, transform), release(aux, transform)
+    clean_output, clean_aux = release(output, transform, inside), release(aux, transform, inside)
     return (clean_output, vjp_fn, clean_aux) if has_aux else (clean_output, vjp_fn)
 
 
@@ -65,29 +75,15 @@ def _product(
                 "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
                 f"cotangents: {_shape(cotangent_spec)}, primal output: {_shape(output_spec)}"
             )
-        for vector, output in zip(vectors, outputs, strict=True):
-            _check_cotangent(vector, output)
+        vectors = make_grads(outputs, vectors, is_grads_batched=False)
         recorded = switches.grad_mode
         create = switches.dual_level >= 0 or (recorded and (outside or any(v._requires_grad for v in vectors)))
-        former = set_grad_mode(True)
-        try:
+        with recording():
             found = pull_back(outputs, inputs, vectors, create_graph=create, keep_graph=retain_graph)
-        finally:
-            set_grad_mode(former)
-        filled = [zeros_like(x) if g is None else g for g, x in zip(found, inputs, strict=True)]
+            filled = [zeros_like(x) if g is None else g for g, x in zip(found, inputs, strict=True)]
         return release(tree_unflatten(filled, spec), transform)
 
     return vjp_fn
-
-
-def _check_cotangent(vector: Any, output: Any) -> None:
-    if not isinstance(vector, Tensor):
-        raise TypeError(f"vjp_fn(cotangents): expected cotangents to be Tensors, got {type(vector)}")
-    if vector._array.shape != output._array.shape:
-        raise RuntimeError(
-            f"Mismatch in shape: a cotangent has shape {vector.shape}, its output has shape {output.shape}. The size of "
-            "tensor a must match the size of tensor b."
-        )
 
 
 def _shape(spec: Any) -> str:

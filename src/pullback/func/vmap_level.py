@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pullback.func.batched_tensor import BatchedTensor, batched, batched_at, without_level
+from pullback.func.batched_tensor import BatchedTensor, batched, batched_at, has_batched_tangent, without_level
 from pullback.modes.interception import pop_interceptor, push_interceptor
 from pullback.modes.switches import set_switch, switches
 from pullback.tensor.tensor import Tensor
@@ -24,6 +24,8 @@ _next_number = itertools.count(1).__next__
 class VmapLevel:
     """A running vmap: how many examples there are, and what random functions do. See Note [Vmap levels]."""
 
+    carries_tangents = True
+    """Whether the level stays on while those further out work: a tangent may be batched where its primal is not."""
     loops: bool = True
     """Whether an operation without a batching rule runs example by example, with a warning; else it is refused."""
 
@@ -38,7 +40,18 @@ class VmapLevel:
     def __call__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         from pullback.func.batching_rules import apply_rule  # lazy: rules are written with levels
 
+        if switches.dual_level >= 0 and self.concerns((*args, *kwargs.values())):
+            args = tuple([self._with_batched_primal(value) for value in args])
+            kwargs = {name: self._with_batched_primal(value) for name, value in kwargs.items()}
         return apply_rule(self, function, args, kwargs)
+
+    def _with_batched_primal(self, value: Any) -> Any:
+        """A tensor, or those of a list, as one of this level if a tangent is batched at it."""
+        if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+            return type(value)(self._with_batched_primal(item) for item in value)
+        if isinstance(value, Tensor) and not self.owns(value) and has_batched_tangent(value, self):
+            return self.wrap(self.to_physical(value))
+        return value
 
     def owns(self, value: Any) -> bool:
         """Whether `value` is a tensor of this level."""

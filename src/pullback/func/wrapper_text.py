@@ -68,7 +68,7 @@ def _transforms_behind(tensor: Any) -> tuple[list[Any], Node | None]:
     """The transforms whose inputs a tensor was computed from, and the node that made it if it leads to a leaf outside."""
     edge = gradient_edge(tensor)
     if edge is None:
-        owner = getattr(tensor, "_transform", None)
+        owner = getattr(tensor, "_tracked_by", None)
         return ([] if owner is None else [owner]), None
     found: list[Any] = []
     outside = False
@@ -96,7 +96,7 @@ def _made_by(node: Node) -> Node:
 def _owner_of(node: Node) -> Any:
     """The transform that a node belongs to, as the place of one of its inputs."""
     if isinstance(node, AccumulateGrad):
-        return getattr(node.variable, "_transform", None)
+        return getattr(node.variable, "_tracked_by", None)
     return None if node.extra is None else node.extra.transform
 
 

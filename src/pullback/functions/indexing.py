@@ -17,7 +17,7 @@ from pullback.backend.dtype import int64, type_name
 from pullback.backend.logical_array import batched_mask, has_values
 from pullback.creation import tensor as tensor_of
 from pullback.functions.plain_writes import writes_plainly
-from pullback.graph.history import bump_version
+from pullback.graph.history import bump_version, check_captured
 from pullback.graph.in_place import check_partial_overlap
 from pullback.graph.views import make_view
 from pullback.kernels.creation import checked_fill
@@ -316,7 +316,9 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
     part, positions, dims = _part_for_writing(input, index)
     if dims:
         G.index_put_(part, positions, dims, given)
-    elif given._array.ndim == 0:
+        return
+    check_captured(part, "copy")
+    if given._array.ndim == 0:
         G.refill_tensor_(part, given)
     else:
         given, shape = _without_leading_ones(given, part._array.ndim), part._array.shape

@@ -343,7 +343,7 @@ def addbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
     if input._array.shape == shape or input._base is not None:
         return in_place(G.addbmm, input, batch1, batch2, beta=beta, alpha=alpha)
     alias = alias_of(input)
-    check_in_place(input, records=input._requires_grad and (not process.changed or switches.records))
+    check_in_place(input, "addbmm", records=input._requires_grad and (not process.changed or switches.records))
     result = G.addbmm(alias, batch1, batch2, beta=beta, alpha=alpha)
     input._array = result._array.copy()
     if result._requires_grad:

@@ -176,6 +176,7 @@ def _refuse_recorded(input: Tensor, what: str) -> None:
 def resize_(input: Tensor, *size: Any, memory_format: Any = None, **named: Any) -> Tensor:
     """Give the tensor another shape in place: on its own storage where that is large enough."""
     _refuse_recorded(input, "resize")
+    check_in_place(input, "resize", records=False)
     shape = sizes((named["size"],) if named else size, "resize_", "size")
     if any(n < 0 for n in shape):
         raise RuntimeError(f"numel: integer multiplication overflow: sizes {list(shape)} must not be negative")
@@ -219,7 +220,7 @@ def resize_as(input: Tensor, tensor: Tensor) -> Tensor:
 @interceptable
 def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
     """Make the tensor a view of another tensor's memory or of a storage, in place."""
-    check_in_place(input, records=input._requires_grad and (not process.changed or switches.grad_mode))
+    check_in_place(input, "set", records=input._requires_grad and (not process.changed or switches.grad_mode))
     if source is None:
         memory = empty((0,), input._array.dtype)
     elif isinstance(source, Tensor) and size is None:
@@ -304,7 +305,7 @@ def _mapped(name: str, input: Tensor, function: Callable[..., Any], others: tupl
     for other in others:
         if other.dtype is not input.dtype:
             raise TypeError(f"{name}(): the tensors must have one dtype, got {input.dtype} and {other.dtype}")
-    check_in_place(input, records=False)
+    check_in_place(input, name.rstrip("_"), records=False)
     map_elements(input._array, function, [t._array for t in others])
     bump_version(input)
     return input
@@ -314,6 +315,6 @@ def as_subclass(input: Tensor, cls: type) -> Any:
     """The same tensor as an instance of a subclass: it shares memory and history."""
     seen = G.alias(input)
     made: Any = TensorBase.__new__(cls)
-    for name in ("_array", "_requires_grad", "_edge", "_counter", "_accumulator", "_extra"):
+    for name in ("_array", "_requires_grad", "_edge", "_counter", "_accumulator", "_extra", "_made_in"):
         setattr(made, name, getattr(seen, name))
     return made

@@ -117,7 +117,7 @@ class Transforms:
 
 
 def _repr(self: Tensor, *, tensor_contents: str | None = None) -> str:
-    if Transforms.describe is not None and (switches.transforms or "_transform" in self.__dict__):
+    if Transforms.describe is not None and (switches.transforms or "_tracked_by" in self.__dict__):
         text = Transforms.describe(self)
         if text is not None:
             return text
@@ -185,6 +185,7 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     memo[id(self)] = made
     made._array = _copied_storage(self._array, memo)
     made._requires_grad = self._requires_grad
+    made._made_in = switches.transform
     if self._grad is not None:
         made._grad = copy.deepcopy(self._grad, memo)
     own = {k: v for k, v in self.__dict__.items() if k not in STATE}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -232,7 +233,8 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
 
 def _fill(input: Tensor, node_name: str, fill: Callable[[Any], Any]) -> Tensor:
     records = input._requires_grad and (not process.changed or switches.records)
-    check_in_place(input, records=records)
+    operation = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", node_name.partition("Backward")[0]).lower()
+    check_in_place(input, operation, records=records)
     check_overlap(input)
     node = None
     if records:

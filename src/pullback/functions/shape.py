@@ -375,7 +375,7 @@ def copy_(input: Tensor, src: Any = None, non_blocking: bool = False, *, other: 
             return G.refill_(input, plain_number(src))
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
     if src is input and has_internal_overlap(input._array):
-        check_in_place(input, records=input._requires_grad and (not process.changed or switches.records))
+        check_in_place(input, "copy", records=input._requires_grad and (not process.changed or switches.records))
         bump_version(input)
         return input
     _check_expandable(src, input)
@@ -404,7 +404,7 @@ def _check_expandable(src: Tensor, input: Tensor) -> None:
             break
     if misfit is not None:
         records = not process.changed or switches.records
-        check_in_place(input, records=records and (input._requires_grad or src._requires_grad))
+        check_in_place(input, "copy", records=records and (input._requires_grad or src._requires_grad))
         check_overlap(input)
         raise RuntimeError(misfit)
 

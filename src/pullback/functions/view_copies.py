@@ -162,7 +162,7 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
 def _view_in_place(name: str, function: Callable[..., Any], input: Tensor, *args: Any) -> Tensor:
     """Make the tensor itself a view of what it was; its history goes through the view's node, called `name`."""
     grad_mode = not process.changed or switches.grad_mode
-    check_in_place(input, records=grad_mode and input._requires_grad)
+    check_in_place(input, function.__name__, records=grad_mode and input._requires_grad)
     seen = function(alias_of(input), *args)
     input._array = seen._array
     bump_version(input)
@@ -192,7 +192,7 @@ def t_(input: Tensor) -> Tensor:
     """Transpose this matrix in place."""
     if input._array.ndim > 2:
         records = input._requires_grad and (not process.changed or switches.grad_mode)
-        check_in_place(input, records=records)
+        check_in_place(input, "t", records=records)
         raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {input._array.ndim}D")
     return _view_in_place("TBackward1", G.t, input)
 

@@ -1,4 +1,12 @@
-"""How a tensor is attached to the graph: its gradient edge, and the change of history by an in-place operation."""
+"""How a tensor is attached to the graph: its gradient edge, and the change of history by an in-place operation.
+
+# Note [Captured tensors]
+What grad, vjp and jvp are given may not modify a tensor that existed before: the result would be recorded in a tensor of
+the world outside, on a graph that is over with the transform. So while one of them runs (`switches.transform`), each
+tensor that is made knows it (`_made_in`, by `new_tensor` and by what generated functions do off the fast road), views and
+aliases belong where their source does, and an in-place operation on a tensor made elsewhere is refused. Results of a
+transform belong to the one around it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.backend.mirror import after_write, mirrors
-from pullback.errors import LeafModificationError
+from pullback.errors import LeafModificationError, captured_modification
 from pullback.graph.accumulate_grad import accumulator_of
 from pullback.graph.anomaly_metadata import AnomalyMetadata
 from pullback.graph.edge import Edge
@@ -14,7 +22,7 @@ from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.saved_tensor import pack_saved_tensors
 from pullback.graph.source_lines import calling_line
 from pullback.graph.views import check_view_modification, rebase_view, view_edge
-from pullback.modes.switches import switches
+from pullback.modes.switches import process, switches
 from pullback.tensor.tensor import Tensor
 from pullback.tensor.version_counter import InferenceVersion, VersionCounter
 
@@ -65,8 +73,15 @@ def current_node() -> Node | None:
     return switches.current_node
 
 
-def check_in_place(tensor: Tensor, *, records: bool) -> None:
-    """Refuse an in-place operation that autograd could not follow. `records`: whether the operation is recorded."""
+def check_captured(tensor: Tensor, name: str) -> None:
+    """Refuse the in-place operation `name` on a tensor from outside of a transform. See Note [Captured tensors]."""
+    if process.changed and switches.transform is not None and tensor._made_in is not switches.transform:
+        raise captured_modification(name)
+
+
+def check_in_place(tensor: Tensor, name: str, *, records: bool) -> None:
+    """Refuse the in-place operation `name` where autograd could not follow. `records`: whether it is recorded."""
+    check_captured(tensor, name)
     extra = tensor._extra
     if extra is not None:
         if extra.inference:

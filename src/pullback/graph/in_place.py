@@ -19,7 +19,6 @@ from pullback.graph.out_dtypes import check_out_dtype
 from pullback.graph.renamed_node import renamed
 from pullback.graph.saved_tensor import SavedOutput
 from pullback.graph.tangents import levels_of, set_tangent, tangent_at
-from pullback.graph.views import view_like
 from pullback.modes.switches import process, switches
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
@@ -59,7 +58,7 @@ def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any
     records = grad_mode and (input._requires_grad or _require_grad(args) or _require_grad(kwargs.values()))
     if records and function.__name__ in _NEVER_RECORDED:
         records = False
-    check_in_place(input, records=records)  # type: ignore[arg-type]  # every TensorBase is a Tensor
+    check_in_place(input, function.__name__, records=records)  # type: ignore[arg-type]  # every TensorBase is a Tensor
     if function.__name__ not in _FILLS:
         if not input._array.flags.c_contiguous:
             check_overlap(input)
@@ -116,16 +115,10 @@ def update_tangents(input: Any, result: Any) -> None:
     for level in {*levels_of(input), *levels_of(result)}:
         current, new = tangent_at(input, level), tangent_at(result, level)
         if current is None:
-            base = input._base
-            if base is None:
-                set_tangent(input, level, new.clone())
-                continue
-            base_tangent = tangent_at(base, level)
-            if base_tangent is None:
-                base_tangent = new.new_empty_strided(base.size(), base.stride(), dtype=base.dtype).zero_()
-                set_tangent(base, level, base_tangent)
-            current = view_like(base_tangent, input)
-            set_tangent(input, level, current)
+            base = input if input._base is None else input._base
+            whole = new.new_empty_strided(base.size(), base.stride(), dtype=base.dtype).zero_()
+            set_tangent(base, level, whole)  # laid out as the base, so that its views see parts of it
+            current = tangent_at(input, level)
         if new is None:
             current.zero_()
         else:

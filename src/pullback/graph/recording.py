@@ -34,10 +34,15 @@ def zero_grad_tensor(node: Node, index: int) -> Tensor:
 
 
 def note_inference(result: Any) -> None:
-    """Mark results made in inference mode."""
-    if switches.inference_mode:
+    """Mark results made in inference mode, or inside of a transform. See Note [Captured tensors]."""
+    state = switches.__dict__  # one look-up of the thread's own dictionary instead of one per attribute
+    inference, transform = state["inference_mode"], state["transform"]
+    if inference or transform is not None:
         for tensor in result if isinstance(result, tuple) else (result,):
-            tensor._become_inference()
+            if inference:
+                tensor._become_inference()
+            else:
+                tensor._made_in = transform
 
 
 def note_view_inference(result: Any) -> None:

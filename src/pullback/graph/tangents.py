@@ -14,8 +14,10 @@ from typing import Any
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.history import gradient_edge
 from pullback.graph.saved_tensor import SavedOutput
+from pullback.graph.views import view_like
 from pullback.modes.switches import set_switch, switches
 from pullback.tensor.tensor import Tensor, new_tensor
+from pullback.tensor.version_counter import VersionCounter
 
 
 def tangents_flow(*inputs: Any) -> bool:
@@ -27,9 +29,12 @@ def levels_of(value: Any) -> tuple[int, ...]:
     """The levels at which a tensor, or one of a list of tensors, has a tangent."""
     if isinstance(value, Tensor):
         extra = value._extra
-        if extra is None or not extra.tangents:
+        if extra is None:
             return ()
-        return tuple([level for level, key in enumerate(switches.dual_ids) if key in extra.tangents])
+        known = extra.tangents or {}
+        if extra.view is not None and (base := extra.view.base._extra) is not None and base.tangents:
+            known = {**base.tangents, **known}
+        return tuple([level for level, key in enumerate(switches.dual_ids) if key in known]) if known else ()
     if isinstance(value, (list, tuple)):
         return tuple({level for item in value for level in levels_of(item)})
     return ()
@@ -39,12 +44,24 @@ def tangent_at(value: Any, level: int) -> Any:
     """The tangent at `level`, None without one; a list for a list."""
     if isinstance(value, Tensor):
         extra = value._extra
-        if extra is None or not extra.tangents or not 0 <= level < len(switches.dual_ids):
+        if extra is None or not 0 <= level < len(switches.dual_ids):
             return None
-        return extra.tangents.get(switches.dual_ids[level])
+        key = switches.dual_ids[level]
+        own = extra.tangents.get(key) if extra.tangents else None
+        return own if own is not None or extra.view is None else _tangent_of_base(value, extra.view.base, level)
     if isinstance(value, (list, tuple)):
         return [tangent_at(item, level) for item in value]
     return None
+
+
+def _tangent_of_base(view: Tensor, base: Tensor, level: int) -> Any:
+    """The tangent of a view that was made before its base had one: the same view of that."""
+    tangent = base._extra.tangents.get(switches.dual_ids[level]) if base._extra and base._extra.tangents else None
+    if tangent is None:
+        return None
+    seen = view_like(tangent, view)
+    set_tangent(view, level, seen)
+    return seen
 
 
 def set_tangent(tensor: Tensor, level: int, tangent: Tensor) -> None:
@@ -76,9 +93,19 @@ def without_tangents(value: Any, level: int) -> Any:
 
 
 def without_history(tensor: Tensor) -> Tensor:
-    """An alias with the tangents of `tensor` but without its place in the graph."""
+    """An alias with the tangents of `tensor` but without its place in the graph; none is an inference tensor."""
+    return tensor._at_bottom(_without_history)
+
+
+def _without_history(tensor: Tensor) -> Tensor:
     alias = new_tensor(tensor._array)
-    alias._counter = tensor._counter
+    extra = tensor._extra
+    if extra is None or not extra.inference:
+        if tensor._counter is None:
+            tensor._counter = VersionCounter()
+        alias._counter = tensor._counter
+    if extra is not None:
+        alias._share_mirror(tensor)
     for level in levels_of(tensor):
         set_tangent(alias, level, tangent_at(tensor, level))
     return alias

@@ -49,6 +49,8 @@ def make_view(
     view._counter = counter
     extra = source._extra
     base = source
+    if process.changed:
+        view._made_in = source._made_in
     if extra is not None:
         if extra.mirror is not None:
             _inherit_mirror(view, extra.mirror)

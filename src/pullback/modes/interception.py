@@ -71,10 +71,13 @@ def intercept(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     """Offer the call to the innermost interceptor, then to overriding argument types; NotImplemented if none takes it."""
     kwargs = kwargs or {}
     stack = switches.interceptors
+    passed: tuple[Interceptor, ...] = ()
     for depth in range(len(stack) - 1, -1, -1):
-        result = _ask(stack[depth], stack[:depth], function, args, kwargs)
+        result = _ask(stack[depth], stack[:depth] + passed, function, args, kwargs)
         if result is not NotImplemented:
             return result
+        if switches.dual_level >= 0 and getattr(stack[depth], "carries_tangents", False):
+            passed = (stack[depth], *passed)
     if overrides.types and overrides.ask is not None:
         return overrides.ask(function, args, kwargs)
     return NotImplemented

@@ -36,13 +36,15 @@ class Switches(threading.local):
         self.records: bool = True
         """Whether operations are recorded: grad mode is on, and inference mode is not."""
         self.plain: bool = True
-        """Whether nothing but recording may be switched off: no interceptors and no dual level."""
+        """Whether nothing but recording may be switched off: no interceptors, no dual level and no transform."""
         self.forward_grad: bool = True
         self.anomaly_mode: bool = False
         self.source_lines: bool = False
         self.dual_level: int = -1
         self.saved_tensor_hooks: tuple[tuple[Any, Any], ...] = ()
         self.interceptors: tuple[Any, ...] = ()
+        self.transform: Any = None
+        """The innermost differentiating transform of pullback.func that runs. See Note [Captured tensors]."""
         self.meta_device: bool = False
         """Whether new tensors are made on the device "meta"."""
         # Settings that no generated function reads: they may be assigned directly.
@@ -54,6 +56,8 @@ class Switches(threading.local):
         self.overrides_disabled: bool = False
         self.transforms: int = 0
         """How many transforms of pullback.func run: inside of them no leaf is made and backward not called."""
+        self.saves_inference_tensors: bool = False
+        """Whether inference tensors may be saved: inside of a transform nobody else modifies them."""
         self.dual_depths: dict[int, int] = {}
         """The place of each forward-mode level among the running transforms of pullback.func."""
         self.devices: tuple[Any, ...] = ()
@@ -74,6 +78,7 @@ SWITCH_DEFAULTS = {
     "dual_level": -1,
     "saved_tensor_hooks": (),
     "interceptors": (),
+    "transform": None,
     "meta_device": False,
 }
 
@@ -87,8 +92,8 @@ def set_switch(name: str, value: Any) -> Any:
     state[name] = value
     if name == "grad_mode" or name == "inference_mode":
         state["records"] = state["grad_mode"] and not state["inference_mode"]
-    if name == "dual_level" or name == "interceptors":
-        state["plain"] = state["dual_level"] < 0 and not state["interceptors"]
+    if name == "dual_level" or name == "interceptors" or name == "transform":
+        state["plain"] = state["dual_level"] < 0 and not state["interceptors"] and state["transform"] is None
     default = SWITCH_DEFAULTS[name]
     difference = (value != default) - (former != default)
     if difference:

@@ -28,6 +28,7 @@ def _adopt(kind: type, data: Tensor, requires_grad: bool) -> Any:
     if data._counter is None:
         data._counter = VersionCounter()
     made._counter = data._counter
+    made._made_in = data._made_in
     made._requires_grad = bool(requires_grad)
     return made
 

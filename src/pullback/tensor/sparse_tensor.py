@@ -10,6 +10,7 @@ from typing import Any
 
 from pullback.backend.dtype import get_default_dtype
 from pullback.backend.sparse_array import SparseArray
+from pullback.modes.switches import switches
 from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl, new_tensor
 from pullback.tensor.tensor_base import TensorBase
 
@@ -154,4 +155,5 @@ def new_sparse_tensor(array: SparseArray, kind: Any = SparseTensor) -> SparseTen
     """A SparseTensor around `array`, without history."""
     tensor: SparseTensor = TensorBase.__new__(kind)
     tensor._sparse = array
+    tensor._made_in = switches.transform
     return tensor

@@ -18,8 +18,9 @@ from pullback.backend.device import CPU, META, device
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import from_numpy_dtype, is_float_or_complex, scalar_type_name, type_name
 from pullback.backend.meta_array import is_meta
+from pullback.errors import captured_modification
 from pullback.modes.interception import register_overriding_type
-from pullback.modes.switches import switches
+from pullback.modes.switches import process, switches
 from pullback.tensor.autograd_extra import AutogradExtra
 from pullback.tensor.size import Size
 from pullback.tensor.tensor_base import TensorBase as TensorBase
@@ -218,7 +219,7 @@ class Tensor(TensorBase):
             from pullback.errors import not_a_bool  # type: ignore[unreachable]  # what is passed may be anything
 
             raise not_a_bool("requires_grad_", "requires_grad", requires_grad)
-        if switches.transforms and requires_grad:
+        if switches.transforms:
             raise RuntimeError(
                 "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) "
                 "inside of a function being transformed by a functorch transform. This is unsupported: use the "
@@ -372,6 +373,15 @@ class Tensor(TensorBase):
             self._extra = AutogradExtra()
         return self._extra
 
+    @property
+    def _bottom(self) -> Tensor:
+        """The tensor that has the autograd state and the values: for a batched tensor, that of the whole batch."""
+        return self
+
+    def _at_bottom(self, function: Callable[[Tensor], Tensor]) -> Tensor:
+        """Apply `function` to `_bottom`; of a batched tensor the result is batched too."""
+        return function(self)
+
     # Leaving the graph.
 
     def detach(self) -> Tensor:
@@ -380,12 +390,15 @@ class Tensor(TensorBase):
         if self._counter is None:
             self._counter = VersionCounter()
         alias._counter = self._counter
+        alias._made_in = self._made_in
         if self._extra is not None:
             alias._share_kind(self)
         return alias
 
     def detach_(self) -> Tensor:
         """Cut this tensor off its history, in place."""
+        if process.changed and switches.transform is not None and self._made_in is not switches.transform:
+            raise captured_modification("detach")
         if self._is_view():
             raise RuntimeError(
                 "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
@@ -395,6 +408,8 @@ class Tensor(TensorBase):
             self._counter = DetachedVersion(self._counter or VersionCounter())
         self._edge = None
         self._requires_grad = False
+        if self._extra is not None:
+            self._extra.tangents = None
         self._tell_views()
         return self
 
@@ -402,6 +417,7 @@ class Tensor(TensorBase):
     def data(self) -> Tensor:
         """An alias with its own version counter: changes through it are not noticed by backward."""
         alias = new_tensor(self._array)
+        alias._made_in = self._made_in
         if self._extra is not None:
             alias._share_kind(self)
         return alias
@@ -510,6 +526,8 @@ def new_tensor(array: Array) -> Tensor:
     """A Tensor around `array`, without history."""
     tensor: Tensor = TensorBase.__new__(Tensor)
     tensor._array = array
+    if process.changed:
+        tensor._made_in = switches.transform
     return tensor
 
 

@@ -26,9 +26,10 @@ class TensorBase:
     _grad: Any = None
     _accumulator: Any = None
     _extra: AutogradExtra | None = None
+    _made_in: Any = None
 
 
-STATE = ("_array", "_requires_grad", "_edge", "_counter", "_grad", "_accumulator", "_extra")
+STATE = ("_array", "_requires_grad", "_edge", "_counter", "_grad", "_accumulator", "_extra", "_made_in")
 
 
 def copy_state(source: TensorBase, target: TensorBase) -> None:

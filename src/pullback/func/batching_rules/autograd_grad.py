@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.autograd.differentiation import _finish, make_grads
+from pullback.autograd.forward_ad import UnpackedDualTensor
 from pullback.creation import zeros_like
 from pullback.errors import NoGradientError
-from pullback.func.batched_tensor import levels_of_batch
+from pullback.func.batched_tensor import levels_of_batch, with_level
 from pullback.func.batching_rules.table import rule
 from pullback.func.jvp import make_dual as dual_of
 from pullback.func.transform_level import pull_back
@@ -63,7 +64,7 @@ def _detached(value: Any) -> Any:
 
 @rule("make_dual")
 def make_dual(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A dual tensor, whose primal and tangent are batched where one of them is."""
+    """A dual tensor, whose tangent may be batched where its primal is not."""
     dual_level = kwargs.get("level")
     return level.again(dual_of, *args, current_dual_level() if dual_level is None else dual_level)
 
@@ -71,4 +72,5 @@ def make_dual(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, .
 @rule("unpack_dual")
 def unpack_dual(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Primal and tangent of the whole batch."""
-    return level.wrap(function(args[0]._physical, **kwargs))
+    primal, tangent = function(args[0]._physical, **kwargs)
+    return UnpackedDualTensor(level.wrap(primal), None if tangent is None else with_level(tangent, level))

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import pullback.functions as F
 from pullback.func.batching_rules.elementwise import is_elementwise, promoted_dtype
-from pullback.func.batching_rules.table import aligned, ndim_of, rule, shape_of, tensors_among
+from pullback.func.batching_rules.table import aligned, expanded, ndim_of, rule, shape_of, tensors_among
 from pullback.func.vmap_level import VmapLevel
 from pullback.graph.in_place import check_writable
 from pullback.tensor.tensor import Tensor
@@ -86,6 +86,13 @@ def copy_(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...],
         refuse_unbatched(level, target, function.__name__)
     F.copy_(target._physical, aligned(level, source, ndim_of(target)))
     return target
+
+
+@rule("copy")
+def copy(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The source in the shape of each example of the target."""
+    target, source = args[0], args[1]
+    return level.wrap(function(expanded(level, target), aligned(level, source, ndim_of(target))))
 
 
 @rule("fill_tensor_ refill_tensor_")
