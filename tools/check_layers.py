@@ -30,6 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("overrides", "overridable_functions", "random", "futures", "__future__"),
     ("utils", "linalg", "fft", "special", "amp", "hub", "serialization", "testing"),
     ("nn", "func"),
+    ("dispatch",),
     ("optim", "distributions", "_C", "_dynamo", "library", "__config__", "_vmap_internals", "fx", "_utils"),
     ("distributed",),
     ("as_torch", "jit"),

@@ -23,8 +23,9 @@ from pullback.overridable_functions import (
     resolve_name,
 )
 from pullback.tensor.foreign_arguments import all_plain
-from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl, attach_methods
+from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl, attach_methods, new_tensor
 from pullback.tensor.tensor_base import TensorBase, copy_state
+from pullback.tensor.version_counter import VersionCounter
 
 __all__ = [
     "BaseTorchFunctionMode", "TorchFunctionMode", "get_default_nowrap_functions", "get_ignored_functions",
@@ -207,7 +208,11 @@ def as_subclass(input: Tensor, cls: type) -> Any:
 
 def make_subclass(cls: type, data: Tensor, require_grad: bool = False, **options: Any) -> Any:
     """A leaf of class `cls` that shares memory with `data`."""
-    return as_subclass(data.detach(), cls).requires_grad_(require_grad)
+    alias = new_tensor(data._array)  # not detach(), which a class may answer for
+    if data._counter is None:
+        data._counter = VersionCounter()
+    alias._counter = data._counter
+    return as_subclass(alias, cls).requires_grad_(require_grad)
 
 
 def get_default_nowrap_functions() -> set[Any]:

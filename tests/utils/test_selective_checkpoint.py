@@ -7,8 +7,20 @@ from typing import Any
 import pytest
 
 import pullback
-from pullback.modes.interception import pop_interceptor, push_interceptor
+from pullback.utils._python_dispatch import TorchDispatchMode
 from pullback.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
+
+
+class Count(TorchDispatchMode):
+    """Counts the operations that really run: around a checkpointed region it does not see what is given back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.append(str(func.overloadpacket))
+        return func(*args, **(kwargs or {}))
 
 
 def region(x: Any, w: Any) -> Any:
@@ -17,31 +29,18 @@ def region(x: Any, w: Any) -> Any:
 
 @pytest.mark.parametrize(("kept", "runs"), [((), 4), (("mm",), 2), (("mm", "tanh"), 2)])
 def test_kept_operations_run_once(kept: tuple[str, ...], runs: int) -> None:
-    counts = {"mm": 0}
-
-    def count(function: Any, args: Any, kwargs: Any) -> Any:
-        name = getattr(function, "__name__", "")
-        counts[name] = counts.get(name, 0) + 1
-        return NotImplemented
-
-    def policy(context: Any, function: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:
-        name = getattr(function, "__name__", "")
-        return CheckpointPolicy.MUST_SAVE if name in kept else CheckpointPolicy.PREFER_RECOMPUTE
-
+    operators = [getattr(pullback.ops.aten, name).default for name in kept]
     x = pullback.tensor([[0.3, 0.7]], requires_grad=True)
     w = pullback.tensor([[0.5, 0.2], [0.1, 0.4]], requires_grad=True)
     expected = pullback.autograd.grad(region(x, w).sum(), (x, w))
-    push_interceptor(count)
-    try:
+    with Count() as counted:
         result = checkpoint(
-            region, x, w, use_reentrant=False, context_fn=lambda: create_selective_checkpoint_contexts(policy)
+            region, x, w, use_reentrant=False, context_fn=lambda: create_selective_checkpoint_contexts(operators)
         )
         result.sum().backward()
-    finally:
-        pop_interceptor()
     pullback.testing.assert_close(x.grad, expected[0])
     pullback.testing.assert_close(w.grad, expected[1])
-    assert counts["mm"] == runs
+    assert counted.names.count("aten.mm") == runs + 4  # four are those of the gradients
 
 
 REGIONS: dict[str, Any] = {
@@ -89,22 +88,52 @@ def test_a_kept_result_must_not_be_modified() -> None:
         result.sum().backward()
 
 
-def test_an_operation_with_several_results_and_other_saved_tensors_runs_once() -> None:
-    names: list[str] = []
-
-    def count(function: Any, args: Any, kwargs: Any) -> Any:
-        names.append(getattr(function, "__name__", ""))
-        return NotImplemented
-
+def test_an_operation_with_several_results_runs_once() -> None:
     def region_of_matrices(x: Any) -> Any:
         q, r = pullback.linalg.qr(x.sin())
         return pullback.nn.functional.layer_norm((q @ r).exp(), (2,)).sin()
 
     x = pullback.tensor([[0.3, 0.7], [0.9, 0.4]], requires_grad=True)
-    push_interceptor(count)
-    try:
-        context = lambda: create_selective_checkpoint_contexts(lambda *args, **kwargs: CheckpointPolicy.MUST_SAVE)  # noqa: E731
-        checkpoint(region_of_matrices, x, use_reentrant=False, context_fn=context).sum().backward()
-    finally:
-        pop_interceptor()
-    assert [names.count(name) for name in ("sin", "linalg_qr", "exp")] == [2, 1, 1]
+    everything: Any = lambda *args, **kwargs: CheckpointPolicy.MUST_SAVE  # noqa: E731
+    with Count() as counted:
+        checkpoint(
+            region_of_matrices, x, use_reentrant=False,
+            context_fn=lambda: create_selective_checkpoint_contexts(everything),
+        ).sum().backward()  # fmt: skip
+    names = ("aten.sin", "aten.linalg_qr", "aten.native_layer_norm", "aten.exp")
+    assert [counted.names.count(name) for name in names] == [2, 1, 1, 1]
+
+
+def test_policies_are_asked_with_overloads_and_only_once() -> None:
+    asked: list[tuple[bool, Any]] = []
+
+    def policy(context: Any, op: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:
+        asked.append((context.is_recompute, op))
+        return CheckpointPolicy.PREFER_RECOMPUTE
+
+    x = pullback.ones(2, 2, requires_grad=True)
+    checkpoint(
+        lambda x: (x @ x).sin(), x, use_reentrant=False,
+        context_fn=lambda: create_selective_checkpoint_contexts(policy),
+    ).sum().backward()  # fmt: skip
+    assert asked == [(False, pullback.ops.aten.mm.default), (False, pullback.ops.aten.sin.default)]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [(2, "but got: 2 of type"), (pullback.ops.aten.mm, "Name one of its overloads, such as torch.ops.aten.mm.default")],
+)
+def test_a_list_must_hold_overloads(given: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=f"Expected op in `op_list` to be an OpOverload.*{message}"):
+        create_selective_checkpoint_contexts([given])
+
+
+def test_a_second_backward_through_kept_results_raises() -> None:
+    everything: Any = lambda *args, **kwargs: CheckpointPolicy.MUST_SAVE  # noqa: E731
+    result = checkpoint(
+        lambda x: x.sin().exp(), pullback.ones(2, requires_grad=True), use_reentrant=False,
+        context_fn=lambda: create_selective_checkpoint_contexts(everything),
+    ).sum()  # fmt: skip
+    result.backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="Trying to backward an extra time"):
+        result.backward()

@@ -168,10 +168,13 @@ def __getattr__(name: str) -> Any:
 '''
 
 
+_RARE = ("vectors", "draws", "public", "aten", "backward", "parts")
+
+
 def _rare_facts(operation: Operation) -> str:
     """Facts that few operations have, as further arguments."""
     options = operation.rule.options
-    return "".join(f", {name}={options[name]!r}" for name in ("vectors", "draws") if name in options)
+    return "".join(f", {name}={options[name]!r}" for name in _RARE if name in options)
 
 
 def emit_registry(operations: list[Operation]) -> str:
@@ -212,6 +215,14 @@ class Operation(NamedTuple):
     promote: str
     vectors: tuple[str, ...] = ()
     draws: str = ""
+    public: str = ""
+    """The name of the function that this is one form of, where it has another."""
+    aten: str = ""
+    """The ATen call that a dispatch mode sees, where it is not the public name with the same arguments."""
+    backward: str = ""
+    """The ATen calls that a dispatch mode sees in backward, where they are not those of the rule."""
+    parts: str = ""
+    """The operations that this one stands for, of which a dispatch mode sees each."""
 
 
 # fmt: off

@@ -25,6 +25,9 @@ OPTIONS = {
     "forward",
     "edges",
     "public",
+    "aten",
+    "backward",
+    "parts",
 }
 _ALLOWED = (
     ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Call, ast.Attribute, ast.Name, ast.Constant,

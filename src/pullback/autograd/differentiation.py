@@ -15,7 +15,7 @@ from pullback.graph.edge import Edge
 from pullback.graph.gradient_edge import GradientEdge
 from pullback.graph.history import gradient_edge
 from pullback.graph.node import Node
-from pullback.modes.interception import has_overrides, intercept
+from pullback.modes.interception import has_overrides, intercept, is_backward_dispatched
 from pullback.modes.switches import process, switches
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -141,7 +141,7 @@ def _finish(
         if value is None:
             results.append(_zeros_like(wanted[index]) if materialize else None)
         else:
-            results.append(value if create_graph else _as_result(value))
+            results.append(value if isinstance(value, Tensor) else _as_result(value))
     if has_overrides():
         return tuple(_of_input_type(given, result) for given, result in zip(wanted, results, strict=True))
     return tuple(results)
@@ -244,6 +244,14 @@ def make_grads(roots: Sequence[Any], given: Any, *, is_grads_batched: bool) -> l
     return [_make_grad(root, grad, index) for index, (root, grad) in enumerate(zip(roots, grads, strict=False))]
 
 
+def _shown_ones(root: Tensor) -> Tensor:
+    """The gradient of a scalar with respect to itself, made where dispatch modes see it. See Note [Dispatch]."""
+    from pullback.creation import ones_like  # lazy: few programs have modes
+    from pullback.environment import preserve_format  # lazy: as above
+
+    return ones_like(root, pin_memory=False, memory_format=preserve_format)
+
+
 def _make_grad(root: Any, grad: Any, index: int) -> Tensor:
     shape, numpy_dtype = _root_metadata(root)
     if grad is None:
@@ -255,8 +263,8 @@ def _make_grad(root: Any, grad: Any, index: int) -> Tensor:
             raise RuntimeError(
                 f"grad can be implicitly created only for real scalar outputs but got {from_numpy_dtype(numpy_dtype)}"
             )
-        if isinstance(root, Tensor) and not root._requires_grad:
-            return new_tensor(ones(shape, numpy_dtype))
+        if process.changed and isinstance(root, Tensor) and is_backward_dispatched():
+            return _shown_ones(root)
         return new_tensor(ones(shape, numpy_dtype))
     if not isinstance(grad, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(grad).__name__}")

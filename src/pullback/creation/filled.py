@@ -9,7 +9,7 @@ from pullback.backend import array_module
 from pullback.backend.device import META
 from pullback.backend.dtype import default_float, number_dtype
 from pullback.backend.meta_array import is_meta
-from pullback.creation.options import allocated, dtype_option, finish, number_of, sizes_of, wrap
+from pullback.creation.options import allocated, dtype_option, finish, number_of, show_creation, sizes_of, wrap
 from pullback.kernels.creation import (
     channels_last_array,
     checked_fill,
@@ -18,6 +18,7 @@ from pullback.kernels.creation import (
     strided_array,
 )
 from pullback.modes.interception import overridable
+from pullback.modes.switches import process
 from pullback.tensor.tensor import Tensor
 
 Maker = Callable[[tuple[int, ...], Any], Any]
@@ -43,21 +44,31 @@ def zeros(*size: Any, **options: Any) -> Tensor:
     tensor([[0., 0.],
             [0., 0.]])
     """
+    if process.changed and (shown := show_creation(zeros, size, options)) is not None:
+        return shown
     return _filled("zeros", array_module.zeros, size, options)
 
 
 def ones(*size: Any, **options: Any) -> Tensor:
     """A tensor of ones."""
+    if process.changed and (shown := show_creation(ones, size, options)) is not None:
+        return shown
     return _filled("ones", array_module.ones, size, options)
 
 
 def empty(*size: Any, **options: Any) -> Tensor:
     """A tensor of uninitialised memory."""
+    if process.changed and (shown := show_creation(empty, size, options)) is not None:
+        return shown
     return _filled("empty", array_module.empty, size, options)
 
 
 def full(size: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
     """A tensor filled with one value."""
+    if process.changed:
+        shown = show_creation(full, (size, fill_value), {"dtype": dtype, **options})
+        if shown is not None:
+            return shown
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     options.pop("names", None)
@@ -112,6 +123,10 @@ def full_like(input: Tensor, fill_value: Any, **options: Any) -> Tensor:
 
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None, **options: Any) -> Tensor:
     """Uninitialised memory with the given strides."""
+    if process.changed:
+        shown = show_creation(empty_strided, (size, stride), {"dtype": dtype, **options})
+        if shown is not None:
+            return shown
     wanted = dtype_option("empty_strided", dtype) or default_float()
     if any(isinstance(step, int) and step < 0 for step in stride):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")

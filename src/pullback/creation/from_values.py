@@ -10,9 +10,10 @@ from pullback.backend.array_module import is_array, is_number
 from pullback.backend.dtype import default_float, from_numpy_dtype
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.logical_array import has_values, require_values
-from pullback.creation.options import dtype_option, wrap
+from pullback.creation.options import dtype_option, show_creation, wrap
 from pullback.errors import not_a_bool
 from pullback.kernels.creation import array_from_values
+from pullback.modes.switches import process
 from pullback.tensor.tensor import Tensor
 
 
@@ -40,7 +41,18 @@ def tensor(
             copied: Any = data.detach().clone()
             return copied if dtype is None else copied.to(dtype)
         return wrap(array_from_values(data._array, wanted), requires_grad, device)
-    return wrap(array_from_values(plain_values(data), wanted), requires_grad, device)
+    made = wrap(array_from_values(plain_values(data), wanted), requires_grad, device)
+    return made if not process.changed else lift_fresh(made)
+
+
+def lift_fresh(input: Tensor) -> Tensor:
+    """A new tensor as dispatch modes hand it over."""
+    requires_grad = input._requires_grad
+    input._requires_grad = False
+    shown = show_creation(lift_fresh, (input,), {})
+    made = input if shown is None else shown
+    made._requires_grad = requires_grad
+    return made
 
 
 def plain_values(data: Any) -> Any:
@@ -76,5 +88,7 @@ def _warn_scalar() -> None:
 
 def scalar_tensor(s: Any, *, dtype: Dtype | None = None, **options: Any) -> Tensor:
     """A 0-dim tensor."""
+    if process.changed and (shown := show_creation(scalar_tensor, (s,), {"dtype": dtype, **options})) is not None:
+        return shown
     options.pop("layout", None)
     return tensor(s, dtype=from_numpy_dtype(default_float()) if dtype is None else dtype, **options)

@@ -12,6 +12,7 @@ from pullback.backend.meta_array import as_meta
 from pullback.backend.naming import display_namespace
 from pullback.errors import no_memory, not_a_bool, wrong_type
 from pullback.graph.in_place import write_out
+from pullback.modes.interception import dispatch_operation
 from pullback.modes.switches import process, set_switch, switches
 from pullback.tensor.arguments import as_int, as_numpy_dtype
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -94,6 +95,12 @@ def finish(function: str, array: Any, options: dict[str, Any]) -> Tensor:
         raise not_a_bool(function, "requires_grad", requires_grad)
     result = wrap(array, requires_grad is True, device)
     return result if out is None else write_out(function, out, result)
+
+
+def show_creation(function: Callable[..., Tensor], args: tuple[Any, ...], options: dict[str, Any]) -> Tensor | None:
+    """Let dispatch modes make a tensor; None if there are none. See Note [Dispatch]."""
+    shown = dispatch_operation(function, args, options) if switches.dispatch_modes else NotImplemented
+    return None if shown is NotImplemented else shown
 
 
 def sizes_of(size: tuple[Any, ...], function: str = "empty") -> tuple[int, ...]:

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from pullback.backend.dtype import default_float, int64, number_dtype, scalar_type_name
-from pullback.creation.options import allocated, dtype_option, finish, number_of
+from pullback.creation.options import allocated, dtype_option, finish, number_of, show_creation
 from pullback.errors import wrong_type
 from pullback.kernels.creation import (
     arange_array,
@@ -17,6 +17,7 @@ from pullback.kernels.creation import (
     triangle_positions,
 )  # fmt: skip
 from pullback.modes.interception import interceptable
+from pullback.modes.switches import process
 from pullback.tensor.arguments import as_int
 from pullback.tensor.tensor import Tensor
 
@@ -29,8 +30,18 @@ def arange(*bounds: Any, **options: Any) -> Tensor:
     tensor([2, 4, 6])
     """
     start, end, step = _bounds(bounds, options)
+    if process.changed:
+        given = {"start": start, "end": end, "step": step}
+        shown = show_creation(arange, (), {**{k: given[k] for k in _told(start, step)}, **options})
+        if shown is not None:
+            return shown
     wanted = dtype_option("arange", options.pop("dtype", None), options.get("out"))
     return finish("arange", allocated(arange_array, start, end, step, wanted), options)
+
+
+def _told(start: Any, step: Any) -> tuple[str, ...]:
+    """The bounds that ATen is told of: which of its three overloads takes them."""
+    return ("start", "end", "step") if step != 1 else ("start", "end") if start != 0 else ("end",)
 
 
 def _bounds(given: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -100,6 +111,10 @@ def logspace(start: Any, end: Any, steps: Any, base: float = 10.0, *, dtype: Any
 
 def eye(n: Any, m: Any = None, *, dtype: Any = None, **options: Any) -> Tensor:
     """A matrix with ones on the diagonal."""
+    if process.changed:
+        shown = show_creation(eye, (n,) if m is None else (n, m), {"dtype": dtype, **options})
+        if shown is not None:
+            return shown
     for name, size in (("n", n), ("m", m)):
         if size is None:
             continue

@@ -5,7 +5,11 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Shape, Tensor, general, multilinear, tangent, wrt
 
 
-@general(out=False)
+@general(
+    out=False,
+    backward="convolution_backward(grad, input, weight, [weight.shape[0]] if output_mask[2] else [0], stride, padding, "
+    "dilation, transposed, output_padding, groups, output_mask)",
+)
 def convolution(
     grad: Tensor, input: Tensor, weight: Tensor, bias: Tensor, stride: Shape, padding: Shape, dilation: Shape,
     transposed: bool, groups: int,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, linear, wrt
 
 
-@linear(out=False)
+@linear(out=False, backward="embedding_dense_backward(grad, indices, weight.shape[0], padding_idx, scale_grad_by_freq)")
 def embedding(
     grad: Tensor, weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
 ) -> Pullback:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from pullback.rules import Arrays, Dim, F, Pullback, Shape, Tensor, linear, non_differentiable, wrt
 
 
-@linear(view=True)
+@linear(view=True, backward="select_backward(grad, input.shape, dim, index)")
 def select(grad: Tensor, input: Tensor, dim: Dim, index: int) -> Pullback:
     return wrt(input=F.select_back(grad, input.shape, dim, index))
 
 
-@linear(view=True, node="SliceBackward0")
+@linear(
+    view=True,
+    node="SliceBackward0",
+    aten="slice(input, dim, start, end, step)",
+    backward="slice_backward(grad, input.shape, dim, start, end, step)",
+)
 def slice_view(grad: Tensor, input: Tensor, dim: Dim, start: int, end: int, step: int) -> Pullback:
     return wrt(input=F.slice_back(grad, input.shape, dim, start, end, step))
 

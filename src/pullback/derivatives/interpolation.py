@@ -17,7 +17,13 @@ def resample_back(grad: Tensor, input: Tensor, sizes: Shape, method: str, align_
     return wrt(input=F.resample(grad, input.shape[-len(sizes) :], method, align_corners, scales))
 
 
-@linear(node="AdaptiveAvgPool2DBackward0", out=False, structure="leading")
+@linear(
+    node="AdaptiveAvgPool2DBackward0",
+    out=False,
+    structure="leading",
+    aten="_adaptive_avg_pool2d(input, output_size)",
+    backward="_adaptive_avg_pool2d_backward(grad, input)",
+)
 def adaptive_avg_pool2d(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.tied_to(F.resample_back(grad, input.shape[-2:], "area", False, None), input))
 

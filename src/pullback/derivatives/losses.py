@@ -5,14 +5,20 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, general, linear, non_differentiable, not_implemented, wrt
 
 
-@general
+@general(
+    backward="wrt(input=mse_loss_backward(grad, input, target, reduction), "
+    "target=mse_loss_backward(grad, target, input, reduction))"
+)
 def mse_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int) -> Pullback:
     return wrt(
         input=F.mse_loss_grad(grad, input, target, reduction), target=F.mse_loss_grad(grad, target, input, reduction)
     )
 
 
-@general
+@general(
+    backward="wrt(input=smooth_l1_loss_backward(grad, input, target, reduction, beta), "
+    "target=smooth_l1_loss_backward(grad, target, input, reduction, beta))"
+)
 def smooth_l1_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int, beta: float) -> Pullback:
     return wrt(
         input=F.clamped_distance_grad(grad, input, target, reduction, 1 / beta, 1.0),
@@ -20,7 +26,10 @@ def smooth_l1_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int, 
     )
 
 
-@general
+@general(
+    backward="wrt(input=huber_loss_backward(grad, input, target, reduction, delta), "
+    "target=huber_loss_backward(grad, target, input, reduction, delta))"
+)
 def huber_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int, delta: float) -> Pullback:
     return wrt(
         input=F.clamped_distance_grad(grad, input, target, reduction, 1.0, delta),
@@ -86,7 +95,11 @@ def ctc_loss_grad(grad: Tensor, input: Tensor, log_probs: Tensor) -> Pullback:
     return wrt(input=not_implemented("_ctc_loss_backward"), log_probs=not_implemented("_ctc_loss_backward"))
 
 
-@linear
+@linear(
+    aten="nll_loss_forward(input, target, weight, reduction, ignore_index)",
+    backward="nll_loss_backward(grad, input, target, weight, reduction, ignore_index, "
+    "total_weight(target, weight, ignore_index, input.dtype))",
+)
 def nll_loss(
     grad: Tensor, input: Tensor, target: Tensor, weight: Tensor, reduction: int, ignore_index: int
 ) -> Pullback:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pullback.rules import Dim, F, Pullback, Scalar, Tensor, general, linear, multilinear, tangent, wrt
 
 
-@multilinear
+@multilinear(backward="wrt(mat2=mm(t(input), grad), input=mm(grad, t(mat2)))")
 def mm(grad: Tensor, input: Tensor, mat2: Tensor) -> Pullback:
     return wrt(input=F.mm(grad, F.conj(F.transpose(mat2, 0, 1))), mat2=F.mm(F.conj(F.transpose(input, 0, 1)), grad))
 
 
-@multilinear
+@multilinear(backward="wrt(mat2=bmm(transpose(input, 1, 2), grad), input=bmm(grad, transpose(mat2, 1, 2)))")
 def bmm(grad: Tensor, input: Tensor, mat2: Tensor) -> Pullback:
     return wrt(input=F.bmm(grad, F.conj(F.transpose(mat2, 1, 2))), mat2=F.bmm(F.conj(F.transpose(input, 1, 2)), grad))
 
@@ -35,7 +35,7 @@ def vdot_tangent(input: Tensor, other: Tensor, input_tangent: Tensor, other_tang
     return F.vdot(input_tangent, other) + F.vdot(input, other_tangent)
 
 
-@multilinear(node="MulBackward0", promote="common")
+@multilinear(node="MulBackward0", promote="common", parts="mul(view(input, (input.shape[0], 1)), vec2)")
 def outer(grad: Tensor, input: Tensor, vec2: Tensor) -> Pullback:
     return wrt(
         input=F.to_dtype(F.mv(grad, F.to_dtype(F.conj(vec2), grad.dtype)), input.dtype),
@@ -43,7 +43,7 @@ def outer(grad: Tensor, input: Tensor, vec2: Tensor) -> Pullback:
     )
 
 
-@multilinear(node="UnsafeViewBackward0")
+@multilinear(node="UnsafeViewBackward0", parts="batched_product(input, other)")
 def matmul_batched(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=F.matmul_grad_input(grad, input.shape, other), other=F.matmul_grad_other(grad, input, other.shape))
 
@@ -139,7 +139,9 @@ def addbmm(grad: Tensor, input: Tensor, batch1: Tensor, batch2: Tensor, beta: Sc
     )
 
 
-@general(node="AddmmBackward0", public="linear", edges=("bias", "input", "weight"))
+@general(
+    node="AddmmBackward0", public="linear", edges=("bias", "input", "weight"), parts="addmm(bias, input, t(weight))"
+)
 def linear_bias(grad: Tensor, input: Tensor, weight: Tensor, bias: Tensor) -> Pullback:
     return wrt(
         input=F.linear_grad_input(grad, weight), weight=F.linear_grad_weight(grad, input), bias=F.linear_grad_bias(grad)
@@ -153,7 +155,13 @@ def linear_bias_tangent(
     return F.linear_bias(input_tangent, weight, bias_tangent) + F.linear_product(input, weight_tangent)
 
 
-@general(node="ViewBackward0", public="linear", edges=("bias", "input", "weight"))
+@general(
+    node="ViewBackward0",
+    public="linear",
+    edges=("bias", "input", "weight"),
+    parts="view(addmm(bias, view(input, (input.shape[:-1].numel(), input.shape[-1])), t(weight)), "
+    "(*input.shape[:-1], weight.shape[0]))",
+)
 def linear_bias_folded(grad: Tensor, input: Tensor, weight: Tensor, bias: Tensor) -> Pullback:
     return wrt(
         input=F.linear_grad_input(grad, weight), weight=F.linear_grad_weight(grad, input), bias=F.linear_grad_bias(grad)
@@ -167,11 +175,11 @@ def linear_bias_folded_tangent(
     return F.linear_bias_folded(input_tangent, weight, bias_tangent) + F.linear_product_folded(input, weight_tangent)
 
 
-@multilinear(node="MmBackward0")
+@multilinear(node="MmBackward0", parts="mm(input, t(weight))")
 def linear_product(grad: Tensor, input: Tensor, weight: Tensor) -> Pullback:
     return wrt(input=F.linear_grad_input(grad, weight), weight=F.linear_grad_weight(grad, input))
 
 
-@multilinear(node="UnsafeViewBackward0")
+@multilinear(node="UnsafeViewBackward0", parts="batched_product(input, t(weight))")
 def linear_product_folded(grad: Tensor, input: Tensor, weight: Tensor) -> Pullback:
     return wrt(input=F.linear_grad_input(grad, weight), weight=F.linear_grad_weight(grad, input))

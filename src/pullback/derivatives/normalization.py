@@ -8,7 +8,12 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Shape, Tensor, general, wrt
 
 
-@general(outputs=("result", "mean", "rstd"), differentiable=(True, False, False), out=False)
+@general(
+    outputs=("result", "mean", "rstd"),
+    differentiable=(True, False, False),
+    out=False,
+    backward="native_layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight, bias, output_mask)",
+)
 def native_layer_norm(
     grad: Tensor, input: Tensor, normalized_shape: Shape, weight: Tensor, eps: float, *, mean: Tensor, rstd: Tensor
 ) -> Pullback:

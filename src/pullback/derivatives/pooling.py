@@ -11,6 +11,7 @@ from pullback.rules import F, Pullback, Shape, Tensor, general, linear, tangent,
     differentiable=(True, False),
     out=False,
     structure="leading",
+    backward="max_pool2d_with_indices_backward(grad, input, kernel_size, stride, padding, dilation, ceil_mode, indices)",
 )
 def max_pool2d_with_indices(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
     return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-2:]), input))
@@ -47,7 +48,13 @@ def take_from_planes(grad: Tensor, input: Tensor, indices: Tensor, dims: int) ->
     return wrt(input=F.put_in_planes(grad, indices, input.shape[-dims:]))
 
 
-@linear(node="AvgPool2DBackward0", out=False, structure="leading")
+@linear(
+    node="AvgPool2DBackward0",
+    out=False,
+    structure="leading",
+    backward="avg_pool2d_backward(grad, input, kernel_size, stride, padding, ceil_mode, count_include_pad, "
+    "divisor_override)",
+)
 def avg_pool2d(
     grad: Tensor, input: Tensor, kernel_size: Shape, stride: Shape, padding: Shape, ceil_mode: bool,
     count_include_pad: bool, divisor_override: int | None,

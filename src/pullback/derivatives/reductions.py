@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback.rules import Dim, Dims, F, Pullback, Tensor, general, linear, non_differentiable, tangent, wrt
 
 
-@linear(node="SumBackward0", public="sum")
+@linear(node="SumBackward0", public="sum", backward="expand(grad, input.shape)")
 def sum_all(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.expand_reduced(F.to_dtype(grad, input.dtype), input.shape, None, False))
 

@@ -15,17 +15,17 @@ def copy_to(grad: Tensor, input: Tensor, order: str) -> Pullback:
     return wrt(input=grad)
 
 
-@linear(node="CloneBackward0", out=False)
+@linear(node="CloneBackward0", out=False, aten="clone(input, memory_format=memory_format(order))")
 def contiguous_copy(grad: Tensor, input: Tensor, order: str) -> Pullback:
     return wrt(input=grad)
 
 
-@linear(node="ToCopyBackward0", structure="elementwise")
+@linear(node="ToCopyBackward0", structure="elementwise", aten="_to_copy(input, dtype=dtype)")
 def to_dtype(grad: Tensor, input: Tensor, dtype: DType) -> Pullback:
     return wrt(input=F.to_dtype(grad, input.dtype))
 
 
-@non_differentiable(structure="elementwise")
+@non_differentiable(structure="elementwise", aten="_to_copy(input, dtype=dtype)")
 def to_integer(input: Tensor, dtype: DType) -> None: ...
 
 
@@ -52,7 +52,7 @@ def view(grad: Tensor, input: Tensor, size: Shape) -> Pullback:
     return wrt(input=F.reshape(grad, input.shape))
 
 
-@linear(out=False)
+@linear(out=False, aten="_unsafe_view(input, size)")
 def unsafe_view(grad: Tensor, input: Tensor, size: Shape) -> Pullback:
     return wrt(input=F.reshape(grad, input.shape))
 

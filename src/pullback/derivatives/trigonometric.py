@@ -45,7 +45,7 @@ def cosh(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(F.sinh(input)))
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", backward="tanh_backward(grad, result)")
 def tanh(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(1 - result * result))
 

@@ -1,8 +1,8 @@
 """Engine: runs the recorded graph backward.
 
 `execute` reads as its own summary. CPU work runs in the calling thread. First-order passes move raw arrays from node to
-node; `create_graph` passes move Tensors; a node that needs Tensors (a custom Function, a node with hooks) gets them
-wrapped and only there.
+node; passes with `create_graph`, or with dispatch modes around, move Tensors; a node that needs Tensors (a custom Function,
+a node with hooks) gets them wrapped and only there.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from pullback.graph.node import Node
 from pullback.graph.partial_gradient import PartialGradient
 from pullback.graph.source_lines import note_source_line
 from pullback.modes.grad_mode import set_grad_mode
+from pullback.modes.interception import dispatch, is_backward_dispatched
 from pullback.modes.switches import SWITCH_DEFAULTS, current_switches, process, set_switches, switches
 from pullback.tensor.sparse_tensor import SparseTensor, new_sparse_tensor
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -104,7 +105,9 @@ class Engine:
         """
         outer = _running.task
         task = GraphTask(keep_graph=keep_graph, create_graph=create_graph, depth=outer.depth + 1 if outer else 0)
-        root = GraphRoot(edges, grads if create_graph else [g._array for g in grads])
+        if process.changed and is_backward_dispatched():
+            task.moves_tensors = True
+        root = GraphRoot(edges, grads if task.moves_tensors else [g._array for g in grads])
         task.count_dependencies([root])
         if not accumulate:
             task.mark_needed(root, list(captures), wanted)
@@ -115,8 +118,8 @@ class Engine:
                 _passes += 1
         # What a recorded pass computes is recorded wherever it is called; others switch recording off for users' code.
         former = current_switches() if process.changed else SWITCH_DEFAULTS
-        if create_graph:
-            set_grad_mode(True)
+        if task.moves_tensors:
+            set_grad_mode(create_graph)
         try:
             if task.depth and task.depth % MAX_DEPTH == 0:
                 run_on_fresh_stack(lambda: self._run(task, root), task)
@@ -140,7 +143,7 @@ class Engine:
         costs no queue at all.
         """
         info: dict[Node, ExecInfo] | None = task.exec_info
-        recorded = task.create_graph
+        moves_tensors = task.moves_tensors
         dependencies: dict[Node, int] = task.dependencies
         not_ready: dict[Node, InputBuffer] = task.not_ready
         queue: ReadyQueue = task.ready_queue
@@ -181,8 +184,8 @@ class Engine:
                     buffer = not_ready.get(following)
                     if buffer is None:
                         buffer = not_ready[following] = InputBuffer(following.output_count)
-                    if grad is not None and recorded:
-                        buffer.add_tensor(input_nr, grad)
+                    if grad is not None and moves_tensors:
+                        buffer.add_tensor(input_nr, grad, new)
                     elif grad is not None:
                         buffer.add(input_nr, grad, new)
                     if left:
@@ -216,11 +219,14 @@ class Engine:
             ):  # fmt: skip
                 outcome = self._run_carefully(task, node, edges, grads, owned)
                 results, edges = ((), ()) if outcome is None else (outcome, edges)
-                fresh = node.fresh if node.extra is None or not node.extra.post_hooks else ()
+                if moves_tensors:
+                    fresh = _own(results, grads)
+                else:
+                    fresh = node.fresh if node.extra is None or not node.extra.post_hooks else ()
                 continue
             if grads[0] is None and all(g is None for g in grads):
                 results = (None,) * len(edges)
-            elif recorded:
+            elif moves_tensors:
                 results = node.apply_differentiable(grads, edges)
             else:
                 results = node.apply(grads, edges, owned[0])
@@ -251,7 +257,7 @@ class Engine:
             results = fit_gradients(node, results)
         if process.changed and switches.anomaly_mode and switches.anomaly_check_nan:
             _check_nan(node, edges, results)
-        return results if task.create_graph or not node.needs_tensors else _as_values(results)
+        return results if task.moves_tensors or not node.needs_tensors else _as_values(results)
 
     def _prepare(self, task: GraphTask, node: Node, buffer: InputBuffer) -> bool:
         """Hooks on the arriving gradients, captures, pre-hooks; False if the node itself need not run."""
@@ -273,7 +279,7 @@ class Engine:
         if extra is not None and extra.pre_hooks:
             shown = _shown_outputs(node, buffer.grads)
             replaced = _in_mode(task, None, call_node_hooks, extra.pre_hooks, _as_tensors(task, buffer.grads[:shown]))
-            buffer.grads[:shown] = replaced if task.create_graph else _as_values(replaced)
+            buffer.grads[:shown] = replaced if task.moves_tensors else _as_values(replaced)
             buffer.owned[:] = [False] * len(buffer.grads)
         return True
 
@@ -295,10 +301,10 @@ class Engine:
     def _replace(self, task: GraphTask, node: Node, buffer: InputBuffer, index: int, run: Callable[[Any], Any]) -> None:
         """Run hooks on one gradient as a Tensor; a replacement takes its place, and it is not owned any more."""
         before = buffer.grads[index]
-        wrapped = before if task.create_graph or before is None else as_tensor(before)
+        wrapped = before if task.moves_tensors or before is None else as_tensor(before)
         after = _in_mode(task, node, run, wrapped)
         if after is not None:
-            buffer.grads[index] = after if task.create_graph else as_value(after)
+            buffer.grads[index] = after if task.moves_tensors else as_value(after)
         buffer.owned[index] = False
 
     def _accumulate(self, task: GraphTask, node: AccumulateGrad, buffer: InputBuffer) -> None:
@@ -308,8 +314,11 @@ class Engine:
         if grad is not None:
             if task.create_graph:
                 node.accumulate_tensor(grad)
+            elif task.moves_tensors and type(grad) is not SparseTensor:
+                assert dispatch.accumulate is not None
+                _in_mode(task, node, dispatch.accumulate, node, grad, buffer.owned[0])
             else:
-                node.accumulate_array(grad, buffer.owned[0])
+                node.accumulate_array(as_value(grad) if task.moves_tensors else grad, buffer.owned[0])
         variable_extra = node.variable._extra
         if grad is not None and variable_extra is not None and variable_extra.post_accumulate_hooks:
             for hook in list(variable_extra.post_accumulate_hooks.values()):
@@ -338,6 +347,9 @@ class Engine:
         try:
             if not node.needs_tensors and all(g is None for g in grads):
                 return (None,) * len(edges)
+            if task.moves_tensors and not task.create_graph and not node.needs_tensors:
+                assert dispatch.pull_back is not None
+                return list(_in_mode(task, node, dispatch.pull_back, node, grads, edges))
             if task.create_graph or node.needs_tensors:
                 tensors = _as_tensors(task, grads)
                 if node.needs_tensors and (node.extra is None or not node.extra.post_hooks):
@@ -356,7 +368,7 @@ class Engine:
         self, task: GraphTask, node: Node, hooks: HookDict, edges: Edges, grads: list[Any], results: Sequence[Any]
     ) -> Sequence[Any]:
         """What a node's hooks make of the gradients it computed; they see None for those that the pass does not want."""
-        tensors = task.create_graph or node.needs_tensors
+        tensors = task.moves_tensors or node.needs_tensors
         known = [None if edge is None else result for edge, result in zip(edges, results, strict=False)]
         shown = tuple(known if tensors else _as_tensors(task, known))
         outputs = tuple(_as_tensors(task, grads[: _shown_outputs(node, grads)]))
@@ -422,8 +434,13 @@ def _shown_outputs(node: Node, grads: Sequence[Any]) -> int:
     return count
 
 
+def _own(results: Sequence[Any], grads: Sequence[Any]) -> tuple[bool, ...]:
+    """Which of a node's gradients nobody else has: neither handed on nor given to two inputs."""
+    return tuple([not any(r is g for g in grads) and sum([r is o for o in results]) == 1 for r in results])
+
+
 def _as_tensors(task: GraphTask, values: Sequence[Any]) -> list[Any]:
-    if task.create_graph:
+    if task.moves_tensors:
         return list(values)
     return [None if v is None else as_tensor(v) for v in values]
 

@@ -40,13 +40,15 @@ class GraphTask:
 
     __slots__ = (
         "captured", "create_graph", "dependencies", "depth", "exec_info", "final_callbacks", "id", "keep_graph",
-        "not_ready", "ready_queue",
+        "moves_tensors", "not_ready", "ready_queue",
     )  # fmt: skip
 
     def __init__(self, *, keep_graph: bool, create_graph: bool, depth: int) -> None:
         self.id = _next_id()
         self.keep_graph = keep_graph
         self.create_graph = create_graph
+        self.moves_tensors = create_graph
+        """Whether gradients are Tensors from node to node: they are recorded, or dispatch modes are to see them."""
         self.depth = depth
         self.dependencies: dict[Node, int] = {}
         self.not_ready: dict[Node, InputBuffer] = {}
@@ -81,7 +83,7 @@ class GraphTask:
 
     def only_accumulates(self, leaf: AccumulateGrad) -> bool:
         """Whether nobody is to see the gradient of a leaf: it is added to `.grad` as soon as it is complete."""
-        if self.create_graph or not leaf.takes_arrays():
+        if self.moves_tensors or not leaf.takes_arrays():
             return False
         return self.exec_info is None or (leaf in self.exec_info and not self.exec_info[leaf].captures)
 

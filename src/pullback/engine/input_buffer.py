@@ -49,9 +49,10 @@ class InputBuffer:
             self.grads[index] = add(current, grad)
             self.owned[index] = True
 
-    def add_tensor(self, index: int, grad: Any) -> None:
-        """Add a recorded gradient, out of place."""
+    def add_tensor(self, index: int, grad: Any, owned: bool = False) -> None:
+        """Add a gradient that is a Tensor, out of place."""
         current = self.grads[index]
+        self.owned[index] = owned if current is None else True
         self.grads[index] = grad if current is None else current + grad
 
 

@@ -30,6 +30,8 @@ from pullback.backend.dtype import (
 from pullback.backend.meta_array import empty_meta
 from pullback.functions.shape import check_channels_last, format_name, is_contiguous
 from pullback.modes.grad_mode import is_grad_enabled
+from pullback.modes.interception import dispatch_operation, is_dispatching
+from pullback.modes.switches import process
 from pullback.tensor.arguments import as_dtype
 from pullback.tensor.tensor import Tensor
 
@@ -38,6 +40,10 @@ def item(input: Tensor) -> Any:
     """The value of a tensor with one element, as a Python number."""
     if input._array.size != 1:
         raise RuntimeError(f"a Tensor with {input._array.size} elements cannot be converted to Scalar")
+    if process.changed and is_dispatching():
+        shown = dispatch_operation(item, (input,))
+        if shown is not NotImplemented:
+            return shown
     return input._array.item()
 
 

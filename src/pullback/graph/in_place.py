@@ -54,11 +54,16 @@ def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any
                 return taken
     if not isinstance(input, TensorBase):
         return function(input, *args, **kwargs)
+    return write_in_place(function, input, *args, **kwargs)
+
+
+def write_in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any) -> Any:
+    """As `in_place`, when nobody is to be asked any more."""
     grad_mode = (not process.changed or switches.records) and is_float_or_complex(input._array.dtype)
     records = grad_mode and (input._requires_grad or _require_grad(args) or _require_grad(kwargs.values()))
     if records and function.__name__ in _NEVER_RECORDED:
         records = False
-    check_in_place(input, function.__name__, records=records)  # type: ignore[arg-type]  # every TensorBase is a Tensor
+    check_in_place(input, function.__name__, records=records)
     if function.__name__ not in _FILLS:
         if not input._array.flags.c_contiguous:
             check_overlap(input)
@@ -78,7 +83,7 @@ def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any
         adopt_result(input, alias, result)
     else:
         input._array[...] = result._array
-        bump_version(input)  # type: ignore[arg-type]
+        bump_version(input)
     if process.changed and switches.dual_level >= 0:
         update_tangents(input, result)
     return input

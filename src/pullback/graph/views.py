@@ -58,6 +58,8 @@ def make_view(
             view._become_inference()
             return
     if process.changed:
+        if switches.below_autograd:
+            return
         creation = INFERENCE if switches.inference_mode else creation if switches.records else NO_GRAD
     if extra is not None and extra.view is not None:
         info = extra.view

@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pullback.autograd.function import Function
+from pullback.dispatch.calling import show_or_run
+from pullback.dispatch.overloads import OpOverloadPacket
+from pullback.dispatch.schemas import parse_schema
 from pullback.graph.history import bump_version
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.tensor.tensor import Tensor
@@ -71,6 +74,9 @@ class CustomOpDef(Registering):
         self._fake: Callable[..., Any] | None = None
         self._kernels: dict[str | None, Callable[..., Any]] = {}
         self._function = make_function(self)
+        schemas = {"default": parse_schema(f"{short}{_schema_of(self._signature, self._mutated)}", namespace)}
+        self.overload = OpOverloadPacket(namespace, short, schemas, lambda overload: self).overload("default")
+        """The operator as `torch.ops` and dispatch modes show it."""
         _operators[name] = self
 
     @property
@@ -95,7 +101,7 @@ class CustomOpDef(Registering):
         names = list(self._signature.parameters)
         kernel = self._kernels.get("cpu") or self._kernels.get(None) or self._implementation
         positional, keywords = split_arguments(self._signature, args)
-        result = kernel(*positional, **keywords)
+        result = show_or_run(self.overload, kernel, positional, keywords)
         for name, value in zip(names, args, strict=True):
             if name in self._mutated and isinstance(value, Tensor):
                 bump_version(value)
@@ -135,6 +141,26 @@ class CustomOpDef(Registering):
             return inner(*[_cast(a, cast_inputs) for a in args], **kwargs)
 
         self._implementation = cast_first
+
+
+def _schema_of(signature: inspect.Signature, mutated: tuple[str, ...]) -> str:
+    """The arguments and results of a Python function in the notation of schemas, as far as annotations tell."""
+    parts: list[str] = []
+    for name, parameter in signature.parameters.items():
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts:
+            parts.append("*")
+        kind = _kind_of(parameter.annotation)
+        kind = kind.replace("Tensor", "Tensor(a!)") if name in mutated else kind
+        default = "" if parameter.default is parameter.empty else f"={parameter.default!r}"
+        parts.append(f"{kind} {name}{default}")
+    result = signature.return_annotation
+    return f"({', '.join(parts)}) -> {'()' if result in (None, 'None') else _kind_of(result)}"
+
+
+def _kind_of(annotation: Any) -> str:
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    kinds = {"int": "SymInt", "float": "float", "bool": "bool", "str": "str"}
+    return kinds.get(text.rpartition(".")[2], "Tensor")
 
 
 def split_arguments(signature: inspect.Signature, args: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -11,11 +11,13 @@ from functools import cache
 from inspect import Signature
 from typing import Any
 
-from pullback import functions
+from pullback.dispatch.calling import show_or_run
+from pullback.dispatch.overloads import OpOverload, OpOverloadPacket, aten
+from pullback.dispatch.running import implementation_of
+from pullback.dispatch.schemas import aten_schemas, parse_schema
 from pullback.library.custom_op import Registering, find_custom_op, make_function, split_arguments
 from pullback.library.schema import signature_of
 from pullback.missing_names import is_provided_for
-from pullback.nn import functional
 
 __all__ = ["Library", "define", "impl", "ops"]
 
@@ -31,31 +33,23 @@ _KEY_OF_DEVICE = {
 """The dispatch keys that stand for types of devices."""
 
 
-class OpOverload(Registering):
-    """An operator of one name: called like a function; `op.default` and its other overloads are the same object."""
+class LibraryOverload(OpOverload, Registering):
+    """The one form of an operator that a library defines: called like a function."""
 
-    def __init__(
-        self, namespace: str, name: str, implementations: dict[str, Callable[..., Any]],
-        signature: Signature | None = None,
-    ) -> None:  # fmt: skip
-        self._namespace, self._name, self.__name__ = namespace, name, name
-        self._implementations = implementations
-        self._signature = signature
+    def __init__(self, packet: OpOverloadPacket, overload: str, schema: Any) -> None:
+        super().__init__(packet, overload, schema)
+        self._implementations: dict[str, Callable[..., Any]] = {}
+        self._signature: Signature | None = None
         self._backward: Callable[..., Any] | None = None
         self._setup_context: Callable[..., Any] | None = None
 
     @property
-    def namespace(self) -> str:
-        """The name of the library it belongs to."""
-        return self._namespace
+    def _namespace(self) -> str:
+        return self.namespace
 
-    def name(self) -> str:
-        """Namespace and name."""
-        return f"{self._namespace}::{self.__name__}"
-
-    def overloads(self) -> list[str]:
-        """The names of its forms."""
-        return ["default"]
+    @property
+    def _name(self) -> str:
+        return self._opname
 
     @property
     def op(self) -> Callable[..., Any]:
@@ -71,13 +65,11 @@ class OpOverload(Registering):
             "Register one with Library.impl()."
         )
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.op(*args, **kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        function = self.op
+        if function is self._implementations.get("Autograd"):
+            return function(*args, **kwargs)
+        return show_or_run(self, function, args, kwargs)
 
     # What can be registered, as for a CustomOpDef.
 
@@ -88,13 +80,13 @@ class OpOverload(Registering):
     @property
     def overload_name(self) -> str:
         """The operator as messages call it."""
-        return f"{self._namespace}.{self._name}.default"
+        return str(self)
 
     def run(self, args: Sequence[Any]) -> Any:
         """Call the implementation below autograd on all arguments of the schema."""
         assert self._signature is not None
         positional, keywords = split_arguments(self._signature, args)
-        return self._first_of(_ORDER[2:])(*positional, **keywords)
+        return show_or_run(self, self._first_of(_ORDER[2:]), positional, keywords)
 
     def register_autograd(
         self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None
@@ -122,18 +114,26 @@ class OpOverload(Registering):
     def register_autocast(self, device_type: str, cast_inputs: Any, /) -> None:
         """Accepted: operators of libraries get their inputs as they are."""
 
-    def __str__(self) -> str:
-        return f"{self._namespace}.{self._name}"
 
-    def __repr__(self) -> str:
-        return f"<OpOverload(op='{self._namespace}.{self.__name__}', overload='default')>"
+class LibraryPacket(OpOverloadPacket):
+    """An operator that a library defines."""
+
+    overload_class = LibraryOverload
 
 
-_defined: dict[str, OpOverload] = {}
+def make_library_operator(namespace: str, name: str, schema: str = "") -> LibraryOverload:
+    """An operator without implementations; `schema` has its arguments and results."""
+    schemas = {"default": parse_schema(schema or name, namespace)}
+    made = LibraryPacket(namespace, name, schemas, lambda overload: overload.op).overload("default")
+    assert isinstance(made, LibraryOverload)
+    return made
+
+
+_defined: dict[str, LibraryOverload] = {}
 """The operators of libraries, by their names with namespaces."""
 
 
-def find_defined(name: str) -> OpOverload | None:
+def find_defined(name: str) -> LibraryOverload | None:
     """The operator of this name with its namespace, if a library defined one."""
     return _defined.get(name)
 
@@ -157,7 +157,7 @@ class Library:
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
         """Name an operator by its schema, and return its name."""
         name = schema.partition("(")[0].strip().partition(".")[0]
-        operator = _defined.setdefault(f"{self.ns}::{name}", OpOverload(self.ns, name, {}))
+        operator = _defined.setdefault(f"{self.ns}::{name}", make_library_operator(self.ns, name, schema.strip()))
         operator._signature = operator._signature or signature_of(schema)
         return name
 
@@ -166,10 +166,10 @@ class Library:
         allow_override: bool = False,
     ) -> None:  # fmt: skip
         """Give an operator an implementation for a dispatch key."""
-        name = (
-            op_name.__name__ if isinstance(op_name, OpOverload) else str(op_name).rpartition("::")[2].partition(".")[0]
-        )
-        operator = _defined.setdefault(f"{self.ns}::{name}", OpOverload(self.ns, name, {}))
+        name = str(op_name).rpartition("::")[2].partition(".")[0]
+        if isinstance(op_name, (OpOverload, OpOverloadPacket)):
+            name = str(op_name).split(".")[1]
+        operator = _defined.setdefault(f"{self.ns}::{name}", make_library_operator(self.ns, name))
         operator._implementations[dispatch_key or self.dispatch_key] = fn
 
     def fallback(self, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False) -> None:
@@ -211,11 +211,9 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any
 
 
 @cache
-def _builtin(name: str) -> OpOverload | None:
-    """One of PyTorch's own operators, if a function here has its name."""
-    found = getattr(functions, name, None) if functions.module_of(name) is not None else None
-    found = found if found is not None else getattr(functional, name, None)
-    return None if not callable(found) else OpOverload("aten", name, {"": found})
+def _nameless(name: str) -> OpOverloadPacket:
+    """An operator of ATen's that nothing here is: it can be named, compared and printed, but not called."""
+    return OpOverloadPacket("aten", name, {}, implementation_of)
 
 
 class _Namespace:
@@ -226,17 +224,24 @@ class _Namespace:
 
     def __getattr__(self, name: str) -> Any:
         full_name = f"{self._namespace}::{name}"
-        operator: Any = find_custom_op(full_name) or _defined.get(full_name)
-        if operator is None and self._namespace == "aten" and not name.startswith("__"):
-            operator = _builtin(name)
-            if operator is None and not is_provided_for(sys._getframe(1)):
+        custom = find_custom_op(full_name)
+        if custom is not None:
+            return custom.overload.overloadpacket
+        if full_name in _defined:
+            return _defined[full_name].overloadpacket
+        packet = None
+        if self._namespace == "aten" and not name.startswith("__"):
+            packet = aten(name)
+            if packet is None and not is_provided_for(sys._getframe(1)):
                 # See Note [Missing names]: an operator that is named is not yet used.
-                operator = OpOverload("aten", name, {})
-        if operator is None:
+                packet = _nameless(name)
+        if packet is None:
             raise AttributeError(f"'_OpNamespace' '{self._namespace}' object has no attribute '{name}'")
-        return operator
+        return packet
 
     def __dir__(self) -> Iterator[str]:
+        if self._namespace == "aten":
+            return iter(aten_schemas())
         return (name.partition("::")[2] for name in _defined if name.startswith(f"{self._namespace}::"))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pullback.dispatch.overloads import OpOverload, OpOverloadPacket
 from pullback.library.custom_op import CustomOpDef, find_custom_op
-from pullback.library.operator_namespaces import OpOverload, find_defined, ops
+from pullback.library.operator_namespaces import LibraryOverload, find_defined, make_library_operator, ops
 from pullback.tensor.tensor import Tensor
 
 __all__ = [
@@ -14,21 +15,23 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _find(op: Any) -> CustomOpDef | OpOverload:
+def _find(op: Any) -> CustomOpDef | LibraryOverload:
     """The operator to register for, given or named.
 
     Where compiled operators were asked for and refused, the operator may have been among them: registrations for it
     are taken and come to nothing, so that a library which goes on without its operators can be imported.
     """
-    if isinstance(op, (CustomOpDef, OpOverload)):
+    if isinstance(op, (CustomOpDef, LibraryOverload)):
         return op
     name = str(op)
+    if isinstance(op, (OpOverload, OpOverloadPacket)):
+        name = "::".join(name.split(".")[:2])
     found = find_custom_op(name) or find_defined(name)
     if found is not None:
         return found
     if ops.refused_libraries:
         namespace, _, short = name.partition("::")
-        return OpOverload(namespace, short, {})
+        return make_library_operator(namespace, short)
     raise RuntimeError(f"operator {name} does not exist: define it first, with custom_op() or Library.define()")
 
 

@@ -7,12 +7,16 @@ let the operation go on, and is itself switched off while it runs, so that what 
 Functions that are built of operations are not offered: interceptors see their parts. Only autocast treats some of them as
 one (`cross_entropy` is float32 from its softmax on): those are marked `taken_whole`, and offered to interceptors that say
 so (`takes_whole`), which are switched off alone while they run.
+
+Dispatch modes and `__torch_dispatch__` come last, below autograd: see Note [Dispatch] in pullback/dispatch. While a mode
+is on, `dispatch_entry` stands at the bottom of the thread's interceptors, so that operations look at them at all.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, TypeVar
 
 from pullback.modes.switches import close_fast_road, process, set_switch, switches
@@ -31,6 +35,70 @@ class Overrides:
 
 
 overrides = Overrides()
+
+
+class Dispatch:
+    """Tensor subclasses with a `__torch_dispatch__`, and what pullback.dispatch does for them and for dispatch modes."""
+
+    def __init__(self) -> None:
+        self.types: set[type] = set()
+        self.is_recorded: bool = False
+        """Whether some operation on an instance of such a class was recorded: backward passes may meet it."""
+        self.ask: Interceptor | None = None
+        self.pull_back: Callable[..., Any] | None = None
+        self.accumulate: Callable[..., Any] | None = None
+
+
+dispatch = Dispatch()
+
+
+def dispatch_entry(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Stands for all dispatch modes among the interceptors; `intercept` knows it and asks them last."""
+    return NotImplemented
+
+
+def register_dispatching_type(cls: type) -> None:
+    """Ask `cls.__torch_dispatch__` about every ATen operation on its instances."""
+    _load_dispatch()
+    dispatch.types.add(cls)
+    register_overriding_type(cls)
+
+
+def push_dispatch_mode(mode: Any) -> None:
+    """Show the ATen operations of this thread to `mode` first."""
+    _load_dispatch()
+    set_dispatch_modes((*switches.dispatch_modes, mode))
+
+
+def set_dispatch_modes(modes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Set the dispatch modes of this thread and return the former ones."""
+    former: tuple[Any, ...] = set_switch("dispatch_modes", modes)
+    stack = switches.interceptors
+    if bool(modes) != (bool(stack) and stack[0] is dispatch_entry):
+        set_switch("interceptors", (dispatch_entry, *stack) if modes else stack[1:])
+    return former
+
+
+def is_dispatching() -> bool:
+    """Whether ATen operations of this thread are shown to somebody: a mode, or a subclass that there is."""
+    return bool(dispatch.types or switches.dispatch_modes)
+
+
+def is_backward_dispatched() -> bool:
+    """Whether what a backward pass computes is shown to somebody."""
+    return bool(dispatch.is_recorded or switches.dispatch_modes)
+
+
+def dispatch_operation(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
+) -> Any:
+    """Show a call to dispatch modes and dispatching classes alone; NotImplemented if nobody is there to see it."""
+    return NotImplemented if dispatch.ask is None else dispatch.ask(function, args, kwargs or {})
+
+
+def _load_dispatch() -> None:
+    if dispatch.ask is None:
+        import_module("pullback.dispatch")  # it sets the functions of `dispatch`
 
 
 def register_overriding_type(cls: type) -> None:
@@ -73,13 +141,19 @@ def intercept(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     stack = switches.interceptors
     passed: tuple[Interceptor, ...] = ()
     for depth in range(len(stack) - 1, -1, -1):
+        if stack[depth] is dispatch_entry:
+            break
         result = _ask(stack[depth], stack[:depth] + passed, function, args, kwargs)
         if result is not NotImplemented:
             return result
         if switches.dual_level >= 0 and getattr(stack[depth], "carries_tangents", False):
             passed = (stack[depth], *passed)
     if overrides.types and overrides.ask is not None:
-        return overrides.ask(function, args, kwargs)
+        result = overrides.ask(function, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    if dispatch.ask is not None:
+        return dispatch.ask(function, args, kwargs)
     return NotImplemented
 
 
@@ -151,8 +225,12 @@ def taken_whole(function: Function) -> Function:
 def _offered(function: Function, offer: Callable[..., Any], asks_types: bool = False) -> Function:
     @functools.wraps(function)
     def offered(*args: Any, **kwargs: Any) -> Any:
-        if process.changed and (switches.interceptors or (asks_types and overrides.types)):
-            taken = offer(offered, args, kwargs)
+        if process.changed:
+            taken: Any = NotImplemented
+            if switches.interceptors or (asks_types and overrides.types):
+                taken = offer(offered, args, kwargs)
+            elif dispatch.types and dispatch.ask is not None and offer is intercept:
+                taken = dispatch.ask(offered, args, kwargs)
             if taken is not NotImplemented:
                 return taken
         return function(*args, **kwargs)

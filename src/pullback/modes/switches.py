@@ -45,6 +45,10 @@ class Switches(threading.local):
         self.interceptors: tuple[Any, ...] = ()
         self.transform: Any = None
         """The innermost differentiating transform of pullback.func that runs. See Note [Captured tensors]."""
+        self.dispatch_modes: tuple[Any, ...] = ()
+        """The TorchDispatchModes around, innermost last. See Note [Dispatch]."""
+        self.below_autograd: bool = False
+        """Whether a dispatch mode or a `__torch_dispatch__` runs: nothing is recorded, whatever grad mode says."""
         self.meta_device: bool = False
         """Whether new tensors are made on the device "meta"."""
         # Settings that no generated function reads: they may be assigned directly.
@@ -79,6 +83,8 @@ SWITCH_DEFAULTS = {
     "saved_tensor_hooks": (),
     "interceptors": (),
     "transform": None,
+    "dispatch_modes": (),
+    "below_autograd": False,
     "meta_device": False,
 }
 
@@ -90,8 +96,8 @@ def set_switch(name: str, value: Any) -> Any:
     if former is value:
         return former
     state[name] = value
-    if name == "grad_mode" or name == "inference_mode":
-        state["records"] = state["grad_mode"] and not state["inference_mode"]
+    if name == "grad_mode" or name == "inference_mode" or name == "below_autograd":
+        state["records"] = state["grad_mode"] and not state["inference_mode"] and not state["below_autograd"]
     if name == "dual_level" or name == "interceptors" or name == "transform":
         state["plain"] = state["dual_level"] < 0 and not state["interceptors"] and state["transform"] is None
     default = SWITCH_DEFAULTS[name]

@@ -19,7 +19,12 @@ from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import from_numpy_dtype, is_float_or_complex, scalar_type_name, type_name
 from pullback.backend.meta_array import is_meta
 from pullback.errors import captured_modification
-from pullback.modes.interception import register_overriding_type
+from pullback.modes.interception import (
+    dispatch,
+    dispatch_operation,
+    register_dispatching_type,
+    register_overriding_type,
+)
 from pullback.modes.switches import process, switches
 from pullback.tensor.autograd_extra import AutogradExtra
 from pullback.tensor.size import Size
@@ -81,12 +86,17 @@ class Tensor(TensorBase):
         super().__init_subclass__(**kwargs)
         if getattr(cls, "__torch_function__", None) is not _disabled_torch_function_impl:
             register_overriding_type(cls)
+        if getattr(cls, "__torch_dispatch__", None) is not _disabled_torch_dispatch_impl:
+            register_dispatching_type(cls)
 
     if TYPE_CHECKING:
         # Operations are attached at run time (see `attach_methods`): what a type checker is to know of them.
         def __getattr__(self, name: str) -> Any: ...
 
         __torch_function__: Any
+        __torch_dispatch__: Any
+        _make_subclass: Any
+        _make_wrapper_subclass: Any
 
         def __add__(self, other: Any) -> Tensor: ...
         def __sub__(self, other: Any) -> Tensor: ...
@@ -393,6 +403,8 @@ class Tensor(TensorBase):
         alias._made_in = self._made_in
         if self._extra is not None:
             alias._share_kind(self)
+        if process.changed:
+            alias = _shown_detached(self, alias)
         return alias
 
     def detach_(self) -> Tensor:
@@ -520,6 +532,25 @@ class _LegacyConstructor:
 def _disabled_torch_function_impl(function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """The `__torch_function__` of subclasses that want none: operations return plain tensors."""
     return function(*args, **(kwargs or {}))
+
+
+def _disabled_torch_dispatch_impl(function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """The `__torch_dispatch__` of classes that have none."""
+    return function(*args, **(kwargs or {}))
+
+
+Tensor.__torch_dispatch__ = staticmethod(_disabled_torch_dispatch_impl)
+
+
+def _shown_detached(tensor: Tensor, alias: Tensor) -> Tensor:
+    """The detached tensor that dispatch modes or the tensor's class give; `alias` if nobody is asked."""
+    if not switches.dispatch_modes and type(tensor) not in dispatch.types:
+        return alias
+    shown = dispatch_operation(Tensor.detach, (tensor,))
+    if shown is NotImplemented:
+        return alias
+    shown._counter = alias._counter
+    return shown
 
 
 def new_tensor(array: Array) -> Tensor:

@@ -1,49 +1,113 @@
 """Counting multiplications and additions of a block, module by module. PyTorch's `torch.utils.flop_counter`.
 
-Counted are matrix products and convolutions, forward and, for the gradients that are computed, backward. Everything else
-counts nothing, as in PyTorch on a CPU.
+Counted are matrix products and convolutions, forward and backward; everything else counts nothing, as in PyTorch on a CPU.
 """
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections import defaultdict
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from pullback.modes.interception import pop_interceptor, push_interceptor
+from pullback.graph.node import next_sequence_nr
+from pullback.modes.switches import switches
 from pullback.tensor.tensor import Tensor
+from pullback.utils._python_dispatch import TorchDispatchMode
+from pullback.utils._pytree import tree_map
 
-__all__ = ["FlopCounterMode"]
+__all__ = ["FlopCounterMode", "register_flop_formula"]
 
-_PRODUCTS = {
-    "mm": ("mm", "mm", 0), "addmm": ("addmm", "mm", 1), "bmm": ("bmm", "bmm", 0), "baddbmm": ("baddbmm", "bmm", 1),
-    "matmul_batched": ("bmm", "bmm", 0), "linear_product": ("mm", "mm", 0), "linear_product_folded": ("mm", "mm", 0),
-    "linear_bias": ("addmm", "mm", 0), "linear_bias_folded": ("addmm", "mm", 0),
+Formula = Callable[..., int]
+
+
+def mm_flop(a_shape: Sequence[int], b_shape: Sequence[int], *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
+    """Count a matrix product."""
+    return 2 * math.prod(a_shape) * int(b_shape[-1])
+
+
+def addmm_flop(self_shape: Any, a_shape: Any, b_shape: Any, out_shape: Any = None, **kwargs: Any) -> int:
+    """Count a matrix product that is added to something."""
+    return mm_flop(a_shape, b_shape)
+
+
+bmm_flop = mm_flop
+baddbmm_flop = addmm_flop
+
+
+def conv_flop_count(
+    x_shape: Sequence[int], w_shape: Sequence[int], out_shape: Sequence[int], transposed: bool = False
+) -> int:
+    """Count a convolution."""
+    windows = (x_shape if transposed else out_shape)[2:]
+    return 2 * math.prod(windows) * int(x_shape[0]) * math.prod(w_shape)
+
+
+def conv_flop(
+    x_shape: Any, w_shape: Any, _bias: Any, _stride: Any, _padding: Any, _dilation: Any, transposed: bool,
+    *args: Any, out_shape: Any = None, **kwargs: Any,
+) -> int:  # fmt: skip
+    """Count a convolution by its arguments."""
+    return conv_flop_count(x_shape, w_shape, out_shape, transposed)
+
+
+def conv_backward_flop(
+    grad_out_shape: Any, x_shape: Any, w_shape: Any, _bias: Any, _stride: Any, _padding: Any, _dilation: Any,
+    transposed: bool, _output_padding: Any, _groups: Any, output_mask: Any, out_shape: Any = None,
+) -> int:  # fmt: skip
+    """Count the gradients of a convolution, which are convolutions themselves."""
+    count = 0
+    if output_mask[0]:
+        count += conv_flop_count(grad_out_shape, w_shape, x_shape, not transposed)
+    if output_mask[1]:
+        image, gradient, weight = [[s[1], s[0], *s[2:]] for s in (x_shape, grad_out_shape, w_shape)]
+        if transposed:
+            count += conv_flop_count(gradient, image, weight)
+        else:
+            count += conv_flop_count(image, gradient, weight)
+    return count
+
+
+flop_registry: dict[Any, Formula] = {}
+"""The formula of each operator that is counted."""
+
+_FORMULAS: dict[str, Formula] = {
+    "mm": mm_flop, "addmm": addmm_flop, "bmm": bmm_flop, "baddbmm": baddbmm_flop, "convolution": conv_flop,
+    "convolution_backward": conv_backward_flop,
 }  # fmt: skip
-"""Per operation: PyTorch's name of it, that of the products of its backward, and where its first factor stands."""
 
 
-@cache
-def _operator(name: str) -> Any:
-    """PyTorch's operator of this name, which the counts go by."""
-    from pullback.library import ops  # lazy: operators by name are above this layer
-    from pullback.library.operator_namespaces import OpOverload  # lazy: as above
+def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Formula], Formula]:
+    """Decorate a formula that counts calls of one or several operators from shapes, or from values if `get_raw`.
 
-    return getattr(ops.aten, name, None) or OpOverload("aten", name, {})
+    >>> import pullback
+    >>> @register_flop_formula(pullback.ops.aten.dot)
+    ... def count_dot(a_shape, b_shape, *, out_shape=None, **kwargs):
+    ...     return 2 * a_shape[0]
+    """
+
+    def register(formula: Formula) -> Formula:
+        for target in targets if isinstance(targets, (list, tuple)) else [targets]:
+            flop_registry[target] = formula if get_raw else _of_shapes(formula)
+        return formula
+
+    return register
 
 
-def _product_flops(factor: Tensor, result: Tensor) -> int:
-    return 2 * result._array.size * int(factor._array.shape[-1])
+def _of_shapes(formula: Formula) -> Formula:
+    def count(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
+        args, kwargs, out_shape = tree_map(_shape_of, (args, kwargs, out_val))
+        return formula(*args, out_shape=out_shape, **kwargs)
+
+    return count
 
 
-def _convolution_flops(input: Tensor, weight: Tensor, result: Tensor, transposed: bool) -> int:
-    windows = math.prod((input if transposed else result)._array.shape[2:])
-    return 2 * windows * int(result._array.shape[0]) * int(weight._array.size)
+def _shape_of(value: Any) -> Any:
+    return tuple(value._array.shape) if isinstance(value, Tensor) else value
 
 
-class FlopCounterMode:
+class FlopCounterMode(TorchDispatchMode):
     """Counts the floating-point operations of a block.
 
     >>> import pullback
@@ -60,12 +124,17 @@ class FlopCounterMode:
         display: bool = True,
         custom_mapping: dict[Any, Any] | None = None,
     ) -> None:
+        super().__init__()
         self.depth = 999999 if depth is None else depth
         self.display = display
         self.flop_counts: dict[str, dict[Any, int]] = defaultdict(lambda: defaultdict(int))
+        self._custom = {
+            k: v if getattr(v, "_get_raw", False) else _of_shapes(v) for k, v in (custom_mapping or {}).items()
+        }
         self._names: dict[int, str] = {}
         self._running: list[str] = []
-        self._active = False
+        self._begins: list[int] = []
+        self._modules_since: list[tuple[str, ...]] = []
 
     def get_total_flops(self) -> int:
         """How many there were in all."""
@@ -78,19 +147,18 @@ class FlopCounterMode:
     def __enter__(self) -> FlopCounterMode:
         self.flop_counts.clear()
         self.flop_counts["Global"]  # there even if nothing is counted
+        _register_formulas()
         from pullback.nn.modules import module as modules  # lazy: modules are above this layer
 
         self._handles = [
             modules.register_module_forward_pre_hook(lambda module, args: self._enter_module(module)),
             modules.register_module_forward_hook(lambda module, args, output: self._leave_module(), always_call=True),
         ]
-        push_interceptor(self._count_call)
-        self._active = True
+        super().__enter__()
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._active = False
-        pop_interceptor()
+        super().__exit__(*exception)
         for handle in self._handles:
             handle.remove()
         if self.display:
@@ -104,39 +172,37 @@ class FlopCounterMode:
             for name, inner in module.named_modules():
                 self._names[id(inner)] = f"{root}.{name}" if name else root
         self._running.append(self._names[id(module)])
+        self._note_place()
 
     def _leave_module(self) -> None:
         self._running.pop()
+        self._note_place()
+
+    def _note_place(self) -> None:
+        """Remember that nodes from this number on belong to the modules that run now."""
+        self._begins.append(next_sequence_nr())
+        self._modules_since.append(tuple(self._running))
+
+    def _places(self) -> set[str]:
+        """The modules that an operation belongs to: in backward, those in which its node was recorded."""
+        node = switches.current_node
+        if node is None:
+            return {"Global", *self._running}
+        index = bisect.bisect_right(self._begins, node.sequence_nr) - 1
+        return {"Global", *(self._modules_since[index] if index >= 0 else ())}
 
     # Operations.
 
-    def _count_call(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        name = function.__name__
-        if name == "convolution":
-            result = function(*args, **kwargs)
-            flops, factors = _convolution_flops(args[0], args[1], result, bool(args[6])), args[:2]
-            self._count("convolution", "convolution_backward", flops, factors, result)
-            return result
-        if name in _PRODUCTS:
-            forward, backward, first = _PRODUCTS[name]
-            result = function(*args, **kwargs)
-            factors = args[first : first + 2]
-            self._count(forward, backward, _product_flops(factors[0], result), factors, result)
-            return result
-        return NotImplemented
-
-    def _count(self, forward: str, backward: str, flops: int, factors: tuple[Any, ...], result: Tensor) -> None:
-        places = {"Global", *self._running}
-        self._add(places, forward, flops)
-        wanted = sum(factor._requires_grad for factor in factors)
-        if wanted and result.grad_fn is not None:
-            result.grad_fn.register_prehook(
-                lambda grads: self._add(places, backward, wanted * flops) if self._active else None
-            )
-
-    def _add(self, places: set[str], operation: str, flops: int) -> None:
-        for place in places:
-            self.flop_counts[place][_operator(operation)] += flops
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        packet = func._packet
+        formula = self._custom.get(packet) or flop_registry.get(packet)
+        if formula is not None:
+            flops = formula(*args, **kwargs, out_val=result)
+            for place in self._places():
+                self.flop_counts[place][packet] += flops
+        return result
 
     # The table.
 
@@ -156,6 +222,14 @@ class FlopCounterMode:
         widths[1], widths[2] = max(7, widths[1]), max(9, widths[2])
         rows.insert(1, ("-" * widths[0], "-" * widths[1], "-" * widths[2]))
         return "\n".join(f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in rows)
+
+
+def _register_formulas() -> None:
+    """Give the operators that PyTorch counts their formulas, once."""
+    from pullback.dispatch.overloads import aten  # lazy: operators are above this layer
+
+    for name, formula in _FORMULAS.items():
+        flop_registry.setdefault(aten(name), _of_shapes(formula))
 
 
 def _short(number: int) -> str:

@@ -7,14 +7,12 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from pullback.backend.array_module import may_share_memory
-from pullback.modes.interception import pop_interceptor, push_interceptor
-from pullback.modes.saved_tensor_hooks import current_hooks, pop_hooks, push_hooks
-from pullback.tensor.tensor import Tensor, new_tensor
-from pullback.utils._pytree import tree_leaves, tree_map
+from pullback.tensor.tensor import Tensor
+from pullback.utils._python_dispatch import TorchDispatchMode
+from pullback.utils._pytree import tree_map
 
 SAC_IGNORED_OPS: set[Any] = set()
-"""Operations that are never offered to a policy."""
+"""Operators that are never offered to a policy; detaching is one of them."""
 
 
 class CheckpointPolicy(enum.Enum):
@@ -41,154 +39,113 @@ class SelectiveCheckpointContext:
 
 
 class _Kept:
-    """What an operation returned, and what each tensor that it saved was: the place of an argument or of a result among
-    all of them, or, for another one, the tensor itself."""
+    """A tensor that an operation returned, and the version that it had."""
 
-    def __init__(self, result: Any, saved: list[tuple[str, Any]]) -> None:
-        self.result = result
-        self.saved = saved
-        self.versions = [value._version for value in tree_leaves(result) if isinstance(value, Tensor)]
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor.detach()
+        self.version = self.tensor._version
 
-    def check_unchanged(self) -> None:
-        """Refuse results that were modified in place since they were kept."""
-        if self.versions != [value._version for value in tree_leaves(self.result) if isinstance(value, Tensor)]:
+    def give_back(self, *, allows_mutation: bool) -> Tensor:
+        """The tensor again, unless it was modified in place since."""
+        if self.tensor._version != self.version and not allows_mutation:
             raise RuntimeError(
                 "Tensor cached during selective activation checkpoint has been mutated: a result that the policy keeps was "
                 "modified in place. Keep the result of that operation instead, or pass allow_cache_entry_mutation=True."
             )
+        return self.tensor.detach()
 
 
-class _Cache:
-    """The kept results of the original run, per operation in the order they were made."""
-
-    def __init__(self) -> None:
-        self.results: dict[Any, list[_Kept | None]] = defaultdict(list)
-        self.read: dict[Any, int] = defaultdict(int)
+_TAKEN = object()
+_Storage = dict[Any, dict[int, Any]]
+"""Per operator, the kept results by the number of the call; `_TAKEN` once the recomputation took them."""
 
 
-class _Mode:
-    """An interceptor for the length of a `with` block."""
+class _CachingMode(TorchDispatchMode):
+    """Asks the policy during the original run and keeps what it wants kept."""
 
-    def __init__(
-        self, policy: Callable[..., Any], cache: _Cache, is_recompute: bool, *, allows_mutation: bool = False
-    ) -> None:
-        self.allows_mutation = allows_mutation
-        self.policy = policy
-        self.cache = cache
-        self.context = SelectiveCheckpointContext(is_recompute=is_recompute)
+    def __init__(self, policy: Callable[..., Any], storage: _Storage) -> None:
+        super().__init__()
+        self.policy, self.storage = policy, storage
+        self.calls: dict[Any, int] = defaultdict(int)
 
-    def __enter__(self) -> None:
-        if self.context.is_recompute:
-            self.cache.read.clear()
-        push_interceptor(self.intercept)
-
-    def __exit__(self, *exception: object) -> None:
-        pop_interceptor()
-
-    def intercept(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if function in SAC_IGNORED_OPS:
-            return NotImplemented
-        decision = self.policy(self.context, function, *args, **{k: v for k, v in kwargs.items() if v is not None})
-        if isinstance(decision, bool):
-            decision = CheckpointPolicy.MUST_SAVE if decision else CheckpointPolicy.PREFER_RECOMPUTE
-        if not decision.keeps:
-            return NotImplemented
-        if self.context.is_recompute:
-            kept = self.cache.results[function]
-            position = self.cache.read[function]
-            self.cache.read[function] = position + 1
-            found = kept[position] if position < len(kept) else None
-            if found is None:
-                return NotImplemented
-            if not self.allows_mutation:
-                found.check_unchanged()
-            return _give_back(found, args)
-        result, saved = _run_and_watch(function, args, kwargs)
-        self.cache.results[function].append(_describe(function, result, saved, args))
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if _is_ignored(func):
+            return func(*args, **kwargs)
+        number = self.calls[func]
+        self.calls[func] = number + 1
+        decision = self.policy(SelectiveCheckpointContext(is_recompute=False), func, *args, **kwargs)
+        result = func(*args, **kwargs)
+        kept = self.storage.setdefault(func, {})
+        if decision.keeps if isinstance(decision, CheckpointPolicy) else bool(decision):
+            kept[number] = tree_map(lambda value: _Kept(value) if isinstance(value, Tensor) else value, result)
         return result
 
 
-def _run_and_watch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
-    """Run the operation and note the memory of each tensor that it saves, in order."""
-    hooks = current_hooks()
-    saved: list[Any] = []
-    if hooks is None:
-        return function(*args, **kwargs), saved
-    pack, unpack = hooks
+class _CachedMode(TorchDispatchMode):
+    """Gives the kept results back during the recomputation, and lets everything else run."""
 
-    def note(tensor: Any) -> Any:
-        saved.append(tensor._array)
-        return pack(tensor)
+    def __init__(self, storage: _Storage, *, allows_mutation: bool) -> None:
+        super().__init__()
+        self.storage, self.allows_mutation = storage, allows_mutation
+        self.calls: dict[Any, int] = defaultdict(int)
 
-    push_hooks(note, unpack)
-    try:
-        return function(*args, **kwargs), saved
-    finally:
-        pop_hooks()
+    def __enter__(self) -> Any:
+        self.calls.clear()
+        return super().__enter__()
 
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if _is_ignored(func):
+            return func(*args, **kwargs)
+        kept = self.storage.get(func)
+        if kept is None:
+            raise RuntimeError(
+                f"{func} encountered during backward but not found in storage. This can happen if the operations in the "
+                "checkpointed region are nondeterministic or depend on global state that changed between forward and "
+                "backward."
+            )
+        number = self.calls[func]
+        self.calls[func] = number + 1
+        if number not in kept:
+            return func(*args, **kwargs)
+        found, kept[number] = kept[number], _TAKEN
+        if found is _TAKEN:
+            raise RuntimeError(
+                "Trying to backward an extra time. You are only allowed to backward once on any region computed under "
+                "selective activation checkpoint: what the policy kept is given up when it is used."
+            )
 
-def _describe(function: Any, result: Any, saved: list[Any], args: tuple[Any, ...]) -> _Kept | None:
-    """What to keep of a run; None if the operation must run again.
+        def give_back(value: Any) -> Any:
+            return value.give_back(allows_mutation=self.allows_mutation) if isinstance(value, _Kept) else value
 
-    That is so where its result lies in the memory of an argument (then there is nothing to compute), where it only makes
-    memory that something else fills, and where it draws random numbers, because what comes after it must find the
-    generator where it was.
-    """
-    from pullback.func.batching_rules.random import source_of_draw  # lazy: only policies need to know
-
-    given, results = tree_leaves(args), tree_leaves(result)
-    arrays = [a._array for a in given if isinstance(a, Tensor)]
-    made = [r._array for r in results if isinstance(r, Tensor)]
-    name = getattr(function, "__name__", "")
-    if source_of_draw(function) or name.endswith("_like") or any(may_share_memory(a, r) for a in arrays for r in made):
-        return None
-    places: list[tuple[str, Any]] = []
-    for array in saved:
-        if any(array is r for r in made):
-            places.append(("result", _place(array, results)))
-        elif any(array is a for a in arrays):
-            places.append(("argument", _place(array, given)))
-        elif any(may_share_memory(array, a) for a in arrays):
-            return None
-        else:
-            places.append(("other", new_tensor(array)))
-    return _Kept(tree_map(lambda value: value.detach() if isinstance(value, Tensor) else value, result), places)
+        return tree_map(give_back, found)
 
 
-def _place(array: Any, values: list[Any]) -> int:
-    return next(i for i, value in enumerate(values) if isinstance(value, Tensor) and value._array is array)
-
-
-def _give_back(kept: _Kept, args: tuple[Any, ...]) -> Any:
-    """The kept result without running the operation: what it would save is handed to the recomputation's hooks.
-
-    The recomputed graph is thrown away, so results only have to require grad where the operation's would.
-    """
-    hooks = current_hooks()
-    given, results = tree_leaves(args), tree_leaves(kept.result)
-    if hooks is not None:
-        for kind, place in kept.saved:
-            tensor = place if kind == "other" else (results if kind == "result" else given)[place]
-            hooks[0](tensor.detach())
-    recorded = any(isinstance(a, Tensor) and a.requires_grad for a in given)
-
-    def fresh(value: Any) -> Any:
-        if not isinstance(value, Tensor):
-            return value
-        result = value.detach()
-        if recorded and (result.is_floating_point() or result.is_complex()):
-            result.requires_grad_()
-        return result
-
-    return tree_map(fresh, kept.result)
+def _is_ignored(func: Any) -> bool:
+    return str(func) == "aten.detach.default" or func in SAC_IGNORED_OPS
 
 
 def create_selective_checkpoint_contexts(
     policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
 ) -> tuple[Any, Any]:
-    """The pair of contexts for `checkpoint(..., context_fn=...)` from a policy, or a list of operations to keep."""
+    """The pair of contexts for `checkpoint(..., context_fn=...)` from a policy, or a list of operators to keep.
+
+    >>> import functools
+    >>> import pullback
+    >>> from pullback.utils.checkpoint import checkpoint
+    >>> keep_products = functools.partial(create_selective_checkpoint_contexts, [pullback.ops.aten.mm.default])
+    >>> x = pullback.ones(2, 2, requires_grad=True)
+    >>> y = checkpoint(lambda x: (x @ x).exp().sum(), x, use_reentrant=False, context_fn=keep_products)
+    >>> y.backward()
+    >>> x.grad
+    tensor([[29.5562, 29.5562],
+            [29.5562, 29.5562]])
+    """
     if isinstance(policy_fn_or_list, list):
-        kept = list(policy_fn_or_list)
+        for operator in policy_fn_or_list:
+            _check_overload(operator)
+        kept = frozenset(policy_fn_or_list)
 
         def policy(context: Any, function: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:
             return CheckpointPolicy.MUST_SAVE if function in kept else CheckpointPolicy.PREFER_RECOMPUTE
@@ -197,5 +154,18 @@ def create_selective_checkpoint_contexts(
         policy = policy_fn_or_list
     else:
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
-    cache = _Cache()
-    return _Mode(policy, cache, False), _Mode(policy, cache, True, allows_mutation=allow_cache_entry_mutation)
+    storage: _Storage = {}
+    return _CachingMode(policy, storage), _CachedMode(storage, allows_mutation=allow_cache_entry_mutation)
+
+
+def _check_overload(operator: Any) -> None:
+    from pullback.dispatch.overloads import OpOverload, OpOverloadPacket  # lazy: operators are above this layer
+
+    if isinstance(operator, OpOverload):
+        return
+    remedy = ""
+    if isinstance(operator, OpOverloadPacket):
+        remedy = f"Name one of its overloads, such as torch.ops.{operator}.{operator.overloads()[0]}."
+    raise ValueError(
+        f"Expected op in `op_list` to be an OpOverload but got: {operator} of type {type(operator)}. {remedy}"
+    )

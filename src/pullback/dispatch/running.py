@@ -1,0 +1,156 @@
+"""What runs when an overload of ATen is called: the function of pullback that has its name, or that declares to be it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from pullback import functions
+from pullback.dispatch.declarations import backward_lines
+from pullback.dispatch.node_classes import node_class, pull_back_alone
+from pullback.dispatch.overloads import OpOverload
+from pullback.dispatch.templates import Template, template, total_weight
+from pullback.generated.registry import OPERATIONS, Operation
+from pullback.nn import functional
+from pullback.tensor.tensor import Tensor
+
+Run = Callable[..., Any]
+
+
+def implementation_of(overload: OpOverload) -> Run:
+    """The function to call for an overload; one that raises if there is none."""
+    name = overload._opname
+    run = _PRIVATE.get(name) or _public(name) or _declared(name, overload)
+    if run is None:
+        raise NotImplementedError(
+            f"Could not run '{overload.name()}': pullback has no function of this name. `dir(torch.ops.aten)` lists "
+            "what it has."
+        )
+    return _by_position(overload, run)
+
+
+def _by_position(overload: OpOverload, run: Run) -> Run:
+    """A function whose leading arguments may also be named as the schema names them."""
+    names = [a.name for a in overload._schema.arguments if not a.kwarg_only]
+    if not names:
+        return run
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        given = list(args)
+        while len(given) < len(names) and names[len(given)] in kwargs:
+            given.append(kwargs.pop(names[len(given)]))
+        return run(*given, **kwargs)
+
+    return called
+
+
+def _public(name: str) -> Run | None:
+    """The function or method of this name."""
+    method = Tensor.__dict__.get(name)
+    if name.endswith("_") or name in _METHODS:
+        return method if callable(method) else None
+    found: Any = getattr(functions, name, None) if functions.module_of(name) is not None else None
+    found = found or getattr(functional, name, None) or getattr(import_module("pullback"), name, None)
+    found = found if callable(found) else method
+    return found if callable(found) and not isinstance(found, type) and not name.startswith("_") else None
+
+
+_METHODS = frozenset(
+    "view expand t permute repeat unfold new_zeros new_empty_strided new_ones new_full new_empty".split()
+)
+
+
+@cache
+def _declarations() -> tuple[
+    dict[str, list[tuple[Operation, Template]]], dict[str, tuple[Operation, str | None, Template]]
+]:
+    """The operations by the ATen calls that they declare to be, and those whose backward declares to be one."""
+    forward: dict[str, list[tuple[Operation, Template]]] = {}
+    backward: dict[str, tuple[Operation, str | None, Template]] = {}
+    for operation in OPERATIONS.values():
+        if operation.aten:
+            wanted = template(operation.aten)
+            forward.setdefault(wanted.name.partition(".")[0], []).append((operation, wanted))
+        for parameter, line in backward_lines(operation):
+            if line.is_call:
+                wanted = template(line.text)
+                backward.setdefault(wanted.name.partition(".")[0], (operation, parameter, wanted))
+    return forward, backward
+
+
+def _declared(name: str, overload: OpOverload) -> Run | None:
+    forward, backward = _declarations()
+    in_place = name.endswith("_") and name[:-1] in forward
+    candidates = forward.get(name) or (forward.get(name[:-1]) if in_place else None)
+    names = [a.name for a in overload._schema.arguments if not a.kwarg_only]
+    if candidates:
+        wanted = [c for c in candidates if c[1].name.partition(".")[2] in ("", overload._overloadname)] or candidates
+        return _forward_run(*wanted[0], names, "_" if in_place else "", _defaults(overload))
+    if name in backward:
+        return _backward_run(*backward[name], names, overload)
+    return None
+
+
+def _defaults(overload: OpOverload) -> dict[str, Any]:
+    return {a.name: a.default_value for a in overload._schema.arguments if a.has_default_value()}
+
+
+def _forward_run(
+    operation: Operation, wanted: Template, names: list[str], ending: str, defaults: dict[str, Any]
+) -> Run:
+    function = getattr(import_module(f"pullback.generated.{operation.family}"), operation.name + ending)
+    required = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        given = {**defaults, **dict(zip(names, args, strict=False)), **kwargs}
+        values = wanted.solve(names, given)
+        for parameter in required:
+            values.setdefault(parameter.name, None)
+        if (out := kwargs.get("out")) is not None:
+            values["out"] = out
+        return function(**values)
+
+    return run
+
+
+def _backward_run(
+    operation: Operation, parameter: str | None, wanted: Template, names: list[str], overload: OpOverload
+) -> Run:
+    defaults = _defaults(overload)
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        given = {**defaults, **dict(zip(names, args, strict=False)), **kwargs}
+        return pull_back_alone(node_class(operation), operation, parameter, wanted.solve(names, given))
+
+    return run
+
+
+def _to_copy(input: Any, **options: Any) -> Any:
+    wanted = {k: v for k, v in options.items() if k in ("dtype", "device", "memory_format") and v is not None}
+    return input.to(copy=True, **wanted)
+
+
+def _squeeze_dims(function: str) -> Run:
+    return lambda input, *dim: getattr(Tensor, function)(input, *[tuple(d) if isinstance(d, list) else d for d in dim])
+
+
+def _nll_loss_forward(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+    words = {0: "none", 1: "mean", 2: "sum"}
+    loss = functional.nll_loss(input, target, weight, ignore_index=ignore_index, reduction=words[reduction])
+    return loss, total_weight(target, weight, ignore_index, input.dtype)
+
+
+_PRIVATE: dict[str, Run] = {
+    "log_sigmoid_forward": lambda input: (functional.logsigmoid(input), (-input.abs()).exp()),
+    "nll_loss_forward": _nll_loss_forward,
+    "_to_copy": _to_copy,
+    "_local_scalar_dense": lambda input: input.item(),
+    "lift_fresh": lambda input: input,
+    "lift": lambda input: input,
+    "detach": lambda input: input.detach(),
+    "squeeze": _squeeze_dims("squeeze"),
+}
+"""Operators that are no function of pullback's under any name."""
