@@ -226,7 +226,7 @@ class _Translation:
         """In an operation, read the state of tensors as fields (a checked cast: TypeError for anything else)."""
         self._rewrite(statement, _OPERATION_ACCESS)
         self._rewrite(statement, ((_STATE_ACCESS, r"(<TensorBase?>\1).\2"),))
-        made = ((re.compile(rf"= ({name})\(\)$"), r"= <\1>\1.__new__(\1)") for name in sorted(self.native))
+        made = ((re.compile(rf"= new_node\(({name})\)$"), r"= <\1>\1.__new__(\1)") for name in sorted(self.native))
         self._rewrite(statement, tuple(made))
 
     def _rewrite(self, statement: ast.FunctionDef, changes: tuple[tuple[re.Pattern[str], str], ...]) -> None:

@@ -6,10 +6,18 @@ from enum import Enum
 from importlib import import_module
 from typing import Any
 
+from pullback.autograd.execution_engine import (
+    _EngineBase,
+    current_graph_task_execution_order,
+    current_graph_task_id,
+    node_class,
+    will_engine_execute_node,
+)
 from pullback.backend.device import device
 from pullback.backend.random.generator import Generator
 from pullback.errors import LinAlgError as _LinAlgError
 from pullback.func.vmap_level import active_levels
+from pullback.graph.custom_function_node import _FunctionBase
 from pullback.graph.history import current_node
 from pullback.modes.switches import switches
 from pullback.nn.modules.module_conversion import _parse_to as parse_to
@@ -22,10 +30,28 @@ __all__ = [
     "Generator",
     "Size",
     "TensorBase",
+    "_EngineBase",
+    "_FunctionBase",
     "_LinAlgError",
     "_current_autograd_node",
     "_disabled_torch_function_impl",
 ]
+
+
+def _is_multithreading_enabled() -> bool:
+    """Whether backward may use threads of its own."""
+    return switches.multithreading
+
+
+class _NodeClasses(type):
+    """Classes of nodes by the name they show."""
+
+    def __getattr__(cls, name: str) -> Any:
+        return node_class(name)
+
+
+class _functions(metaclass=_NodeClasses):
+    """The classes of all nodes, as PyTorch's compiled module groups them."""
 
 
 def _current_autograd_node() -> Any:
@@ -138,4 +164,7 @@ class _ExcludeDispatchKeyGuard:
         return None
 
 
+_current_graph_task_id = current_graph_task_id
+_current_graph_task_execution_order = current_graph_task_execution_order
+_will_engine_execute_node = will_engine_execute_node
 _TensorBase = Tensor

@@ -84,7 +84,8 @@ def graph_freed(node_name: str) -> GraphFreedError:
     return GraphFreedError(
         "Trying to backward through the graph a second time (or directly access saved tensors after they have "
         f"already been freed): {node_name} released its saved values when an earlier backward() or grad() ran. "
-        "Pass retain_graph=True to that earlier call if this graph is needed again."
+        "Specify retain_graph=True in that earlier call if you need to backward through this graph again, or to read its "
+        "saved tensors afterwards."
     )
 
 
@@ -171,6 +172,23 @@ def not_a_bool(function: str, argument: str, value: object) -> TypeError:
     return wrong_type(function, argument, None, "bool", value)
 
 
+def gradient_of_other_shape(leaf: Sequence[int], grad: Sequence[int]) -> RuntimeError:
+    """A leaf was given memory of another shape after an operation on it was recorded."""
+    ndim = max(len(leaf), len(grad))
+    sizes = [(1,) * (ndim - len(shape)) + tuple(shape) for shape in (leaf, grad)]
+    dim = next(d for d in reversed(range(ndim)) if sizes[0][d] != sizes[1][d])
+    return RuntimeError(
+        f"The size of tensor a ({sizes[0][dim]}) must match the size of tensor b ({sizes[1][dim]}) at non-singleton "
+        f"dimension {dim}: a gradient of shape {list(grad)} arrives at a leaf of shape {list(leaf)}, which was given "
+        "other memory after the graph was recorded. Record the graph again."
+    )
+
+
 def derivative_not_implemented(name: str) -> NotImplementedError:
     """A rule says that this derivative does not exist yet."""
+    if name.startswith("aten::"):  # PyTorch has no rule at all
+        return NotImplementedError(
+            f"derivative for {name} is not implemented: it has steps or no gradient. Use it on a detach()ed tensor, or "
+            "define its gradient with autograd.Function."
+        )
     return NotImplementedError(f"the derivative for '{name}' is not implemented.")

@@ -95,7 +95,7 @@ def test_rules_read_what_was_saved_as_structs() -> None:
 
 
 def test_new_nodes_are_made_without_a_call() -> None:
-    text = NODE + "\n\ndef mul(input):\n    node = MulBackward0()\n"
+    text = NODE + "\n\ndef mul(input):\n    node = new_node(MulBackward0)\n"
     assert translated(text)[-1] == "    node = <MulBackward0>MulBackward0.__new__(MulBackward0)"
 
 

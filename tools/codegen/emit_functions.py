@@ -288,15 +288,19 @@ def _record(operation: Operation) -> list[str]:
     rule = operation.rule
     out = [f"    if record and ({' or '.join(_requires(p) for p in inputs)}):"]
     lists = [p for p in inputs if p.role == TENSOR_LIST]
-    if lists:
-        out.append(f"        node = {rule.class_name}()")
+    if rule.unimplemented is not None:
+        edges = ", ".join(_edge(p) for p in inputs)
+        out += ["        node = new_node(NotImplementedNode)", f'        node.operation = "{rule.unimplemented}"']
+        out += [f"        node.next_edges = ({edges},)", f"        node.output_count = {len(rule.output_names)}"]
+    elif lists:
+        out.append(f"        node = new_node({rule.class_name})")
         out.append(f"        node.next_edges = tuple([gradient_edge(t) for t in {lists[0].name}])")
     else:
         edges = ", ".join(_edge(p) for p in inputs)
-        out += [f"        node = {rule.class_name}()", f"        node.next_edges = ({edges},)"]
+        out += [f"        node = new_node({rule.class_name})", f"        node.next_edges = ({edges},)"]
     out.append("        node.sequence_nr = next_sequence_nr()")
     out += _metadata(operation)
-    if needs_broadcast(operation):
+    if needs_broadcast(operation) and rule.unimplemented is None:
         out += _broadcast(operation)
     saved = SavedValues(operation)
     out += _save(operation, saved)

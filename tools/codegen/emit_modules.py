@@ -25,8 +25,9 @@ _NAMES = {
     "pullback.errors": ["derivative_not_implemented", "graph_freed", "not_a_bool"],
     "pullback.graph.history": ["adopt_switches", "gradient_edge", "set_history"],
     "pullback.graph.in_place": ["in_place", "write_out"],
+    "pullback.graph.basic_nodes": ["NotImplementedNode"],
     "pullback.graph.edge": ["Edges"],
-    "pullback.graph.node": ["Node", "next_sequence_nr"],
+    "pullback.graph.node": ["Node", "new_node", "next_sequence_nr"],
     "pullback.graph.overwriting": ["overwrite"],
     "pullback.graph.partial_gradient": ["PartialGradient"],
     "pullback.graph.recording": [
@@ -135,7 +136,8 @@ def emit_namespace(operations: list[Operation], formulas: dict[str, str], famili
             if o.rule.in_place:
                 names.append(f"{o.name}_")
             if o.differentiable:
-                names += [o.rule.class_name, f"{o.name}_tangent"]
+                names += [o.rule.class_name] if o.rule.unimplemented is None else []
+                names.append(f"{o.name}_tangent")
         rows.append(f'    "{family}": """')
         rows += [f"        {name}" for name in names]
         rows.append('    """,')

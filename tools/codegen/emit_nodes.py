@@ -26,6 +26,8 @@ def emit_node(operation: Operation, library: Library) -> tuple[list[str], set[tu
     rule = operation.rule
     saved = SavedValues(operation)
     imports: set[tuple[str, str]] = set()
+    if rule.unimplemented is not None:
+        return [], imports
     out = [f"class {rule.class_name}(Node):", f'    """Gradient of {operation.name}."""', ""]
     out.append('    __slots__ = ("__dict__",)')
     body: list[str] = []

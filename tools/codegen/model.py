@@ -109,6 +109,13 @@ class Rule:
         return "".join(part[:1].upper() + part[1:] for part in self.name.split("_")) + "Node"
 
     @property
+    def unimplemented(self) -> str | None:
+        """PyTorch's name of an operation that has no derivative there (`aten::...`), None for all others."""
+        reasons = {line.not_implemented for line in self.lines}
+        reason = reasons.pop() if len(reasons) == 1 else None
+        return reason if reason is not None and reason.startswith("aten::") else None
+
+    @property
     def output_names(self) -> tuple[str, ...]:
         """The names of the results; a single one is `result`."""
         given = self.options.get("outputs")

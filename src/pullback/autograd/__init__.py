@@ -20,6 +20,7 @@ from pullback.autograd.gradcheck import gradcheck, gradgradcheck
 from pullback.engine.engine import current_graph_task
 from pullback.graph import tensor_hooks as _tensor_hooks
 from pullback.graph.saved_tensor import SavedTensor
+from pullback.modes.switches import switches
 
 __all__ = [
     "Function",
@@ -36,6 +37,7 @@ __all__ = [
     "gradcheck",
     "gradgradcheck",
     "inference_mode",
+    "is_multithreading_enabled",
     "no_grad",
     "set_detect_anomaly",
     "set_grad_enabled",
@@ -48,6 +50,16 @@ _LAZY = {
     "set_detect_anomaly": "anomaly_mode",
 }  # fmt: skip
 _SUBMODULES = {"function", "functional", "forward_ad", "anomaly_mode", "graph", "profiler", "profiler_util", "variable"}
+
+
+def is_multithreading_enabled() -> bool:
+    """Whether backward may use threads of its own: only CUDA work would.
+
+    >>> with set_multithreading_enabled(False):
+    ...     is_multithreading_enabled()
+    False
+    """
+    return switches.multithreading
 
 
 def _is_checkpoint_valid() -> bool:

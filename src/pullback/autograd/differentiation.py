@@ -14,7 +14,7 @@ from pullback.errors import NoGradientError
 from pullback.graph.edge import Edge
 from pullback.graph.gradient_edge import GradientEdge
 from pullback.graph.history import gradient_edge
-from pullback.graph.node import Node
+from pullback.graph.node import Node, new_node
 from pullback.modes.interception import has_overrides, intercept, is_backward_dispatched
 from pullback.modes.switches import process, switches
 from pullback.tensor.size import Size
@@ -62,19 +62,9 @@ def backward(
             stacklevel=3,
         )
     grads = make_grads(roots, grad_tensors, is_grads_batched=False)
-    edges = [_root_edge(root, index) for index, root in enumerate(roots)]
     keep_graph = create_graph if retain_graph is None else retain_graph
-    if inputs is None:
-        engine.execute(edges, grads, keep_graph=keep_graph, create_graph=create_graph)
-        return
-    nodes = []
-    for value in _as_tuple(inputs):
-        if isinstance(value, Tensor):
-            value.retain_grad()  # a leaf needs none
-        elif not isinstance(value, GradientEdge):
-            raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(value).__name__}")
-        nodes.append(_input_edge(value)[0])
-    engine.execute(edges, grads, keep_graph=keep_graph, create_graph=create_graph, wanted=nodes, accumulate=False)
+    wanted = () if inputs is None else _as_tuple(inputs)
+    run_engine(roots, grads, wanted, keep_graph, create_graph, allow_unused=True, accumulate=True)
 
 
 def grad(
@@ -119,18 +109,43 @@ def grad(
     if is_grads_batched:
         return _batched_grad(roots, wanted, grad_outputs, create_graph, retain_graph, allow_unused, materialize_grads)
     grads = make_grads(roots, grad_outputs, is_grads_batched=False)
-    edges = [_root_edge(root, index) for index, root in enumerate(roots)]
-    captures = [_input_edge(value) for value in wanted]
     keep_graph = create_graph if retain_graph is None else retain_graph
+    captured = run_engine(roots, grads, wanted, keep_graph, create_graph, allow_unused=allow_unused, accumulate=False)
+    assert captured is not None
+    if materialize_grads:
+        return _materialized(captured, wanted, create_graph)
+    return captured
+
+
+def run_engine(
+    roots: Sequence[Any], grads: Sequence[Any], inputs: Sequence[Any], keep_graph: bool, create_graph: bool, *,
+    allow_unused: bool, accumulate: bool,
+) -> tuple[Any, ...] | None:  # fmt: skip
+    """Send gradients into the roots. Add what arrives to `.grad` (of `inputs` alone where there are some), or return it."""
+    edges = [_root_edge(root, index) for index, root in enumerate(roots)]
+    if not inputs:
+        engine.execute(edges, grads, keep_graph=keep_graph, create_graph=create_graph)
+        return None
+    if accumulate:
+        nodes = [_accumulating_node(value) for value in inputs]
+        engine.execute(edges, grads, keep_graph=keep_graph, create_graph=create_graph, wanted=nodes, accumulate=False)
+        return None
+    captures = [_input_edge(value) for value in inputs]
     captured = engine.execute(
         edges, grads, keep_graph=keep_graph, create_graph=create_graph, captures=captures, accumulate=False
     )
-    return _finish(captured, wanted, create_graph, allow_unused, materialize_grads)
+    return _finish(captured, inputs, create_graph, allow_unused)
 
 
-def _finish(
-    captured: list[Any], wanted: Sequence[Any], create_graph: bool, allow_unused: bool, materialize: bool
-) -> tuple[Any, ...]:
+def _accumulating_node(value: Any) -> Node:
+    if isinstance(value, Tensor):
+        value.retain_grad()  # a leaf needs none
+    elif not isinstance(value, GradientEdge):
+        raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(value).__name__}")
+    return _input_edge(value)[0]
+
+
+def _finish(captured: list[Any], wanted: Sequence[Any], create_graph: bool, allow_unused: bool) -> tuple[Any, ...]:
     results: list[Any] = []
     for index, value in enumerate(captured):
         if value is None and not allow_unused:
@@ -138,10 +153,7 @@ def _finish(
                 f"The differentiated Tensor at index {index} appears to not have been used in the graph. "
                 "Set allow_unused=True if this is the desired behavior."
             )
-        if value is None:
-            results.append(_zeros_like(wanted[index]) if materialize else None)
-        else:
-            results.append(value if isinstance(value, Tensor) else _as_result(value))
+        results.append(value if value is None or isinstance(value, Tensor) else _as_result(value))
     if has_overrides():
         return tuple(_of_input_type(given, result) for given, result in zip(wanted, results, strict=True))
     return tuple(results)
@@ -164,14 +176,18 @@ def _as_array(value: Any) -> Any:
     return array if array.flags.writeable else array.copy()
 
 
-def _zeros_like(value: Any) -> Tensor:
+def _zeros_like(value: Any, *, requires_grad: bool) -> Tensor:
+    """The gradient of an input that nothing depends on; it can be differentiated again where the others can."""
+    if isinstance(value, GradientEdge):
+        raise RuntimeError(
+            "materialize_grads cannot be used when the given input is a GradientEdge that no gradient arrives at: pass the "
+            "tensor, or allow_unused=True."
+        )
     from pullback.backend.array_module import zeros
 
-    if isinstance(value, GradientEdge):
-        metadata = value.node.input_metadata(value.output_nr)
-        assert metadata is not None
-        return new_tensor(metadata.zeros())
-    return new_tensor(zeros(value._array.shape, value._array.dtype))
+    result = new_tensor(zeros(value._array.shape, value._array.dtype))
+    result._requires_grad = requires_grad
+    return result
 
 
 def _batched_grad(
@@ -199,7 +215,13 @@ def _batched_grad(
         )  # fmt: skip
 
     results = vmap(one, 0, 0, allow_none_pass_through=True)(*vectors)
-    return tuple([_zeros_like(x) if r is None and materialize else r for r, x in zip(results, wanted, strict=True)])
+    return _materialized(results, wanted, create_graph) if materialize else tuple(results)
+
+
+def _materialized(results: Sequence[Any], wanted: Sequence[Any], create_graph: bool) -> tuple[Any, ...]:
+    """Zeros in the place of gradients that are not there."""
+    pairs = zip(results, wanted, strict=True)
+    return tuple([_zeros_like(x, requires_grad=create_graph) if r is None else r for r, x in pairs])
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
@@ -226,7 +248,7 @@ def _input_edge(value: Any) -> Edge:
     edge = gradient_edge(value)
     if edge is None:
         if value._requires_grad:  # a view made without recording, whose base requires grad: nothing leads to it
-            return (Node(), 0)
+            return (new_node(Node), 0)
         raise NoGradientError("One of the differentiated Tensors does not require grad")
     return edge
 

@@ -11,7 +11,7 @@ from typing import Any
 from pullback.backend.dtype import is_float_or_complex
 from pullback.errors import LeafModificationError, ViewModificationError
 from pullback.graph.basic_nodes import DelayedError
-from pullback.graph.custom_function_node import FunctionContext
+from pullback.graph.custom_function_node import FunctionContext, FunctionCtx, _FunctionBase, _HookMixin
 from pullback.graph.history import adopt_switches, bump_version, gradient_edge, rebase_history, set_history
 from pullback.graph.node import next_sequence_nr
 from pullback.graph.tangents import levels_of, set_tangent, tangent_at, without_tangents, zeros_like_input
@@ -27,7 +27,6 @@ __all__ = [
     "once_differentiable",
 ]  # fmt: skip
 
-FunctionCtx = FunctionContext
 BackwardCFunction = FunctionContext
 
 
@@ -43,7 +42,11 @@ class FunctionMeta(type):
         )
 
 
-class Function(metaclass=FunctionMeta):
+class _SingleLevelFunction(_FunctionBase, FunctionCtx, _HookMixin, metaclass=FunctionMeta):
+    """A Function as transforms of pullback.func do not see it; `Function` is what users derive from."""
+
+
+class Function(_SingleLevelFunction):
     """An operation with forward and backward of your own; call it with `apply`.
 
     >>> import pullback
@@ -392,17 +395,19 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
             set_grad_mode(former)
         if not former or not any(isinstance(a, Tensor) and a._requires_grad for a in args):
             return outputs
-        error = DelayedError("trying to differentiate twice a function that was marked with @once_differentiable")
-        many = isinstance(outputs, tuple)
-        marked = tuple(
-            [
-                error(o) if isinstance(o, Tensor) and o._array.dtype.kind in "fcV" else o
-                for o in (outputs if many else (outputs,))
-            ]
+        results = outputs if isinstance(outputs, tuple) else (outputs,)
+        refuse = DelayedError(
+            "trying to differentiate twice a function that was marked with @once_differentiable", len(results)
         )
-        return marked if many else marked[0]
+        return refuse(*[_as_leaf(o) if isinstance(o, Tensor) else o for o in results])
 
     return wrapper
+
+
+def _as_leaf(tensor: Tensor) -> Tensor:
+    """An alias that requires grad, where it can."""
+    alias = tensor.detach()
+    return alias.requires_grad_() if is_float_or_complex(tensor._array.dtype) else alias
 
 
 class InplaceFunction(Function):

@@ -58,6 +58,19 @@ class Node(ABC):
     def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call `fn(grad_outputs)` before the node runs."""
 
+    @property
+    @abstractmethod
+    def _input_metadata(self) -> Sequence[Any]:
+        """Shape and dtype of each gradient that the node receives."""
+
+    @abstractmethod
+    def _sequence_nr(self) -> int:
+        """The number under which the node was recorded."""
+
+    @abstractmethod
+    def _register_hook_dict(self, hooks: Any) -> None:
+        """Add a dict of hooks that run after the node."""
+
     @classmethod
     def __subclasshook__(cls, subclass: type, /) -> bool:
         if cls is Node:
@@ -176,7 +189,7 @@ def _register_all(tensors: Sequence[Any], edges: Sequence[GradientEdge], fn: Cal
         assert task is not None, "the hook runs inside of a backward pass"
         with lock:
             if task.id not in waiting:
-                needed = [_will_run(task, node) for node in held]
+                needed = [task.will_execute(node) for node in held]
                 waiting[task.id] = (sum(needed), [None] * len(held))
             left, grads = waiting[task.id]
             grads[index] = grad
@@ -188,13 +201,6 @@ def _register_all(tensors: Sequence[Any], edges: Sequence[GradientEdge], fn: Cal
             fn(grads)
 
     return _MultiHandle([_hook(t, functools.partial(arrived, i)) for i, t in enumerate(tensors)])
-
-
-def _will_run(task: Any, node: _Node) -> bool:
-    if task.exec_info is None:
-        return node in task.dependencies
-    info = task.exec_info.get(node)
-    return info is not None and (info.needed or bool(info.captures))
 
 
 def _register_any(tensors: Sequence[Any], fn: Callable[..., None]) -> RemovableHandle:

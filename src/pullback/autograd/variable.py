@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.engine.engine import engine
+from pullback.autograd.execution_engine import _EngineBase
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["Variable", "VariableMeta"]
@@ -20,7 +20,7 @@ class VariableMeta(type):
 class Variable(metaclass=VariableMeta):
     """`Variable(t)` is `t` as a tensor that may require grad."""
 
-    _execution_engine = engine
+    _execution_engine = _EngineBase()
 
     def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
         if not isinstance(data, Tensor):

@@ -23,12 +23,12 @@ def standard_gamma_grad(grad: Tensor, input: Tensor, output: Tensor) -> Pullback
     )
 
 
-@general(node="NotImplemented", out=False, draws="parameters")
+@general(out=False, draws="parameters")
 def sample_dirichlet(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=not_implemented("aten::_sample_dirichlet"))
 
 
-@general(node="NotImplemented", out=False, structure="elementwise")
+@general(out=False, structure="elementwise")
 def dirichlet_grad(grad: Tensor, input: Tensor, alpha: Tensor, total: Tensor) -> Pullback:
     return wrt(
         input=not_implemented("aten::_dirichlet_grad"),

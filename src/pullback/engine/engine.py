@@ -12,16 +12,19 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
+from sys import getrefcount
 from typing import Any
 
 from pullback.backend.array_module import as_array, contains_nan
+from pullback.backend.dtype import from_numpy_dtype
 from pullback.backend.sparse_array import SparseArray
 from pullback.engine.graph_task import ExecInfo, GraphTask
 from pullback.engine.input_buffer import InputBuffer
 from pullback.engine.ready_queue import ReadyQueue
 from pullback.engine.validation import fit_gradient, fit_gradients
-from pullback.errors import AnomalyError
+from pullback.errors import AnomalyError, gradient_of_other_shape
 from pullback.graph.accumulate_grad import AccumulateGrad
+from pullback.graph.anomaly_metadata import report_anomaly
 from pullback.graph.basic_nodes import GraphRoot
 from pullback.graph.edge import Edge, Edges
 from pullback.graph.hooks import HookDict, call_node_hooks, call_tensor_hooks
@@ -108,6 +111,7 @@ class Engine:
         if process.changed and is_backward_dispatched():
             task.moves_tensors = True
         root = GraphRoot(edges, grads if task.moves_tensors else [g._array for g in grads])
+        task.root = root
         task.count_dependencies([root])
         if not accumulate:
             task.mark_needed(root, list(captures), wanted)
@@ -118,6 +122,7 @@ class Engine:
                 _passes += 1
         # What a recorded pass computes is recorded wherever it is called; others switch recording off for users' code.
         former = current_switches() if process.changed else SWITCH_DEFAULTS
+        former_node = switches.current_node if task.moves_tensors else None
         if task.moves_tensors:
             set_grad_mode(create_graph)
         try:
@@ -125,15 +130,19 @@ class Engine:
                 run_on_fresh_stack(lambda: self._run(task, root), task)
             else:
                 self._run(task, root)
+            if task.final_callbacks:
+                task.run_callbacks()
         finally:
-            if process.changed:  # what hooks entered and did not leave ends with the pass
+            if task.moves_tensors:
+                switches.current_node = former_node
+            if (
+                process.changed or former is not SWITCH_DEFAULTS
+            ):  # what hooks entered and did not leave ends with the pass
                 set_switches(former)
             _running.task = outer
             if outer is None:
                 with _passes_lock:
                     _passes -= 1
-        for callback in task.final_callbacks:
-            callback()
         return task.captured
 
     def _run(self, task: GraphTask, root: GraphRoot) -> None:
@@ -185,6 +194,8 @@ class Engine:
                     if buffer is None:
                         buffer = not_ready[following] = InputBuffer(following.output_count)
                     if grad is not None and moves_tensors:
+                        if process.changed:  # anomaly mode: the sum is induced by the node that sent the gradient
+                            switches.current_node = node
                         buffer.add_tensor(input_nr, grad, new)
                     elif grad is not None:
                         buffer.add(input_nr, grad, new)
@@ -218,11 +229,10 @@ class Engine:
                 or (info is not None and (node not in info or info[node].captures))
             ):  # fmt: skip
                 outcome = self._run_carefully(task, node, edges, grads, owned)
-                results, edges = ((), ()) if outcome is None else (outcome, edges)
-                if moves_tensors:
-                    fresh = _own(results, grads)
+                if outcome is None:
+                    results, edges = (), ()
                 else:
-                    fresh = node.fresh if node.extra is None or not node.extra.post_hooks else ()
+                    results, fresh = outcome
                 continue
             if grads[0] is None and all(g is None for g in grads):
                 results = (None,) * len(edges)
@@ -236,8 +246,11 @@ class Engine:
 
     def _run_carefully(
         self, task: GraphTask, node: Node, edges: Edges, grads: list[Any], owned: list[bool]
-    ) -> Sequence[Any] | None:
-        """The general case: hooks, captures, accumulation, Tensors where they are needed. None: nothing goes on."""
+    ) -> tuple[Sequence[Any], tuple[bool, ...]] | None:
+        """The general case: hooks, captures, accumulation, Tensors where they are needed.
+
+        Return the gradients and which of them are owned (Note [Owned gradients]), None where nothing goes on.
+        """
         if process.log_nodes:
             shapes = ", ".join("None" if g is None else str(list(g.shape)) for g in grads)
             _log.debug("Executing: %r with grad_outputs: [%s]", node, shapes)
@@ -251,13 +264,20 @@ class Engine:
         results = self._evaluate_guarded(task, node, edges, grads)
         owned[:] = [False] * len(owned)  # what saw a gradient may have kept it
         extra = node.extra
+        fresh = node.fresh
+        tensors = task.moves_tensors or node.needs_tensors
         if extra is not None and extra.post_hooks:
-            results = self._post_hooks(task, node, extra.post_hooks, edges, grads, results)
+            results, tensors = self._post_hooks(task, node, extra.post_hooks, edges, grads, results), True
         if node.needs_tensors:
             results = fit_gradients(node, results)
         if process.changed and switches.anomaly_mode and switches.anomaly_check_nan:
             _check_nan(node, edges, results)
-        return results if task.moves_tensors or not node.needs_tensors else _as_values(results)
+        if task.moves_tensors:
+            fresh = _own(results, grads)
+        elif tensors:
+            fresh = _held_here_alone(results)
+            results = _as_values(results)
+        return results, fresh
 
     def _prepare(self, task: GraphTask, node: Node, buffer: InputBuffer) -> bool:
         """Hooks on the arriving gradients, captures, pre-hooks; False if the node itself need not run."""
@@ -277,16 +297,16 @@ class Engine:
             return False
         extra = node.extra
         if extra is not None and extra.pre_hooks:
-            shown = _shown_outputs(node, buffer.grads)
+            shown = node.shown_outputs()
             replaced = _in_mode(task, None, call_node_hooks, extra.pre_hooks, _as_tensors(task, buffer.grads[:shown]))
-            buffer.grads[:shown] = replaced if task.moves_tensors else _as_values(replaced)
-            buffer.owned[:] = [False] * len(buffer.grads)
+            self._take_over(task, buffer, range(shown), replaced)
         return True
 
     def _tensor_hooks(self, task: GraphTask, node: Node, buffer: InputBuffer) -> None:
         """Run tensor hooks, then retain_grad. See Note [Hook order] in graph/hooks.py."""
         extra = node.extra
         if isinstance(node, AccumulateGrad):
+            self._cast_for_leaf(task, node, buffer)
             hooks = node.variable._extra.hooks if node.variable._extra is not None else None
             if hooks:
                 self._replace(task, node, buffer, 0, partial(call_tensor_hooks, hooks))
@@ -298,20 +318,44 @@ class Engine:
         for output_nr, keep in list(extra.retain_hooks.items()):
             self._replace(task, node, buffer, output_nr, keep)
 
+    def _cast_for_leaf(self, task: GraphTask, node: AccumulateGrad, buffer: InputBuffer) -> None:
+        """Bring the gradient of a leaf whose `grad_dtype` the user chose to that dtype, before hooks see it."""
+        grad, wanted = buffer.grads[0], node.chosen_dtype()
+        if grad is None or wanted is None or isinstance(grad, SparseArray):
+            return
+        array = grad._array if task.moves_tensors else as_array(grad)
+        if array.dtype != wanted:
+            cast = _in_mode(task, node, (grad if task.moves_tensors else as_tensor(grad)).to, from_numpy_dtype(wanted))
+            self._take_over(task, buffer, (0,), [cast])
+
     def _replace(self, task: GraphTask, node: Node, buffer: InputBuffer, index: int, run: Callable[[Any], Any]) -> None:
-        """Run hooks on one gradient as a Tensor; a replacement takes its place, and it is not owned any more."""
+        """Run hooks on one gradient as a Tensor; a replacement takes its place."""
         before = buffer.grads[index]
         wrapped = before if task.moves_tensors or before is None else as_tensor(before)
         after = _in_mode(task, node, run, wrapped)
-        if after is not None:
-            buffer.grads[index] = after if task.moves_tensors else as_value(after)
-        buffer.owned[index] = False
+        if after is None or after is wrapped:
+            buffer.owned[index] = False  # the hook may have kept it
+        else:
+            del wrapped
+            self._take_over(task, buffer, (index,), [after])
+
+    def _take_over(self, task: GraphTask, buffer: InputBuffer, indices: Sequence[int], tensors: list[Any]) -> None:
+        """Put what hooks returned in the place of gradients; those that nobody else holds are owned."""
+        if task.moves_tensors:
+            owned: Sequence[bool] = [False] * len(tensors)
+        else:
+            owned = _held_here_alone(tensors)
+            tensors = _as_values(tensors)
+        for index, grad, own in zip(indices, tensors, owned, strict=True):
+            buffer.grads[index], buffer.owned[index] = grad, own
 
     def _accumulate(self, task: GraphTask, node: AccumulateGrad, buffer: InputBuffer) -> None:
         """AccumulateGrad with its hooks: accumulation, post-accumulate hooks, post-hooks."""
         extra = node.extra
         grad = buffer.grads[0]
         if grad is not None:
+            if grad.shape != node.variable._array.shape and not isinstance(grad, SparseArray):
+                raise gradient_of_other_shape(node.variable._array.shape, grad.shape)
             if task.create_graph:
                 node.accumulate_tensor(grad)
             elif task.moves_tensors and type(grad) is not SparseTensor:
@@ -361,7 +405,7 @@ class Engine:
             if node.extra is not None:
                 note_source_line(error, node)
             if process.changed and switches.anomaly_mode:
-                _report_anomaly(node)
+                report_anomaly(node)
             raise
 
     def _post_hooks(
@@ -371,9 +415,8 @@ class Engine:
         tensors = task.moves_tensors or node.needs_tensors
         known = [None if edge is None else result for edge, result in zip(edges, results, strict=False)]
         shown = tuple(known if tensors else _as_tensors(task, known))
-        outputs = tuple(_as_tensors(task, grads[: _shown_outputs(node, grads)]))
-        replaced = _in_mode(task, node, call_node_hooks, hooks, shown, outputs)
-        return replaced if tensors else _as_values(replaced)
+        outputs = tuple(_as_tensors(task, grads[: node.shown_outputs()]))
+        return _in_mode(task, node, call_node_hooks, hooks, shown, outputs)
 
     def queue_callback(self, callback: Callable[[], None]) -> None:
         """Run `callback` when the current backward pass ends."""
@@ -419,19 +462,8 @@ def _restore_shape(task: GraphTask, node: Node, buffer: InputBuffer) -> None:
     sender, index = senders[0] if senders else (node, 0)
     (tensor,) = _as_tensors(task, [grad])
     fitted = [_in_mode(task, node, fit_gradient, sender, index, tensor, wanted)]
-    buffer.grads[:] = fitted if task.create_graph else _as_values(fitted)
+    buffer.grads[:] = fitted if task.moves_tensors else _as_values(fitted)
     buffer.owned[0] = False
-
-
-def _shown_outputs(node: Node, grads: Sequence[Any]) -> int:
-    """How many outputs a node's hooks are shown: the last ones that are whole numbers have no gradient to show."""
-    metadata = node.output_metadata
-    count = len(grads)
-    if metadata is None or node.needs_tensors:
-        return count
-    while count > 1 and count <= len(metadata) and metadata[count - 1].numpy_dtype.kind in "biu":
-        count -= 1
-    return count
 
 
 def _own(results: Sequence[Any], grads: Sequence[Any]) -> tuple[bool, ...]:
@@ -445,6 +477,25 @@ def _as_tensors(task: GraphTask, values: Sequence[Any]) -> list[Any]:
     return [None if v is None else as_tensor(v) for v in values]
 
 
+def _held_here_alone(tensors: Sequence[Any]) -> tuple[bool, ...]:
+    """Which of some tensors nothing but this sequence holds, neither them nor their memory: they may be taken over.
+
+    A leaf's `.grad` is then the very memory that the user's backward made, as in PyTorch, and costs no copy.
+    """
+    return tuple([_is_free(tensors, index) for index in range(len(tensors))])
+
+
+def _is_free(tensors: Sequence[Any], index: int) -> bool:
+    # The counts include the reference that `getrefcount` is called with, and would one to a local name.
+    return (
+        type(tensors[index]) is Tensor
+        and tensors[index]._extra is None
+        and tensors[index]._array.base is None
+        and getrefcount(tensors[index]) == 2
+        and getrefcount(tensors[index]._array) == 2
+    )
+
+
 def _as_values(values: Sequence[Any]) -> list[Any]:
     return [None if v is None else as_value(v) for v in values]
 
@@ -454,23 +505,8 @@ def _check_nan(node: Node, edges: Edges, results: Sequence[Any]) -> None:
         if result is None or edges[index] is None:
             continue
         if contains_nan((result if isinstance(result, Tensor) else as_tensor(result))._bottom._array):
-            _report_anomaly(node)
+            report_anomaly(node)
             raise AnomalyError(f"Function '{node.name()}' returned nan values in its {index}th output.")
-
-
-def _report_anomaly(node: Node) -> None:
-    metadata = node.anomaly_metadata
-    if metadata is not None:
-        metadata.report(node.name())
-        return
-    import warnings
-
-    warnings.warn(
-        f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during "
-        "forward pass for more information.",
-        UserWarning,
-        stacklevel=2,
-    )
 
 
 engine = Engine()

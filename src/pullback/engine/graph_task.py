@@ -40,7 +40,7 @@ class GraphTask:
 
     __slots__ = (
         "captured", "create_graph", "dependencies", "depth", "exec_info", "final_callbacks", "id", "keep_graph",
-        "moves_tensors", "not_ready", "ready_queue",
+        "moves_tensors", "not_ready", "ready_queue", "root",
     )  # fmt: skip
 
     def __init__(self, *, keep_graph: bool, create_graph: bool, depth: int) -> None:
@@ -53,9 +53,15 @@ class GraphTask:
         self.dependencies: dict[Node, int] = {}
         self.not_ready: dict[Node, InputBuffer] = {}
         self.ready_queue = ReadyQueue()
+        self.root: Node | None = None
         self.exec_info: dict[Node, ExecInfo] | None = None
         self.captured: list[Any] = []
         self.final_callbacks: list[Callable[[], None]] = []
+
+    def run_callbacks(self) -> None:
+        """Run what was queued for the end of the pass, also what is queued while this runs."""
+        for callback in self.final_callbacks:  # a list that grows is followed to its end
+            callback()
 
     def count_dependencies(self, roots: list[Node]) -> None:
         """Count, for every reachable node, how many nodes send it gradients. Iterative: graphs may be deep."""
@@ -80,6 +86,35 @@ class GraphTask:
         for capture in info.captures:
             if self.captured[capture.index] is None:
                 self.captured[capture.index] = grads[capture.input_nr]
+
+    def will_execute(self, node: Node) -> bool:
+        """Whether the pass runs a node, or returns a gradient that arrives at it."""
+        if self.exec_info is None:
+            return node in self.dependencies
+        info = self.exec_info.get(node)
+        return info is not None and (info.needed or bool(info.captures))
+
+    def captures_at(self, node: Node) -> bool:
+        """Whether the pass returns a gradient that arrives at a node."""
+        return self.exec_info is not None and node in self.exec_info and bool(self.exec_info[node].captures)
+
+    def execution_order(self) -> list[Node]:
+        """The nodes that the pass runs, in order: what the engine does, without gradients."""
+        assert self.root is not None
+        plan = GraphTask(keep_graph=True, create_graph=False, depth=0)
+        plan.count_dependencies([self.root])
+        order: list[Node] = []
+        node: Node = self.root
+        while True:
+            for edge in self.wanted_edges(node):
+                if edge is not None:
+                    plan.dependencies[edge[0]] -= 1
+                    if not plan.dependencies[edge[0]]:
+                        plan.ready_queue.push(edge[0], [], [])
+            if not len(plan.ready_queue):
+                return order
+            node = plan.ready_queue.pop()[0]
+            order.append(node)
 
     def only_accumulates(self, leaf: AccumulateGrad) -> bool:
         """Whether nobody is to see the gradient of a leaf: it is added to `.grad` as soon as it is complete."""

@@ -35,7 +35,7 @@ def fit_gradient(node: Node, index: int, grad: Tensor, wanted: InputMetadata) ->
                 f"expected shape compatible with {list(wanted.shape)}"
             )
         fitted = fitted.sum_to_size(wanted.shape)
-    if grad._array.dtype != wanted.numpy_dtype:
+    if grad._array.dtype != wanted.numpy_dtype and not wanted.any_dtype:
         if grad._array.dtype.kind in "cW" and wanted.numpy_dtype.kind not in "cW":
             raise RuntimeError(
                 "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but "

@@ -12,7 +12,7 @@ import pullback.generated as G
 from pullback.backend.mirror import Mirror, mirror_of
 from pullback.generated.arithmetic import ConjBackward0, NegBackward0
 from pullback.graph.history import adopt_switches, link, set_history
-from pullback.graph.node import Node
+from pullback.graph.node import Node, new_node
 from pullback.graph.tangents import carry_tangents, tangents_flow
 from pullback.graph.views import make_view
 from pullback.modes.interception import intercept, overrides, structured
@@ -77,7 +77,7 @@ def _turned_view(
 
 
 def _record(result: Tensor, input: Tensor, node_type: type[Node]) -> None:
-    node = node_type()
+    node = new_node(node_type)
     link(node, (input,))
     node.shape, node.dtype = result._array.shape, result._array.dtype
     set_history(result, node)

@@ -230,6 +230,7 @@ def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any =
         raise wrong_type("set_", "source", 1, "Tensor", source)
     else:
         memory = _part_of_storage(input, source, as_int(storage_offset), size, stride)
+    input._leave_accumulator(memory, keep=False)
     input._array = memory
     if (mirror := input._extra.mirror if input._extra is not None else None) is not None:
         _set_mirror(input, mirror.conj, mirror.neg)

@@ -131,7 +131,6 @@ _FAMILIES = {
         div_rounded_tangent
         floor_divide
         floor_divide_
-        FloorDivideBackward0
         floor_divide_tangent
         remainder
         remainder_
@@ -498,10 +497,8 @@ _FAMILIES = {
         StandardGammaGradNode
         standard_gamma_grad_tangent
         sample_dirichlet
-        SampleDirichletNode
         sample_dirichlet_tangent
         dirichlet_grad
-        DirichletGradNode
         dirichlet_grad_tangent
     """,
     "grid_sampling": """
@@ -640,10 +637,8 @@ _FAMILIES = {
     """,
     "ldl": """
         linalg_ldl_factor_ex
-        LinalgLdlFactorExNode
         linalg_ldl_factor_ex_tangent
         linalg_ldl_solve
-        LinalgLdlSolveNode
         linalg_ldl_solve_tangent
     """,
     "losses": """
@@ -1067,7 +1062,6 @@ _FAMILIES = {
         ldexp_tangent
         heaviside
         heaviside_
-        HeavisideBackward0
         heaviside_tangent
         zeros_of
         ZerosOfBackward0

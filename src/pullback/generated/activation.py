@@ -22,7 +22,7 @@ from pullback.generated.array_formulas import small_sigmoid as small_sigmoid_ker
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.overwriting import overwrite
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
@@ -126,7 +126,7 @@ def relu(input: Tensor) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ReluBackward0()
+        node = new_node(ReluBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -239,7 +239,7 @@ def sigmoid(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = SigmoidBackward0()
+        node = new_node(SigmoidBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -354,7 +354,7 @@ def logsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = LogsigmoidNode()
+        node = new_node(LogsigmoidNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -453,7 +453,7 @@ def silu(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = SiluBackward0()
+        node = new_node(SiluBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -565,7 +565,7 @@ def mish(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = MishBackward0()
+        node = new_node(MishBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -683,7 +683,7 @@ def gelu(input: Tensor, *, approximate: str = "none", out: Any = None) -> Tensor
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = GeluBackward0()
+        node = new_node(GeluBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -811,7 +811,7 @@ def softplus(input: Tensor, beta: Scalar = 1, threshold: Scalar = 20, *, out: An
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = SoftplusBackward0()
+        node = new_node(SoftplusBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -922,7 +922,7 @@ def softshrink(input: Tensor, lambd: Scalar = 0.5, *, out: Any = None) -> Tensor
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = SoftshrinkBackward0()
+        node = new_node(SoftshrinkBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1031,7 +1031,7 @@ def hardshrink(input: Tensor, lambd: Scalar = 0.5, *, out: Any = None) -> Tensor
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = HardshrinkBackward0()
+        node = new_node(HardshrinkBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1147,7 +1147,7 @@ def hardtanh(input: Tensor, min_val: Scalar = -1.0, max_val: Scalar = 1.0, *, ou
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = HardtanhBackward0()
+        node = new_node(HardtanhBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1260,7 +1260,7 @@ def hardsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = HardsigmoidBackward0()
+        node = new_node(HardsigmoidBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1372,7 +1372,7 @@ def hardswish(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = HardswishBackward0()
+        node = new_node(HardswishBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1507,7 +1507,7 @@ def elu(input: Tensor, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scal
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = EluBackward0()
+        node = new_node(EluBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1637,7 +1637,7 @@ def celu(input: Tensor, alpha: Scalar = 1.0, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = CeluBackward0()
+        node = new_node(CeluBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1756,7 +1756,7 @@ def leaky_relu(input: Tensor, negative_slope: Scalar = 0.01, *, out: Any = None)
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = LeakyReluBackward0()
+        node = new_node(LeakyReluBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1922,7 +1922,7 @@ def prelu_kernel(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or weight._requires_grad):
-        node = PreluKernelBackward0()
+        node = new_node(PreluKernelBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (weight._edge or gradient_edge(weight)) if weight._requires_grad else None,
@@ -2067,7 +2067,7 @@ def rrelu_with_noise(input: Tensor, noise: Tensor, *, out: Any = None) -> Tensor
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = RreluWithNoiseBackward0()
+        node = new_node(RreluWithNoiseBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -2195,7 +2195,7 @@ def threshold(input: Tensor, threshold: Scalar, value: Scalar, *, out: Any = Non
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ThresholdBackward0()
+        node = new_node(ThresholdBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -2308,7 +2308,7 @@ def glu(input: Tensor, dim: Any = -1, *, axis: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = GluBackward0()
+        node = new_node(GluBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -2421,7 +2421,7 @@ def logit(input: Tensor, eps: Any = None, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = LogitBackward0()
+        node = new_node(LogitBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

@@ -10,7 +10,7 @@ from pullback.backend.array_module import as_array, ndarray
 from pullback.errors import graph_freed, not_a_bool
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
@@ -104,7 +104,7 @@ def take_along(input: Tensor, indices: Tensor, dim: int) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = TakeAlongBackward0()
+        node = new_node(TakeAlongBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -212,7 +212,7 @@ def put_along(input: Tensor, indices: Tensor, shape: Any, dim: int) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = PutAlongBackward0()
+        node = new_node(PutAlongBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -320,7 +320,7 @@ def add_along(input: Tensor, indices: Tensor, shape: Any, dim: int) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = AddAlongBackward0()
+        node = new_node(AddAlongBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -439,7 +439,7 @@ def take_reduced(input: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Ten
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = TakeReducedBackward0()
+        node = new_node(TakeReducedBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -557,7 +557,7 @@ def put_reduced(input: Tensor, indices: Tensor, shape: Any, dim: int, keepdim: b
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = PutReducedBackward0()
+        node = new_node(PutReducedBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -655,7 +655,7 @@ def shift(input: Tensor, dim: int, steps: int, fill: Scalar) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ShiftBackward0()
+        node = new_node(ShiftBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

@@ -16,11 +16,12 @@ from pullback.backend.dtype import (
     widen_half,
 )
 from pullback.backend.halves import rounded
-from pullback.errors import derivative_not_implemented, graph_freed
+from pullback.errors import graph_freed
+from pullback.graph.basic_nodes import NotImplementedNode
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.overwriting import overwrite
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
@@ -168,7 +169,7 @@ def add(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or (other_is_tensor and other._requires_grad)):
-        node = AddBackward0()
+        node = new_node(AddBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
@@ -328,7 +329,7 @@ def sub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or (other_is_tensor and other._requires_grad)):
-        node = SubBackward0()
+        node = new_node(SubBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
@@ -491,7 +492,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Te
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or (other_is_tensor and other._requires_grad)):
-        node = RsubNode()
+        node = new_node(RsubNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
@@ -638,7 +639,7 @@ def rsub_tensor(input: Tensor, other: Tensor, *, alpha: Scalar = 1, out: Any = N
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or other._requires_grad):
-        node = RsubTensorNode()
+        node = new_node(RsubTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
@@ -808,7 +809,7 @@ def mul(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or (other_is_tensor and other._requires_grad)):
-        node = MulBackward0()
+        node = new_node(MulBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
@@ -1013,7 +1014,7 @@ def div(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or (other_is_tensor and other._requires_grad)):
-        node = DivBackward0()
+        node = new_node(DivBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
@@ -1170,7 +1171,7 @@ def div_rounded(input: Tensor, other: Any, rounding_mode: str, *, out: Any = Non
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or (other_is_tensor and other._requires_grad)):
-        node = DivRoundedNode()
+        node = new_node(DivRoundedNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
@@ -1227,43 +1228,6 @@ def div_rounded_tangent(
     return sum_of_terms(terms, result)
 
 
-class FloorDivideBackward0(Node):
-    """Gradient of floor_divide."""
-
-    __slots__ = ("__dict__",)
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
-
-    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            raise derivative_not_implemented("aten::floor_divide")
-        if edges[1] is not None:
-            raise derivative_not_implemented("aten::floor_divide")
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            raise derivative_not_implemented("aten::floor_divide")
-        if edges[1] is not None:
-            raise derivative_not_implemented("aten::floor_divide")
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-
 def floor_divide(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     """Divide and round down."""
     record = True
@@ -1302,21 +1266,16 @@ def floor_divide(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or (other_is_tensor and other._requires_grad)):
-        node = FloorDivideBackward0()
+        node = new_node(NotImplementedNode)
+        node.operation = "aten::floor_divide"
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
         )
+        node.output_count = 1
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
         node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or (other_is_tensor and other_array.shape != node.shape):
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            if other_is_tensor:
-                node.other_shape = other._array.shape
-                node.other_dtype = other._array.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         if process.changed:
@@ -1478,7 +1437,7 @@ def remainder(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or other._requires_grad):
-        node = RemainderNode()
+        node = new_node(RemainderNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
@@ -1610,7 +1569,7 @@ def remainder_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = RemainderScalarNode()
+        node = new_node(RemainderScalarNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1771,7 +1730,7 @@ def fmod(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or other._requires_grad):
-        node = FmodNode()
+        node = new_node(FmodNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
@@ -1903,7 +1862,7 @@ def fmod_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = FmodScalarNode()
+        node = new_node(FmodScalarNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1988,7 +1947,7 @@ def neg(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = NegBackward0()
+        node = new_node(NegBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -2099,7 +2058,7 @@ def reciprocal(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ReciprocalBackward0()
+        node = new_node(ReciprocalBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -2305,7 +2264,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or tensor1._requires_grad or tensor2._requires_grad):
-        node = AddcmulBackward0()
+        node = new_node(AddcmulBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (tensor1._edge or gradient_edge(tensor1)) if tensor1._requires_grad else None,
@@ -2566,7 +2525,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or tensor1._requires_grad or tensor2._requires_grad):
-        node = AddcdivBackward0()
+        node = new_node(AddcdivBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (tensor1._edge or gradient_edge(tensor1)) if tensor1._requires_grad else None,
@@ -2774,7 +2733,7 @@ def conj(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ConjBackward0()
+        node = new_node(ConjBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

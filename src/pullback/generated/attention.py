@@ -11,7 +11,7 @@ from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed, not_a_bool
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow
@@ -187,7 +187,7 @@ def attention_fused(
     result = new_tensor(as_array(result_value))
     logsumexp = new_tensor(as_array(logsumexp_value))
     if record and (query._requires_grad or key._requires_grad or value._requires_grad):
-        node = AttentionFusedNode()
+        node = new_node(AttentionFusedNode)
         node.next_edges = (
             (query._edge or gradient_edge(query)) if query._requires_grad else None,
             (key._edge or gradient_edge(key)) if key._requires_grad else None,

@@ -18,7 +18,7 @@ from pullback.generated.array_formulas import share_of_tie as share_of_tie_kerne
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.overwriting import overwrite
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import raise_stale
@@ -172,7 +172,7 @@ def where(condition: Tensor, input: Any, other: Any, *, out: Any = None) -> Tens
     result: Tensor = new(Tensor)
     result._array = computed
     if record and ((input_is_tensor and input._requires_grad) or (other_is_tensor and other._requires_grad)):
-        node = WhereBackward0()
+        node = new_node(WhereBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if (input_is_tensor and input._requires_grad) else None,
             (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
@@ -307,7 +307,7 @@ def tied_to(input: Tensor, other: Tensor) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or other._requires_grad):
-        node = TiedToBackward0()
+        node = new_node(TiedToBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
@@ -495,7 +495,7 @@ def maximum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or other._requires_grad):
-        node = MaximumBackward0()
+        node = new_node(MaximumBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
@@ -687,7 +687,7 @@ def minimum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or other._requires_grad):
-        node = MinimumBackward0()
+        node = new_node(MinimumBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
@@ -864,7 +864,7 @@ def fmax(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or other._requires_grad):
-        node = FmaxBackward0()
+        node = new_node(FmaxBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
@@ -1041,7 +1041,7 @@ def fmin(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or other._requires_grad):
-        node = FminBackward0()
+        node = new_node(FminBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
@@ -1183,7 +1183,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ClampNode()
+        node = new_node(ClampNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1448,7 +1448,7 @@ def clamp_tensor(input: Tensor, min: Tensor | None = None, max: Tensor | None = 
     if record and (
         input._requires_grad or (min is not None and min._requires_grad) or (max is not None and max._requires_grad)
     ):
-        node = ClampTensorNode()
+        node = new_node(ClampTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (min._edge or gradient_edge(min)) if (min is not None and min._requires_grad) else None,
@@ -1599,7 +1599,7 @@ def clamp_min(input: Tensor, min: Scalar, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ClampMinBackward0()
+        node = new_node(ClampMinBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1773,7 +1773,7 @@ def clamp_min_tensor(input: Tensor, min: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or min._requires_grad):
-        node = ClampMinTensorNode()
+        node = new_node(ClampMinTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (min._edge or gradient_edge(min)) if min._requires_grad else None,
@@ -1908,7 +1908,7 @@ def clamp_max(input: Tensor, max: Scalar, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ClampMaxBackward0()
+        node = new_node(ClampMaxBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -2082,7 +2082,7 @@ def clamp_max_tensor(input: Tensor, max: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or max._requires_grad):
-        node = ClampMaxTensorNode()
+        node = new_node(ClampMaxTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (max._edge or gradient_edge(max)) if max._requires_grad else None,
@@ -2321,7 +2321,7 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor, *, out: Any = None) -> Tens
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or end._requires_grad or weight._requires_grad):
-        node = LerpNode()
+        node = new_node(LerpNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (end._edge or gradient_edge(end)) if end._requires_grad else None,
@@ -2512,7 +2512,7 @@ def lerp_scalar(input: Tensor, end: Tensor, weight: Scalar, *, out: Any = None) 
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or end._requires_grad):
-        node = LerpScalarNode()
+        node = new_node(LerpScalarNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (end._edge or gradient_edge(end)) if end._requires_grad else None,
@@ -2651,7 +2651,7 @@ def nan_to_num(input: Tensor, nan: Any = None, posinf: Any = None, neginf: Any =
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = NanToNumBackward0()
+        node = new_node(NanToNumBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

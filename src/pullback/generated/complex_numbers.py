@@ -16,7 +16,7 @@ from pullback.generated.array_formulas import sgn_of_angle as sgn_of_angle_kerne
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.overwriting import overwrite
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
@@ -114,7 +114,7 @@ def abs(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = AbsBackward0()
+        node = new_node(AbsBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -222,7 +222,7 @@ def angle(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = AngleBackward0()
+        node = new_node(AngleBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -325,7 +325,7 @@ def sgn(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = SgnBackward0()
+        node = new_node(SgnBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -412,7 +412,7 @@ def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ConjPhysicalBackward0()
+        node = new_node(ConjPhysicalBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -562,7 +562,7 @@ def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (abs._requires_grad or angle._requires_grad):
-        node = PolarBackward0()
+        node = new_node(PolarBackward0)
         node.next_edges = (
             (abs._edge or gradient_edge(abs)) if abs._requires_grad else None,
             (angle._edge or gradient_edge(angle)) if angle._requires_grad else None,
@@ -698,7 +698,7 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (real._requires_grad or imag._requires_grad):
-        node = ComplexBackward0()
+        node = new_node(ComplexBackward0)
         node.next_edges = (
             (real._edge or gradient_edge(real)) if real._requires_grad else None,
             (imag._edge or gradient_edge(imag)) if imag._requires_grad else None,
@@ -788,7 +788,7 @@ def real_part(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = RealPartBackward0()
+        node = new_node(RealPartBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -857,7 +857,7 @@ def imaginary_part(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ImaginaryPartBackward0()
+        node = new_node(ImaginaryPartBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

@@ -14,7 +14,7 @@ from pullback.generated.array_formulas import leading_part as leading_part_kerne
 from pullback.generated.array_formulas import sum_over_channels as sum_over_channels_kernel
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import raise_stale
 from pullback.graph.tangents import carry_tangents, sum_of_terms, tangents_flow, zeros_like_input
@@ -188,7 +188,7 @@ def convolution(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or weight._requires_grad or (bias is not None and bias._requires_grad)):
-        node = ConvolutionBackward0()
+        node = new_node(ConvolutionBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (weight._edge or gradient_edge(weight)) if weight._requires_grad else None,
@@ -403,7 +403,7 @@ def convolution_grad_weight(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or output_grad._requires_grad):
-        node = ConvolutionGradWeightNode()
+        node = new_node(ConvolutionGradWeightNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (output_grad._edge or gradient_edge(output_grad)) if output_grad._requires_grad else None,

@@ -17,7 +17,7 @@ from pullback.generated.array_formulas import svd_back as svd_back_kernel
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference, zero_grad_array, zero_grad_tensor
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, forward_not_implemented, tangents_flow, zeros_like_input
@@ -107,7 +107,7 @@ def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = F
     L = new_tensor(as_array(L_value))
     info = new_tensor(as_array(info_value))
     if record and (A._requires_grad):
-        node = LinalgCholeskyExBackward0()
+        node = new_node(LinalgCholeskyExBackward0)
         node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((L, info))
@@ -205,7 +205,7 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = CholeskyBackward0()
+        node = new_node(CholeskyBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -320,7 +320,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     Q = new_tensor(as_array(Q_value))
     R = new_tensor(as_array(R_value))
     if record and (A._requires_grad):
-        node = LinalgQrBackward0()
+        node = new_node(LinalgQrBackward0)
         node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((Q, R))
@@ -406,7 +406,7 @@ def geqrf(input: Tensor, *, out: Any = None) -> Any:
     a = new_tensor(as_array(a_value))
     tau = new_tensor(as_array(tau_value))
     if record and (input._requires_grad):
-        node = GeqrfBackward0()
+        node = new_node(GeqrfBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((a, tau))
@@ -525,7 +525,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: Any = None, out
     S = new_tensor(as_array(S_value))
     Vh = new_tensor(as_array(Vh_value))
     if record and (A._requires_grad):
-        node = LinalgSvdBackward0()
+        node = new_node(LinalgSvdBackward0)
         node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((U, S, Vh))
@@ -642,7 +642,7 @@ def linalg_eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
     eigenvalues = new_tensor(as_array(eigenvalues_value))
     eigenvectors = new_tensor(as_array(eigenvectors_value))
     if record and (A._requires_grad):
-        node = LinalgEighBackward0()
+        node = new_node(LinalgEighBackward0)
         node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((eigenvalues, eigenvectors))
@@ -760,7 +760,7 @@ def linalg_eig(A: Tensor, *, out: Any = None) -> Any:
     eigenvalues = new_tensor(as_array(eigenvalues_value))
     eigenvectors = new_tensor(as_array(eigenvectors_value))
     if record and (A._requires_grad):
-        node = LinalgEigBackward0()
+        node = new_node(LinalgEigBackward0)
         node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((eigenvalues, eigenvectors))

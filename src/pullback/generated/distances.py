@@ -15,7 +15,7 @@ from pullback.generated.array_formulas import trilinear_back_first as trilinear_
 from pullback.generated.array_formulas import trilinear_back_weight as trilinear_back_weight_kernel
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, sum_of_terms, tangents_flow
@@ -151,7 +151,7 @@ def cdist_forward(x1: Tensor, x2: Tensor, p: float) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (x1._requires_grad or x2._requires_grad):
-        node = CdistForwardNode()
+        node = new_node(CdistForwardNode)
         node.next_edges = (
             (x1._edge or gradient_edge(x1)) if x1._requires_grad else None,
             (x2._edge or gradient_edge(x2)) if x2._requires_grad else None,
@@ -313,7 +313,7 @@ def euclidean_dist(x1: Tensor, x2: Tensor) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (x1._requires_grad or x2._requires_grad):
-        node = EuclideanDistBackward0()
+        node = new_node(EuclideanDistBackward0)
         node.next_edges = (
             (x1._edge or gradient_edge(x1)) if x1._requires_grad else None,
             (x2._edge or gradient_edge(x2)) if x2._requires_grad else None,
@@ -440,7 +440,7 @@ def pdist_forward(input: Tensor, p: float) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = PdistForwardNode()
+        node = new_node(PdistForwardNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -653,7 +653,7 @@ def trilinear(input1: Tensor, input2: Tensor, weight: Tensor) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input1._requires_grad or input2._requires_grad or weight._requires_grad):
-        node = TrilinearBackward0()
+        node = new_node(TrilinearBackward0)
         node.next_edges = (
             (input1._edge or gradient_edge(input1)) if input1._requires_grad else None,
             (input2._edge or gradient_edge(input2)) if input2._requires_grad else None,

@@ -13,7 +13,7 @@ from pullback.generated.array_formulas import embedding_bag_back as embedding_ba
 from pullback.generated.array_formulas import embedding_bag_sample_back as embedding_bag_sample_back_kernel
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
@@ -260,7 +260,7 @@ def embedding_bag_forward(
     sizes = new_tensor(as_array(sizes_value))
     chosen = new_tensor(as_array(chosen_value))
     if record and (weight._requires_grad or (per_sample_weights is not None and per_sample_weights._requires_grad)):
-        node = EmbeddingBagForwardNode()
+        node = new_node(EmbeddingBagForwardNode)
         node.next_edges = (
             (weight._edge or gradient_edge(weight)) if weight._requires_grad else None,
             (per_sample_weights._edge or gradient_edge(per_sample_weights))
@@ -409,7 +409,7 @@ def put_rows(input: Tensor, indices: Tensor, rows: int) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = PutRowsBackward0()
+        node = new_node(PutRowsBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -510,7 +510,7 @@ def take_rows(input: Tensor, indices: Tensor) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = TakeRowsBackward0()
+        node = new_node(TakeRowsBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

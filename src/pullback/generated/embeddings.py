@@ -10,7 +10,7 @@ from pullback.backend.array_module import as_array, ndarray
 from pullback.errors import graph_freed, not_a_bool
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
@@ -119,7 +119,7 @@ def embedding(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (weight._requires_grad):
-        node = EmbeddingBackward0()
+        node = new_node(EmbeddingBackward0)
         node.next_edges = ((weight._edge or gradient_edge(weight)) if weight._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -245,7 +245,7 @@ def embedding_back(input: Tensor, indices: Tensor, rows: int, padding_idx: int, 
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = EmbeddingBackNode()
+        node = new_node(EmbeddingBackNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -368,7 +368,7 @@ def embedding_take(input: Tensor, indices: Tensor, padding_idx: int, scale_grad_
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = EmbeddingTakeBackward0()
+        node = new_node(EmbeddingTakeBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

@@ -16,7 +16,7 @@ from pullback.generated.array_formulas import pow_grad_input as pow_grad_input_k
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.overwriting import overwrite
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
@@ -193,7 +193,7 @@ def pow(input: Tensor, exponent: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or exponent._requires_grad):
-        node = PowNode()
+        node = new_node(PowNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (exponent._edge or gradient_edge(exponent)) if exponent._requires_grad else None,
@@ -365,7 +365,7 @@ def pow_scalar(input: Tensor, exponent: Any, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = PowScalarNode()
+        node = new_node(PowScalarNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -535,7 +535,7 @@ def pow_base(exponent: Tensor, input: Any, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (exponent._requires_grad):
-        node = PowBaseNode()
+        node = new_node(PowBaseNode)
         node.next_edges = ((exponent._edge or gradient_edge(exponent)) if exponent._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -652,7 +652,7 @@ def sqrt(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = SqrtBackward0()
+        node = new_node(SqrtBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -765,7 +765,7 @@ def rsqrt(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = RsqrtBackward0()
+        node = new_node(RsqrtBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -871,7 +871,7 @@ def exp(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ExpBackward0()
+        node = new_node(ExpBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -984,7 +984,7 @@ def exp2(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = Exp2Backward0()
+        node = new_node(Exp2Backward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1097,7 +1097,7 @@ def expm1(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = Expm1Backward0()
+        node = new_node(Expm1Backward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1204,7 +1204,7 @@ def log(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = LogBackward0()
+        node = new_node(LogBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1318,7 +1318,7 @@ def log2(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = Log2Backward0()
+        node = new_node(Log2Backward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1432,7 +1432,7 @@ def log10(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = Log10Backward0()
+        node = new_node(Log10Backward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1549,7 +1549,7 @@ def log1p(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = Log1pNode()
+        node = new_node(Log1pNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1729,7 +1729,7 @@ def logaddexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or other._requires_grad):
-        node = LogaddexpBackward0()
+        node = new_node(LogaddexpBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
@@ -1921,7 +1921,7 @@ def logaddexp2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or other._requires_grad):
-        node = Logaddexp2Backward0()
+        node = new_node(Logaddexp2Backward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,

@@ -13,7 +13,7 @@ from pullback.generated.array_formulas import aminmax_grad as aminmax_grad_kerne
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference, zero_grad_array, zero_grad_tensor
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
@@ -111,7 +111,7 @@ def max_all(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = MaxAllNode()
+        node = new_node(MaxAllNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -209,7 +209,7 @@ def min_all(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = MinAllNode()
+        node = new_node(MinAllNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -318,7 +318,7 @@ def max_dim(
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
-        node = MaxDimNode()
+        node = new_node(MaxDimNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((values, indices))
@@ -437,7 +437,7 @@ def min_dim(
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
-        node = MinDimNode()
+        node = new_node(MinDimNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((values, indices))
@@ -560,7 +560,7 @@ def amax(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = AmaxBackward0()
+        node = new_node(AmaxBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -684,7 +684,7 @@ def amin(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = AminBackward0()
+        node = new_node(AminBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -827,7 +827,7 @@ def aminmax(
     min = new_tensor(as_array(min_value))
     max = new_tensor(as_array(max_value))
     if record and (input._requires_grad):
-        node = AminmaxBackward0()
+        node = new_node(AminmaxBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((min, max))

@@ -12,7 +12,7 @@ from pullback.generated.array_formulas import fft_c2r_back as fft_c2r_back_kerne
 from pullback.generated.array_formulas import fft_r2c_back as fft_r2c_back_kernel
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
 from pullback.kernels.fft import check_envelope as check_envelope_kernel
@@ -93,7 +93,7 @@ def fft_c2c(input: Tensor, dim: Any, scale: str, forward: bool) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = FftC2cNode()
+        node = new_node(FftC2cNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -193,7 +193,7 @@ def fft_r2c(input: Tensor, dim: Any, scale: str, onesided: bool) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = FftR2cNode()
+        node = new_node(FftR2cNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -291,7 +291,7 @@ def fft_c2r(input: Tensor, dim: Any, scale: str, last_size: int) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = FftC2rNode()
+        node = new_node(FftC2rNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -381,7 +381,7 @@ def doubled_inside(input: Tensor, dim: int, count: int) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = DoubledInsideBackward0()
+        node = new_node(DoubledInsideBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -467,7 +467,7 @@ def overlap_add(input: Tensor, step: int) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = OverlapAddBackward0()
+        node = new_node(OverlapAddBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

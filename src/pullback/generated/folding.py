@@ -9,7 +9,7 @@ import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
 from pullback.kernels.folding import channel_shuffle as channel_shuffle_kernel
@@ -98,7 +98,7 @@ def im2col(input: Tensor, kernel_size: Any, dilation: Any, padding: Any, stride:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = Im2colNode()
+        node = new_node(Im2colNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -208,7 +208,7 @@ def col2im(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any, pad
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = Col2imNode()
+        node = new_node(Col2imNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -305,7 +305,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = PixelShuffleBackward0()
+        node = new_node(PixelShuffleBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -388,7 +388,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = PixelUnshuffleBackward0()
+        node = new_node(PixelUnshuffleBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -472,7 +472,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ChannelShuffleBackward0()
+        node = new_node(ChannelShuffleBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

@@ -8,9 +8,10 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.errors import derivative_not_implemented, graph_freed
+from pullback.graph.basic_nodes import NotImplementedNode
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, forward_not_implemented, tangents_flow, zeros_like_input
@@ -100,7 +101,7 @@ def standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = StandardGammaNode()
+        node = new_node(StandardGammaNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -198,7 +199,7 @@ def standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or output._requires_grad):
-        node = StandardGammaGradNode()
+        node = new_node(StandardGammaGradNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (output._edge or gradient_edge(output)) if output._requires_grad else None,
@@ -233,29 +234,6 @@ def standard_gamma_grad_tangent(result: Any, input: Any, output: Any, input_tang
     raise forward_not_implemented("standard_gamma_grad")
 
 
-class SampleDirichletNode(Node):
-    """Gradient of sample_dirichlet."""
-
-    __slots__ = ("__dict__",)
-
-    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        grad_of_input = None
-        if edges[0] is not None:
-            raise derivative_not_implemented("aten::_sample_dirichlet")
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        grad_of_input = None
-        if edges[0] is not None:
-            raise derivative_not_implemented("aten::_sample_dirichlet")
-        return (grad_of_input,)
-
-
-SampleDirichletNode.__name__ = SampleDirichletNode.__qualname__ = "NotImplemented"
-
-
 def sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
     """Draw samples of Dirichlet distributions with the concentrations in the last dimension of `input`."""
     record = True
@@ -279,8 +257,10 @@ def sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = SampleDirichletNode()
+        node = new_node(NotImplementedNode)
+        node.operation = "aten::_sample_dirichlet"
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
+        node.output_count = 1
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
         node.dtype = computed.dtype
@@ -306,49 +286,6 @@ def sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
 def sample_dirichlet_tangent(result: Any, input: Any, generator: Any, input_tangent: Any) -> Any:
     """Tangent of sample_dirichlet."""
     raise forward_not_implemented("sample_dirichlet")
-
-
-class DirichletGradNode(Node):
-    """Gradient of dirichlet_grad."""
-
-    __slots__ = ("__dict__",)
-
-    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_alpha = None
-        grad_of_total = None
-        if edges[0] is not None:
-            raise derivative_not_implemented("aten::_dirichlet_grad")
-        if edges[1] is not None:
-            raise derivative_not_implemented("aten::_dirichlet_grad")
-        if edges[2] is not None:
-            raise derivative_not_implemented("aten::_dirichlet_grad")
-        return (
-            grad_of_input,
-            grad_of_alpha,
-            grad_of_total,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_alpha = None
-        grad_of_total = None
-        if edges[0] is not None:
-            raise derivative_not_implemented("aten::_dirichlet_grad")
-        if edges[1] is not None:
-            raise derivative_not_implemented("aten::_dirichlet_grad")
-        if edges[2] is not None:
-            raise derivative_not_implemented("aten::_dirichlet_grad")
-        return (
-            grad_of_input,
-            grad_of_alpha,
-            grad_of_total,
-        )
-
-
-DirichletGradNode.__name__ = DirichletGradNode.__qualname__ = "NotImplemented"
 
 
 def dirichlet_grad(input: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
@@ -386,12 +323,14 @@ def dirichlet_grad(input: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or alpha._requires_grad or total._requires_grad):
-        node = DirichletGradNode()
+        node = new_node(NotImplementedNode)
+        node.operation = "aten::_dirichlet_grad"
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (alpha._edge or gradient_edge(alpha)) if alpha._requires_grad else None,
             (total._edge or gradient_edge(total)) if total._requires_grad else None,
         )
+        node.output_count = 1
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
         node.dtype = computed.dtype

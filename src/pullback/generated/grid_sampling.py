@@ -13,7 +13,7 @@ from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed, not_a_bool
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import raise_stale
 from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow, zeros_like_input
@@ -162,7 +162,7 @@ def grid_sampler_2d(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or grid._requires_grad):
-        node = GridSampler2dNode()
+        node = new_node(GridSampler2dNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (grid._edge or gradient_edge(grid)) if grid._requires_grad else None,
@@ -352,7 +352,7 @@ def grid_sampler_3d(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or grid._requires_grad):
-        node = GridSampler3dNode()
+        node = new_node(GridSampler3dNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (grid._edge or gradient_edge(grid)) if grid._requires_grad else None,
@@ -510,7 +510,7 @@ def grid_points(input: Tensor, sizes: Any, mode: int, padding_mode: int, align_c
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = GridPointsBackward0()
+        node = new_node(GridPointsBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -698,7 +698,7 @@ def take_points(input: Tensor, positions: Tensor) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = TakePointsBackward0()
+        node = new_node(TakePointsBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -799,7 +799,7 @@ def put_points(input: Tensor, positions: Tensor, sizes: Any) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = PutPointsBackward0()
+        node = new_node(PutPointsBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -891,7 +891,7 @@ def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Tens
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (theta._requires_grad):
-        node = AffineGridGeneratorBackward0()
+        node = new_node(AffineGridGeneratorBackward0)
         node.next_edges = ((theta._edge or gradient_edge(theta)) if theta._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -980,7 +980,7 @@ def affine_grid_back(input: Tensor, size: Any, align_corners: bool) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = AffineGridBackBackward0()
+        node = new_node(AffineGridBackBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

@@ -10,7 +10,7 @@ from pullback.backend.array_module import as_array, ndarray
 from pullback.errors import graph_freed
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import raise_stale
 from pullback.graph.tangents import carry_tangents, sum_of_terms, tangents_flow
@@ -133,7 +133,7 @@ def grouped_mm(input: Tensor, mat2: Tensor, offs: Tensor | None = None) -> Tenso
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or mat2._requires_grad):
-        node = GroupedMmBackward0()
+        node = new_node(GroupedMmBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (mat2._edge or gradient_edge(mat2)) if mat2._requires_grad else None,

@@ -11,7 +11,7 @@ from pullback.errors import graph_freed, not_a_bool
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge, set_history
 from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.partial_gradient import PartialGradient
 from pullback.graph.recording import note_inference, note_view_inference
 from pullback.graph.saved_tensor import SavedList, raise_stale, unpack_list
@@ -108,7 +108,7 @@ def select(input: Tensor, dim: Any = None, index: Any = None, *, axis: Any = Non
     result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
-        node = SelectBackward0()
+        node = new_node(SelectBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -230,7 +230,7 @@ def slice_view(
     result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
-        node = SliceViewNode()
+        node = new_node(SliceViewNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -328,7 +328,7 @@ def select_back(input: Tensor, shape: Any, dim: int, index: int) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = SelectBackNode()
+        node = new_node(SelectBackNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -436,7 +436,7 @@ def slice_back(input: Tensor, shape: Any, dim: int, start: int, end: int, step: 
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = SliceBackNode()
+        node = new_node(SliceBackNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -543,7 +543,7 @@ def index(input: Tensor, indices: Any, dims: Any) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = IndexBackward0()
+        node = new_node(IndexBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -658,7 +658,7 @@ def index_select(input: Tensor, dim: Any = None, index: Any = None, *, out: Any 
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = IndexSelectBackward0()
+        node = new_node(IndexSelectBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -780,7 +780,7 @@ def gather(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = GatherBackward0()
+        node = new_node(GatherBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -887,7 +887,7 @@ def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = TakeBackward0()
+        node = new_node(TakeBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -991,7 +991,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = MaskedSelectBackward0()
+        node = new_node(MaskedSelectBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

@@ -10,7 +10,7 @@ from pullback.backend.array_module import as_array, ndarray
 from pullback.errors import graph_freed, not_a_bool
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
@@ -109,7 +109,7 @@ def resample(input: Tensor, sizes: Any, method: str, align_corners: bool = False
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ResampleBackward0()
+        node = new_node(ResampleBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -220,7 +220,7 @@ def resample_back(input: Tensor, sizes: Any, method: str, align_corners: bool = 
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ResampleBackNode()
+        node = new_node(ResampleBackNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -328,7 +328,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = AdaptiveAvgPool2dNode()
+        node = new_node(AdaptiveAvgPool2dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -429,7 +429,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = AdaptiveAvgPool3dNode()
+        node = new_node(AdaptiveAvgPool3dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -522,7 +522,7 @@ def upsample_nearest1d(input: Tensor, output_size: Any, scales: Any = None) -> T
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = UpsampleNearest1dNode()
+        node = new_node(UpsampleNearest1dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -615,7 +615,7 @@ def upsample_nearest_exact1d(input: Tensor, output_size: Any, scales: Any = None
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = UpsampleNearestExact1dNode()
+        node = new_node(UpsampleNearestExact1dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -708,7 +708,7 @@ def upsample_nearest2d(input: Tensor, output_size: Any, scales: Any = None) -> T
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = UpsampleNearest2dNode()
+        node = new_node(UpsampleNearest2dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -801,7 +801,7 @@ def upsample_nearest_exact2d(input: Tensor, output_size: Any, scales: Any = None
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = UpsampleNearestExact2dNode()
+        node = new_node(UpsampleNearestExact2dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -894,7 +894,7 @@ def upsample_nearest3d(input: Tensor, output_size: Any, scales: Any = None) -> T
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = UpsampleNearest3dNode()
+        node = new_node(UpsampleNearest3dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -987,7 +987,7 @@ def upsample_nearest_exact3d(input: Tensor, output_size: Any, scales: Any = None
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = UpsampleNearestExact3dNode()
+        node = new_node(UpsampleNearestExact3dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1085,7 +1085,7 @@ def upsample_linear1d(input: Tensor, output_size: Any, align_corners: bool = Fal
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = UpsampleLinear1dNode()
+        node = new_node(UpsampleLinear1dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1187,7 +1187,7 @@ def upsample_bilinear2d(input: Tensor, output_size: Any, align_corners: bool = F
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = UpsampleBilinear2dNode()
+        node = new_node(UpsampleBilinear2dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1289,7 +1289,7 @@ def upsample_trilinear3d(input: Tensor, output_size: Any, align_corners: bool = 
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = UpsampleTrilinear3dNode()
+        node = new_node(UpsampleTrilinear3dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1391,7 +1391,7 @@ def upsample_bicubic2d(input: Tensor, output_size: Any, align_corners: bool = Fa
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = UpsampleBicubic2dNode()
+        node = new_node(UpsampleBicubic2dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1493,7 +1493,7 @@ def upsample_bilinear2d_aa(input: Tensor, output_size: Any, align_corners: bool 
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = UpsampleBilinear2dAaNode()
+        node = new_node(UpsampleBilinear2dAaNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1595,7 +1595,7 @@ def upsample_bicubic2d_aa(input: Tensor, output_size: Any, align_corners: bool =
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = UpsampleBicubic2dAaNode()
+        node = new_node(UpsampleBicubic2dAaNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1697,7 +1697,7 @@ def upsample_lanczos2d_aa(input: Tensor, output_size: Any, align_corners: bool =
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = UpsampleLanczos2dAaNode()
+        node = new_node(UpsampleLanczos2dAaNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

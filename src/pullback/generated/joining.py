@@ -11,7 +11,7 @@ from pullback.generated.array_formulas import block_diag_back as block_diag_back
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge, set_history
 from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
 from pullback.graph.views import make_view
@@ -92,7 +92,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (any([t._requires_grad for t in tensors])):
-        node = CatBackward0()
+        node = new_node(CatBackward0)
         node.next_edges = tuple([gradient_edge(t) for t in tensors])
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -177,7 +177,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (any([t._requires_grad for t in tensors])):
-        node = StackBackward0()
+        node = new_node(StackBackward0)
         node.next_edges = tuple([gradient_edge(t) for t in tensors])
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -268,7 +268,7 @@ def split(input: Tensor, split_size: int, dim: Any = 0, *, axis: Any = None) -> 
     for result in results:
         make_view(result, input, MULTI_OUTPUT)
     if record and (input._requires_grad):
-        node = SplitBackward0()
+        node = new_node(SplitBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_count = len(results)
@@ -364,7 +364,7 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: Any = 0, *, axis: Any
     for result in results:
         make_view(result, input, MULTI_OUTPUT)
     if record and (input._requires_grad):
-        node = SplitWithSizesBackward0()
+        node = new_node(SplitWithSizesBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_count = len(results)
@@ -454,7 +454,7 @@ def unbind(input: Tensor, dim: Any = 0, *, axis: Any = None) -> Any:
     for result in results:
         make_view(result, input, MULTI_OUTPUT)
     if record and (input._requires_grad):
-        node = UnbindBackward0()
+        node = new_node(UnbindBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_count = len(results)
@@ -532,7 +532,7 @@ def block_diag(tensors: Any) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (any([t._requires_grad for t in tensors])):
-        node = BlockDiagBackward0()
+        node = new_node(BlockDiagBackward0)
         node.next_edges = tuple([gradient_edge(t) for t in tensors])
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

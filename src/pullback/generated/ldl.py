@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from pullback.backend.array_module import as_array, ndarray
-from pullback.errors import derivative_not_implemented, not_a_bool
-from pullback.graph.edge import Edges
+from pullback.errors import not_a_bool
+from pullback.graph.basic_nodes import NotImplementedNode
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import new_node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference
 from pullback.graph.tangents import carry_tangents, forward_not_implemented, tangents_flow
 from pullback.kernels.ldl import linalg_ldl_factor_ex as linalg_ldl_factor_ex_kernel
@@ -23,30 +22,6 @@ from pullback.tensor.refusals import refused
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 new = TensorBase.__new__
-
-
-class LinalgLdlFactorExNode(Node):
-    """Gradient of linalg_ldl_factor_ex."""
-
-    __slots__ = ("__dict__",)
-    output_count = 3
-
-    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        grad_of_A = None
-        if edges[0] is not None:
-            raise derivative_not_implemented("linalg_ldl_factor_ex")
-        return (grad_of_A,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        grad_of_A = None
-        if edges[0] is not None:
-            raise derivative_not_implemented("linalg_ldl_factor_ex")
-        return (grad_of_A,)
-
-
-LinalgLdlFactorExNode.__name__ = LinalgLdlFactorExNode.__qualname__ = "NotImplemented"
 
 
 def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:
@@ -82,8 +57,10 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
     pivots = new_tensor(as_array(pivots_value))
     info = new_tensor(as_array(info_value))
     if record and (A._requires_grad):
-        node = LinalgLdlFactorExNode()
+        node = new_node(NotImplementedNode)
+        node.operation = "aten::linalg_ldl_factor_ex"
         node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
+        node.output_count = 3
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((LD, pivots, info))
         LD._requires_grad = True
@@ -109,41 +86,6 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
 def linalg_ldl_factor_ex_tangent(result: Any, A: Any, hermitian: Any, check_errors: Any, A_tangent: Any) -> Any:
     """Tangent of linalg_ldl_factor_ex."""
     raise forward_not_implemented("linalg_ldl_factor_ex")
-
-
-class LinalgLdlSolveNode(Node):
-    """Gradient of linalg_ldl_solve."""
-
-    __slots__ = ("__dict__",)
-
-    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        grad_of_LD = None
-        grad_of_B = None
-        if edges[0] is not None:
-            raise derivative_not_implemented("linalg_ldl_solve")
-        if edges[1] is not None:
-            raise derivative_not_implemented("linalg_ldl_solve")
-        return (
-            grad_of_LD,
-            grad_of_B,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        grad_of_LD = None
-        grad_of_B = None
-        if edges[0] is not None:
-            raise derivative_not_implemented("linalg_ldl_solve")
-        if edges[1] is not None:
-            raise derivative_not_implemented("linalg_ldl_solve")
-        return (
-            grad_of_LD,
-            grad_of_B,
-        )
-
-
-LinalgLdlSolveNode.__name__ = LinalgLdlSolveNode.__qualname__ = "NotImplemented"
 
 
 def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False, out: Any = None) -> Tensor:
@@ -188,11 +130,13 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool =
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (LD._requires_grad or B._requires_grad):
-        node = LinalgLdlSolveNode()
+        node = new_node(NotImplementedNode)
+        node.operation = "aten::linalg_ldl_solve"
         node.next_edges = (
             (LD._edge or gradient_edge(LD)) if LD._requires_grad else None,
             (B._edge or gradient_edge(B)) if B._requires_grad else None,
         )
+        node.output_count = 1
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
         node.dtype = computed.dtype

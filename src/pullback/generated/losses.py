@@ -18,7 +18,7 @@ from pullback.generated.array_formulas import multilabel_margin_loss_grad as mul
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, forward_not_implemented, tangents_flow, zeros_like_input
@@ -158,7 +158,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: int = 1, *, out: Any = No
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or target._requires_grad):
-        node = MseLossBackward0()
+        node = new_node(MseLossBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (target._edge or gradient_edge(target)) if target._requires_grad else None,
@@ -324,7 +324,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: int = 1, beta: floa
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or target._requires_grad):
-        node = SmoothL1LossBackward0()
+        node = new_node(SmoothL1LossBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (target._edge or gradient_edge(target)) if target._requires_grad else None,
@@ -492,7 +492,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: int = 1, delta: float =
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or target._requires_grad):
-        node = HuberLossBackward0()
+        node = new_node(HuberLossBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (target._edge or gradient_edge(target)) if target._requires_grad else None,
@@ -630,7 +630,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: int = 1, *, out: 
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = SoftMarginLossBackward0()
+        node = new_node(SoftMarginLossBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -790,7 +790,7 @@ def binary_cross_entropy(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or target._requires_grad):
-        node = BinaryCrossEntropyBackward0()
+        node = new_node(BinaryCrossEntropyBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (target._edge or gradient_edge(target)) if target._requires_grad else None,
@@ -1020,7 +1020,7 @@ def binary_cross_entropy_with_logits(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or target._requires_grad):
-        node = BinaryCrossEntropyWithLogitsBackward0()
+        node = new_node(BinaryCrossEntropyWithLogitsBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (target._edge or gradient_edge(target)) if target._requires_grad else None,
@@ -1206,7 +1206,7 @@ def multi_margin_loss(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = MultiMarginLossBackward0()
+        node = new_node(MultiMarginLossBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1379,7 +1379,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: int = 1, *,
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = MultilabelMarginLossBackward0()
+        node = new_node(MultilabelMarginLossBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1578,7 +1578,7 @@ def ctc_loss(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (log_probs._requires_grad):
-        node = CtcLossBackward0()
+        node = new_node(CtcLossBackward0)
         node.next_edges = ((log_probs._edge or gradient_edge(log_probs)) if log_probs._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1771,7 +1771,7 @@ def ctc_loss_grad(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or log_probs._requires_grad):
-        node = CtcLossGradBackward0()
+        node = new_node(CtcLossGradBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (log_probs._edge or gradient_edge(log_probs)) if log_probs._requires_grad else None,
@@ -1942,7 +1942,7 @@ def nll_loss(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = NllLossBackward0()
+        node = new_node(NllLossBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -2109,7 +2109,7 @@ def nll_loss2d(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = NllLoss2dNode()
+        node = new_node(NllLoss2dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -2251,7 +2251,7 @@ def nll_loss_grad(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = NllLossGradBackward0()
+        node = new_node(NllLossGradBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

@@ -17,7 +17,7 @@ from pullback.generated.array_formulas import matmul as matmul_kernel
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference, zero_grad_array, zero_grad_tensor
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
@@ -107,7 +107,7 @@ def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = F
     pivots = new_tensor(as_array(pivots_value))
     info = new_tensor(as_array(info_value))
     if record and (A._requires_grad):
-        node = LinalgLuFactorExBackward0()
+        node = new_node(LinalgLuFactorExBackward0)
         node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((LU, pivots, info))
@@ -228,7 +228,7 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     L = new_tensor(as_array(L_value))
     U = new_tensor(as_array(U_value))
     if record and (A._requires_grad):
-        node = LinalgLuBackward0()
+        node = new_node(LinalgLuBackward0)
         node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((P, L, U))
@@ -342,7 +342,7 @@ def lu_unpack(
     L = new_tensor(as_array(L_value))
     U = new_tensor(as_array(U_value))
     if record and (LU_data._requires_grad):
-        node = LuUnpackBackward0()
+        node = new_node(LuUnpackBackward0)
         node.next_edges = ((LU_data._edge or gradient_edge(LU_data)) if LU_data._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((P, L, U))
@@ -454,7 +454,7 @@ def permute_rows(input: Tensor, pivots: Tensor, inverse: bool) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = PermuteRowsBackward0()
+        node = new_node(PermuteRowsBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -614,7 +614,7 @@ def linalg_lu_solve(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (LU._requires_grad or B._requires_grad):
-        node = LinalgLuSolveBackward0()
+        node = new_node(LinalgLuSolveBackward0)
         node.next_edges = (
             (LU._edge or gradient_edge(LU)) if LU._requires_grad else None,
             (B._edge or gradient_edge(B)) if B._requires_grad else None,

@@ -15,7 +15,7 @@ from pullback.generated.array_formulas import strided_part as strided_part_kerne
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import raise_stale
 from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow, zeros_like_input
@@ -122,7 +122,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Scalar) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = MaskedFillBackward0()
+        node = new_node(MaskedFillBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -259,7 +259,7 @@ def masked_fill_tensor(input: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or value._requires_grad):
-        node = MaskedFillTensorNode()
+        node = new_node(MaskedFillTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (value._edge or gradient_edge(value)) if value._requires_grad else None,
@@ -377,7 +377,7 @@ def sum_where(input: Tensor, mask: Tensor) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = SumWhereBackward0()
+        node = new_node(SumWhereBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -505,7 +505,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or source._requires_grad):
-        node = MaskedScatterBackward0()
+        node = new_node(MaskedScatterBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (source._edge or gradient_edge(source)) if source._requires_grad else None,
@@ -641,7 +641,7 @@ def select_scatter(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or src._requires_grad):
-        node = SelectScatterBackward0()
+        node = new_node(SelectScatterBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (src._edge or gradient_edge(src)) if src._requires_grad else None,
@@ -789,7 +789,7 @@ def slice_scatter(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or src._requires_grad):
-        node = SliceScatterBackward0()
+        node = new_node(SliceScatterBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (src._edge or gradient_edge(src)) if src._requires_grad else None,
@@ -921,7 +921,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: Any = 0,
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or src._requires_grad):
-        node = DiagonalScatterBackward0()
+        node = new_node(DiagonalScatterBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (src._edge or gradient_edge(src)) if src._requires_grad else None,
@@ -1053,7 +1053,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or src._requires_grad):
-        node = AsStridedScatterBackward0()
+        node = new_node(AsStridedScatterBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (src._edge or gradient_edge(src)) if src._requires_grad else None,
@@ -1151,7 +1151,7 @@ def fill(input: Tensor, value: Scalar) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = FillBackward0()
+        node = new_node(FillBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1237,7 +1237,7 @@ def refill(input: Tensor, value: Scalar) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = RefillNode()
+        node = new_node(RefillNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1341,7 +1341,7 @@ def fill_tensor(input: Tensor, value: Tensor) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or value._requires_grad):
-        node = FillTensorNode()
+        node = new_node(FillTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (value._edge or gradient_edge(value)) if value._requires_grad else None,
@@ -1447,7 +1447,7 @@ def refill_tensor(input: Tensor, value: Tensor) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or value._requires_grad):
-        node = RefillTensorNode()
+        node = new_node(RefillTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (value._edge or gradient_edge(value)) if value._requires_grad else None,
@@ -1537,7 +1537,7 @@ def zero(input: Tensor) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ZeroBackward0()
+        node = new_node(ZeroBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

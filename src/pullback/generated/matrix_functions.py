@@ -17,7 +17,7 @@ from pullback.generated.array_formulas import slogdet_back as slogdet_back_kerne
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference, zero_grad_array, zero_grad_tensor
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
@@ -103,7 +103,7 @@ def linalg_det(A: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (A._requires_grad):
-        node = LinalgDetBackward0()
+        node = new_node(LinalgDetBackward0)
         node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -203,7 +203,7 @@ def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
     sign = new_tensor(as_array(sign_value))
     logabsdet = new_tensor(as_array(logabsdet_value))
     if record and (A._requires_grad):
-        node = LinalgSlogdetBackward0()
+        node = new_node(LinalgSlogdetBackward0)
         node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((sign, logabsdet))
@@ -288,7 +288,7 @@ def linalg_inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> 
     inverse = new_tensor(as_array(inverse_value))
     info = new_tensor(as_array(info_value))
     if record and (A._requires_grad):
-        node = LinalgInvExBackward0()
+        node = new_node(LinalgInvExBackward0)
         node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((inverse, info))
@@ -394,7 +394,7 @@ def linalg_pinv(A: Tensor, atol: Any, rtol: Any, hermitian: bool = False, *, out
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (A._requires_grad):
-        node = LinalgPinvBackward0()
+        node = new_node(LinalgPinvBackward0)
         node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -485,7 +485,7 @@ def linalg_matrix_exp(A: Tensor) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (A._requires_grad):
-        node = LinalgMatrixExpBackward0()
+        node = new_node(LinalgMatrixExpBackward0)
         node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

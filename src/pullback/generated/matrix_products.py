@@ -15,7 +15,7 @@ from pullback.generated.array_formulas import trace_back as trace_back_kernel
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import raise_stale
 from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow, zeros_like_input
@@ -146,7 +146,7 @@ def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or mat2._requires_grad):
-        node = MmBackward0()
+        node = new_node(MmBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (mat2._edge or gradient_edge(mat2)) if mat2._requires_grad else None,
@@ -280,7 +280,7 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or mat2._requires_grad):
-        node = BmmBackward0()
+        node = new_node(BmmBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (mat2._edge or gradient_edge(mat2)) if mat2._requires_grad else None,
@@ -414,7 +414,7 @@ def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or vec._requires_grad):
-        node = MvBackward0()
+        node = new_node(MvBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (vec._edge or gradient_edge(vec)) if vec._requires_grad else None,
@@ -548,7 +548,7 @@ def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or tensor._requires_grad):
-        node = DotBackward0()
+        node = new_node(DotBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (tensor._edge or gradient_edge(tensor)) if tensor._requires_grad else None,
@@ -682,7 +682,7 @@ def vdot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or other._requires_grad):
-        node = VdotBackward0()
+        node = new_node(VdotBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
@@ -829,7 +829,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or vec2._requires_grad):
-        node = OuterNode()
+        node = new_node(OuterNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (vec2._edge or gradient_edge(vec2)) if vec2._requires_grad else None,
@@ -974,7 +974,7 @@ def matmul_batched(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or other._requires_grad):
-        node = MatmulBatchedNode()
+        node = new_node(MatmulBatchedNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
@@ -1067,7 +1067,7 @@ def trace(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = TraceBackward0()
+        node = new_node(TraceBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1190,7 +1190,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: Any = -1, out: Any = None
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or other._requires_grad):
-        node = LinalgCrossBackward0()
+        node = new_node(LinalgCrossBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
@@ -1360,7 +1360,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or mat1._requires_grad or mat2._requires_grad):
-        node = AddmmBackward0()
+        node = new_node(AddmmBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (mat1._edge or gradient_edge(mat1)) if mat1._requires_grad else None,
@@ -1550,7 +1550,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: S
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or mat._requires_grad or vec._requires_grad):
-        node = AddmvBackward0()
+        node = new_node(AddmvBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (mat._edge or gradient_edge(mat)) if mat._requires_grad else None,
@@ -1765,7 +1765,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: 
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or vec1._requires_grad or vec2._requires_grad):
-        node = AddrBackward0()
+        node = new_node(AddrBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (vec1._edge or gradient_edge(vec1)) if vec1._requires_grad else None,
@@ -1966,7 +1966,7 @@ def baddbmm(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or batch1._requires_grad or batch2._requires_grad):
-        node = BaddbmmBackward0()
+        node = new_node(BaddbmmBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (batch1._edge or gradient_edge(batch1)) if batch1._requires_grad else None,
@@ -2159,7 +2159,7 @@ def addbmm(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or batch1._requires_grad or batch2._requires_grad):
-        node = AddbmmBackward0()
+        node = new_node(AddbmmBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (batch1._edge or gradient_edge(batch1)) if batch1._requires_grad else None,
@@ -2339,7 +2339,7 @@ def linear_bias(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any = None)
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (bias._requires_grad or input._requires_grad or weight._requires_grad):
-        node = LinearBiasNode()
+        node = new_node(LinearBiasNode)
         node.next_edges = (
             (bias._edge or gradient_edge(bias)) if bias._requires_grad else None,
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -2495,7 +2495,7 @@ def linear_bias_folded(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any 
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (bias._requires_grad or input._requires_grad or weight._requires_grad):
-        node = LinearBiasFoldedNode()
+        node = new_node(LinearBiasFoldedNode)
         node.next_edges = (
             (bias._edge or gradient_edge(bias)) if bias._requires_grad else None,
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -2638,7 +2638,7 @@ def linear_product(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or weight._requires_grad):
-        node = LinearProductNode()
+        node = new_node(LinearProductNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (weight._edge or gradient_edge(weight)) if weight._requires_grad else None,
@@ -2775,7 +2775,7 @@ def linear_product_folded(input: Tensor, weight: Tensor, *, out: Any = None) -> 
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or weight._requires_grad):
-        node = LinearProductFoldedNode()
+        node = new_node(LinearProductFoldedNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (weight._edge or gradient_edge(weight)) if weight._requires_grad else None,

@@ -12,7 +12,7 @@ from pullback.errors import graph_freed
 from pullback.generated.array_formulas import sum_over_channels as sum_over_channels_kernel
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow
@@ -176,7 +176,7 @@ def native_layer_norm(
         or (weight is not None and weight._requires_grad)
         or (bias is not None and bias._requires_grad)
     ):
-        node = NativeLayerNormBackward0()
+        node = new_node(NativeLayerNormBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (weight._edge or gradient_edge(weight)) if (weight is not None and weight._requires_grad) else None,
@@ -385,7 +385,7 @@ def batch_norm_training(input: Tensor, weight: Tensor | None, bias: Tensor | Non
         or (weight is not None and weight._requires_grad)
         or (bias is not None and bias._requires_grad)
     ):
-        node = BatchNormTrainingNode()
+        node = new_node(BatchNormTrainingNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (weight._edge or gradient_edge(weight)) if (weight is not None and weight._requires_grad) else None,
@@ -612,7 +612,7 @@ def batch_norm_evaluation(
         or (weight is not None and weight._requires_grad)
         or (bias is not None and bias._requires_grad)
     ):
-        node = BatchNormEvaluationNode()
+        node = new_node(BatchNormEvaluationNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (weight._edge or gradient_edge(weight)) if (weight is not None and weight._requires_grad) else None,
@@ -837,7 +837,7 @@ def native_group_norm(
         or (weight is not None and weight._requires_grad)
         or (bias is not None and bias._requires_grad)
     ):
-        node = NativeGroupNormBackward0()
+        node = new_node(NativeGroupNormBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (weight._edge or gradient_edge(weight)) if (weight is not None and weight._requires_grad) else None,
@@ -1020,7 +1020,7 @@ def rms_norm_fused(input: Tensor, normalized_shape: Any, weight: Tensor | None, 
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or (weight is not None and weight._requires_grad)):
-        node = RmsNormFusedNode()
+        node = new_node(RmsNormFusedNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (weight._edge or gradient_edge(weight)) if (weight is not None and weight._requires_grad) else None,

@@ -16,7 +16,7 @@ from pullback.generated.array_formulas import vector_norm_grad as vector_norm_gr
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow
@@ -155,7 +155,7 @@ def linalg_vector_norm(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = LinalgVectorNormBackward0()
+        node = new_node(LinalgVectorNormBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -319,7 +319,7 @@ def div_or_zero(input: Tensor, other: Tensor) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or other._requires_grad):
-        node = DivOrZeroBackward0()
+        node = new_node(DivOrZeroBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
@@ -503,7 +503,7 @@ def unit_or_zero(input: Tensor, other: Tensor) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or other._requires_grad):
-        node = UnitOrZeroBackward0()
+        node = new_node(UnitOrZeroBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
@@ -629,7 +629,7 @@ def pow_or_zero(input: Tensor, exponent: float) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = PowOrZeroBackward0()
+        node = new_node(PowOrZeroBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -767,7 +767,7 @@ def norm_dim(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = NormDimNode()
+        node = new_node(NormDimNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -913,7 +913,7 @@ def dist(input: Tensor, other: Tensor, p: Scalar = 2, *, out: Any = None) -> Ten
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or other._requires_grad):
-        node = DistBackward0()
+        node = new_node(DistBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
@@ -1054,7 +1054,7 @@ def renorm(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = RenormBackward0()
+        node = new_node(RenormBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

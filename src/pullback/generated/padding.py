@@ -11,7 +11,7 @@ from pullback.errors import graph_freed
 from pullback.generated.array_formulas import opposite as opposite_kernel
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
@@ -88,7 +88,7 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Scalar = 0) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ConstantPadNdBackward0()
+        node = new_node(ConstantPadNdBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -191,7 +191,7 @@ def reflection_pad1d(input: Tensor, padding: Any) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ReflectionPad1dNode()
+        node = new_node(ReflectionPad1dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -296,7 +296,7 @@ def replication_pad1d(input: Tensor, padding: Any) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ReplicationPad1dNode()
+        node = new_node(ReplicationPad1dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -401,7 +401,7 @@ def reflection_pad2d(input: Tensor, padding: Any) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ReflectionPad2dNode()
+        node = new_node(ReflectionPad2dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -506,7 +506,7 @@ def replication_pad2d(input: Tensor, padding: Any) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ReplicationPad2dNode()
+        node = new_node(ReplicationPad2dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -611,7 +611,7 @@ def reflection_pad3d(input: Tensor, padding: Any) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ReflectionPad3dNode()
+        node = new_node(ReflectionPad3dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -716,7 +716,7 @@ def replication_pad3d(input: Tensor, padding: Any) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ReplicationPad3dNode()
+        node = new_node(ReplicationPad3dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -805,7 +805,7 @@ def edge_pad(input: Tensor, pad: Any, mode: str) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = EdgePadBackward0()
+        node = new_node(EdgePadBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -894,7 +894,7 @@ def edge_pad_back(input: Tensor, sizes: Any, pad: Any, mode: str) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = EdgePadBackBackward0()
+        node = new_node(EdgePadBackBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

@@ -11,7 +11,7 @@ from pullback.errors import graph_freed, not_a_bool
 from pullback.generated.array_formulas import avg_pool_nd as avg_pool_nd_kernel
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
@@ -121,7 +121,7 @@ def max_pool2d_with_indices(
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
-        node = MaxPool2dWithIndicesNode()
+        node = new_node(MaxPool2dWithIndicesNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((values, indices))
@@ -258,7 +258,7 @@ def max_pool3d_with_indices(
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
-        node = MaxPool3dWithIndicesNode()
+        node = new_node(MaxPool3dWithIndicesNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((values, indices))
@@ -380,7 +380,7 @@ def put_in_planes(input: Tensor, indices: Tensor, sizes: Any) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = PutInPlanesNode()
+        node = new_node(PutInPlanesNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -489,7 +489,7 @@ def take_from_planes(input: Tensor, indices: Tensor, dims: int) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = TakeFromPlanesBackward0()
+        node = new_node(TakeFromPlanesBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -647,7 +647,7 @@ def avg_pool2d(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = AvgPool2dNode()
+        node = new_node(AvgPool2dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -824,7 +824,7 @@ def avg_pool3d(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = AvgPool3dNode()
+        node = new_node(AvgPool3dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -982,7 +982,7 @@ def avg_pool_back(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = AvgPoolBackNode()
+        node = new_node(AvgPoolBackNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

@@ -10,7 +10,7 @@ from pullback.backend.array_module import as_array, ndarray
 from pullback.errors import graph_freed
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
@@ -107,7 +107,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any) -> Any:
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
-        node = AdaptiveMaxPool2dNode()
+        node = new_node(AdaptiveMaxPool2dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((values, indices))
@@ -217,7 +217,7 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any) -> Any:
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
-        node = AdaptiveMaxPool3dNode()
+        node = new_node(AdaptiveMaxPool3dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((values, indices))
@@ -340,7 +340,7 @@ def fractional_max_pool2d(input: Tensor, kernel_size: Any, output_size: Any, ran
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
-        node = FractionalMaxPool2dNode()
+        node = new_node(FractionalMaxPool2dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((values, indices))
@@ -467,7 +467,7 @@ def fractional_max_pool3d(input: Tensor, kernel_size: Any, output_size: Any, ran
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
-        node = FractionalMaxPool3dNode()
+        node = new_node(FractionalMaxPool3dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((values, indices))
@@ -577,7 +577,7 @@ def max_unpool2d(input: Tensor, indices: Tensor, output_size: Any) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = MaxUnpool2dNode()
+        node = new_node(MaxUnpool2dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -681,7 +681,7 @@ def max_unpool3d(input: Tensor, indices: Tensor, output_size: Any) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = MaxUnpool3dNode()
+        node = new_node(MaxUnpool3dNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

@@ -11,7 +11,7 @@ from pullback.engine.double_pullback import double_pullback
 from pullback.errors import graph_freed, not_a_bool
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference, zero_grad_array, zero_grad_tensor
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow
@@ -371,7 +371,7 @@ def lstm_layer(
         or (bias_ih is not None and bias_ih._requires_grad)
         or (bias_hh is not None and bias_hh._requires_grad)
     ):
-        node = LstmLayerNode()
+        node = new_node(LstmLayerNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (h0._edge or gradient_edge(h0)) if h0._requires_grad else None,
@@ -771,7 +771,7 @@ def gru_layer(
         or (bias_ih is not None and bias_ih._requires_grad)
         or (bias_hh is not None and bias_hh._requires_grad)
     ):
-        node = GruLayerNode()
+        node = new_node(GruLayerNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (h0._edge or gradient_edge(h0)) if h0._requires_grad else None,
@@ -1176,7 +1176,7 @@ def rnn_layer(
         or (bias_ih is not None and bias_ih._requires_grad)
         or (bias_hh is not None and bias_hh._requires_grad)
     ):
-        node = RnnLayerNode()
+        node = new_node(RnnLayerNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (h0._edge or gradient_edge(h0)) if h0._requires_grad else None,

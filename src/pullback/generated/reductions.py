@@ -14,7 +14,7 @@ from pullback.generated.array_formulas import prod_grad as prod_grad_kernel
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
@@ -98,7 +98,7 @@ def sum_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = SumAllNode()
+        node = new_node(SumAllNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -211,7 +211,7 @@ def sum(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = SumNode()
+        node = new_node(SumNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -303,7 +303,7 @@ def mean_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = MeanAllNode()
+        node = new_node(MeanAllNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -419,7 +419,7 @@ def mean(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = MeanNode()
+        node = new_node(MeanNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -522,7 +522,7 @@ def prod_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ProdAllNode()
+        node = new_node(ProdAllNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -643,7 +643,7 @@ def prod(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ProdNode()
+        node = new_node(ProdNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -777,7 +777,7 @@ def nansum(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = NansumBackward0()
+        node = new_node(NansumBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

@@ -14,7 +14,7 @@ from pullback.generated.array_formulas import reflectors_back as reflectors_back
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow
@@ -120,7 +120,7 @@ def linalg_householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or tau._requires_grad):
-        node = LinalgHouseholderProductBackward0()
+        node = new_node(LinalgHouseholderProductBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (tau._edge or gradient_edge(tau)) if tau._requires_grad else None,
@@ -296,7 +296,7 @@ def ormqr(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or input2._requires_grad or input3._requires_grad):
-        node = OrmqrBackward0()
+        node = new_node(OrmqrBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (input2._edge or gradient_edge(input2)) if input2._requires_grad else None,

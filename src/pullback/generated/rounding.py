@@ -9,13 +9,14 @@ import pullback.generated as F
 from pullback.backend.array_module import as_array, ndarray
 from pullback.backend.dtype import promote_arrays, promote_arrays_to_float, widen_half
 from pullback.backend.halves import rounded
-from pullback.errors import derivative_not_implemented, graph_freed
+from pullback.errors import graph_freed
 from pullback.generated.array_formulas import copysign_grad as copysign_grad_kernel
 from pullback.generated.array_formulas import exp2_of as exp2_of_kernel
+from pullback.graph.basic_nodes import NotImplementedNode
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.overwriting import overwrite
 from pullback.graph.recording import metadata_of, note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
@@ -100,7 +101,7 @@ def floor(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = FloorBackward0()
+        node = new_node(FloorBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -181,7 +182,7 @@ def ceil(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = CeilBackward0()
+        node = new_node(CeilBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -262,7 +263,7 @@ def trunc(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = TruncBackward0()
+        node = new_node(TruncBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -343,7 +344,7 @@ def round(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = RoundBackward0()
+        node = new_node(RoundBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -432,7 +433,7 @@ def round_decimals(input: Tensor, decimals: int, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = RoundDecimalsNode()
+        node = new_node(RoundDecimalsNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -512,7 +513,7 @@ def frac(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = FracBackward0()
+        node = new_node(FracBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -593,7 +594,7 @@ def sign(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = SignBackward0()
+        node = new_node(SignBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -776,7 +777,7 @@ def copysign(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or other._requires_grad):
-        node = CopysignBackward0()
+        node = new_node(CopysignBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
@@ -946,7 +947,7 @@ def copysign_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = CopysignScalarNode()
+        node = new_node(CopysignScalarNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1097,7 +1098,7 @@ def nextafter(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or other._requires_grad):
-        node = NextafterBackward0()
+        node = new_node(NextafterBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
@@ -1226,7 +1227,7 @@ def frexp(input: Tensor, *, out: Any = None) -> Any:
     mantissa = new_tensor(as_array(mantissa_value))
     exponent = new_tensor(as_array(exponent_value))
     if record and (input._requires_grad):
-        node = FrexpBackward0()
+        node = new_node(FrexpBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((mantissa, exponent))
@@ -1376,7 +1377,7 @@ def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or other._requires_grad):
-        node = LdexpBackward0()
+        node = new_node(LdexpBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
@@ -1439,43 +1440,6 @@ def ldexp_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other
     return sum_of_terms(terms, result)
 
 
-class HeavisideBackward0(Node):
-    """Gradient of heaviside."""
-
-    __slots__ = ("__dict__",)
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    values_shape: Any = None
-    values_dtype: Any = None
-
-    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_values = None
-        if edges[0] is not None:
-            raise derivative_not_implemented("aten::heaviside")
-        if edges[1] is not None:
-            raise derivative_not_implemented("aten::heaviside")
-        return (
-            grad_of_input,
-            grad_of_values,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_values = None
-        if edges[0] is not None:
-            raise derivative_not_implemented("aten::heaviside")
-        if edges[1] is not None:
-            raise derivative_not_implemented("aten::heaviside")
-        return (
-            grad_of_input,
-            grad_of_values,
-        )
-
-
 def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
     """0 below zero, 1 above, `values` at zero."""
     record = True
@@ -1510,20 +1474,16 @@ def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or values._requires_grad):
-        node = HeavisideBackward0()
+        node = new_node(NotImplementedNode)
+        node.operation = "aten::heaviside"
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (values._edge or gradient_edge(values)) if values._requires_grad else None,
         )
+        node.output_count = 1
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
         node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or values_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.values_shape = values._array.shape
-            node.values_dtype = values._array.dtype
         result._requires_grad = True
         result._edge = (node, 0)
         if process.changed:
@@ -1604,7 +1564,7 @@ def zeros_of(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ZerosOfBackward0()
+        node = new_node(ZerosOfBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

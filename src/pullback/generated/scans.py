@@ -13,7 +13,7 @@ from pullback.generated.array_formulas import logcumsumexp_grad as logcumsumexp_
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
@@ -93,7 +93,7 @@ def cumsum(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = None
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = CumsumBackward0()
+        node = new_node(CumsumBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -184,7 +184,7 @@ def reversed_cumsum(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tens
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ReversedCumsumBackward0()
+        node = new_node(ReversedCumsumBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -289,7 +289,7 @@ def cumprod(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = Non
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = CumprodBackward0()
+        node = new_node(CumprodBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -400,7 +400,7 @@ def cummax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None)
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
-        node = CummaxBackward0()
+        node = new_node(CummaxBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((values, indices))
@@ -505,7 +505,7 @@ def cummin(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None)
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
-        node = CumminBackward0()
+        node = new_node(CumminBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((values, indices))
@@ -616,7 +616,7 @@ def logcumsumexp(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any =
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = LogcumsumexpBackward0()
+        node = new_node(LogcumsumexpBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

@@ -20,7 +20,7 @@ from pullback.generated.array_formulas import scatter_reduce_back_source as scat
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import SavedList, SavedOutput, raise_stale, unpack_list
 from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow, zeros_like_input
@@ -169,7 +169,7 @@ def index_put(input: Tensor, indices: Any, dims: Any, values: Tensor, accumulate
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or values._requires_grad):
-        node = IndexPutBackward0()
+        node = new_node(IndexPutBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (values._edge or gradient_edge(values)) if values._requires_grad else None,
@@ -337,7 +337,7 @@ def scatter(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or src._requires_grad):
-        node = ScatterBackward0()
+        node = new_node(ScatterBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (src._edge or gradient_edge(src)) if src._requires_grad else None,
@@ -486,7 +486,7 @@ def scatter_value(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ScatterValueNode()
+        node = new_node(ScatterValueNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -633,7 +633,7 @@ def scatter_add(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or src._requires_grad):
-        node = ScatterAddBackward0()
+        node = new_node(ScatterAddBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (src._edge or gradient_edge(src)) if src._requires_grad else None,
@@ -735,7 +735,7 @@ def pad_to(input: Tensor, shape: Any) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = PadToBackward0()
+        node = new_node(PadToBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -944,7 +944,7 @@ def scatter_reduce(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or src._requires_grad):
-        node = ScatterReduceBackward0()
+        node = new_node(ScatterReduceBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (src._edge or gradient_edge(src)) if src._requires_grad else None,
@@ -1147,7 +1147,7 @@ def index_add(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or source._requires_grad):
-        node = IndexAddBackward0()
+        node = new_node(IndexAddBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (source._edge or gradient_edge(source)) if source._requires_grad else None,
@@ -1313,7 +1313,7 @@ def index_copy(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or source._requires_grad):
-        node = IndexCopyBackward0()
+        node = new_node(IndexCopyBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (source._edge or gradient_edge(source)) if source._requires_grad else None,
@@ -1458,7 +1458,7 @@ def index_fill(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = IndexFillBackward0()
+        node = new_node(IndexFillBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1620,7 +1620,7 @@ def index_fill_tensor(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or value._requires_grad):
-        node = IndexFillTensorNode()
+        node = new_node(IndexFillTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (value._edge or gradient_edge(value)) if value._requires_grad else None,
@@ -1857,7 +1857,7 @@ def index_reduce(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or source._requires_grad):
-        node = IndexReduceBackward0()
+        node = new_node(IndexReduceBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (source._edge or gradient_edge(source)) if source._requires_grad else None,
@@ -2047,7 +2047,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or source._requires_grad):
-        node = PutBackward0()
+        node = new_node(PutBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (source._edge or gradient_edge(source)) if source._requires_grad else None,

@@ -10,7 +10,7 @@ from pullback.errors import derivative_not_implemented, not_a_bool
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference
 from pullback.graph.tangents import carry_tangents, forward_not_implemented, tangents_flow
 from pullback.kernels.searching import bincount as bincount_kernel
@@ -90,7 +90,7 @@ def unique(
     inverse = new_tensor(as_array(inverse_value))
     counts = new_tensor(as_array(counts_value))
     if record and (input._requires_grad):
-        node = UniqueNode()
+        node = new_node(UniqueNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((output, inverse, counts))
@@ -181,7 +181,7 @@ def unique_consecutive(
     inverse = new_tensor(as_array(inverse_value))
     counts = new_tensor(as_array(counts_value))
     if record and (input._requires_grad):
-        node = UniqueConsecutiveBackward0()
+        node = new_node(UniqueConsecutiveBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((output, inverse, counts))

@@ -16,7 +16,7 @@ from pullback.generated.array_formulas import unfold_back as unfold_back_kernel
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge, set_history
 from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import note_inference, note_view_inference
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
 from pullback.graph.views import make_view
@@ -99,7 +99,7 @@ def clone(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = CloneBackward0()
+        node = new_node(CloneBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -168,7 +168,7 @@ def copy_to(input: Tensor, order: str = "preserve_format") -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = CopyToNode()
+        node = new_node(CopyToNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -245,7 +245,7 @@ def contiguous_copy(input: Tensor, order: str = "contiguous_format") -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ContiguousCopyNode()
+        node = new_node(ContiguousCopyNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -328,7 +328,7 @@ def to_dtype(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = ToDtypeNode()
+        node = new_node(ToDtypeNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -460,7 +460,7 @@ def copy(input: Tensor, src: Tensor) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or src._requires_grad):
-        node = CopyNode()
+        node = new_node(CopyNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (src._edge or gradient_edge(src)) if src._requires_grad else None,
@@ -595,7 +595,7 @@ def alias(input: Tensor) -> Tensor:
     result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
-        node = AliasBackward0()
+        node = new_node(AliasBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -665,7 +665,7 @@ def view(input: Tensor, size: Any) -> Tensor:
     result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
-        node = ViewBackward0()
+        node = new_node(ViewBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -743,7 +743,7 @@ def unsafe_view(input: Tensor, size: Any) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = UnsafeViewBackward0()
+        node = new_node(UnsafeViewBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -823,7 +823,7 @@ def expand(input: Tensor, size: Any) -> Tensor:
     result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
-        node = ExpandBackward0()
+        node = new_node(ExpandBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -907,7 +907,7 @@ def transpose(input: Tensor, dim0: Any, dim1: Any) -> Tensor:
     result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
-        node = TransposeBackward0()
+        node = new_node(TransposeBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -989,7 +989,7 @@ def permute(input: Tensor, dims: Any) -> Tensor:
     result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
-        node = PermuteBackward0()
+        node = new_node(PermuteBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1061,7 +1061,7 @@ def t(input: Tensor) -> Tensor:
     result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
-        node = TBackward0()
+        node = new_node(TBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1132,7 +1132,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
-        node = UnsqueezeBackward0()
+        node = new_node(UnsqueezeBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1207,7 +1207,7 @@ def squeeze(input: Tensor) -> Tensor:
     result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
-        node = SqueezeBackward0()
+        node = new_node(SqueezeBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1283,7 +1283,7 @@ def squeeze_dim(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
     result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
-        node = SqueezeDimNode()
+        node = new_node(SqueezeDimNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1365,7 +1365,7 @@ def squeeze_dims(input: Tensor, dim: Any) -> Tensor:
     result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
-        node = SqueezeDimsNode()
+        node = new_node(SqueezeDimsNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1459,7 +1459,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: Any = 0, dim2: Any = 1) -> Te
     result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
-        node = DiagonalBackward0()
+        node = new_node(DiagonalBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1559,7 +1559,7 @@ def unfold(input: Tensor, dimension: Any, size: int, step: int) -> Tensor:
     result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
-        node = UnfoldBackward0()
+        node = new_node(UnfoldBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1674,7 +1674,7 @@ def as_strided(
     result._array = computed
     make_view(result, input)
     if record and (input._requires_grad):
-        node = AsStridedBackward0()
+        node = new_node(AsStridedBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1764,7 +1764,7 @@ def view_as_real(input: Tensor) -> Tensor:
     result._array = computed
     make_view(result, input, replay=lambda t: view_as_real(t))
     if record and (input._requires_grad):
-        node = ViewAsRealBackward0()
+        node = new_node(ViewAsRealBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1827,7 +1827,7 @@ def view_as_complex(input: Tensor) -> Tensor:
     result._array = computed
     make_view(result, input, replay=lambda t: view_as_complex(t))
     if record and (input._requires_grad):
-        node = ViewAsComplexBackward0()
+        node = new_node(ViewAsComplexBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

@@ -14,7 +14,7 @@ from pullback.generated.array_formulas import logsumexp_grad as logsumexp_grad_k
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow, zeros_like_input
@@ -108,7 +108,7 @@ def softmax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = SoftmaxBackward0()
+        node = new_node(SoftmaxBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -212,7 +212,7 @@ def log_softmax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = 
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = LogSoftmaxBackward0()
+        node = new_node(LogSoftmaxBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -331,7 +331,7 @@ def logsumexp(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = LogsumexpBackward0()
+        node = new_node(LogsumexpBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

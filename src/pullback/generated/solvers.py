@@ -17,7 +17,7 @@ from pullback.generated.array_formulas import solve_matrix_back as solve_matrix_
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference, zero_grad_array, zero_grad_tensor
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow
@@ -142,7 +142,7 @@ def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bo
     result = new_tensor(as_array(result_value))
     info = new_tensor(as_array(info_value))
     if record and (A._requires_grad or B._requires_grad):
-        node = LinalgSolveExBackward0()
+        node = new_node(LinalgSolveExBackward0)
         node.next_edges = (
             (A._edge or gradient_edge(A)) if A._requires_grad else None,
             (B._edge or gradient_edge(B)) if B._requires_grad else None,
@@ -298,7 +298,7 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False, *, out: A
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or input2._requires_grad):
-        node = CholeskySolveBackward0()
+        node = new_node(CholeskySolveBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (input2._edge or gradient_edge(input2)) if input2._requires_grad else None,
@@ -425,7 +425,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Any = None) -> 
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = CholeskyInverseBackward0()
+        node = new_node(CholeskyInverseBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -594,7 +594,7 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None,
     rank = new_tensor(as_array(rank_value))
     singular_values = new_tensor(as_array(singular_values_value))
     if record and (A._requires_grad or B._requires_grad):
-        node = LinalgLstsqBackward0()
+        node = new_node(LinalgLstsqBackward0)
         node.next_edges = (
             (A._edge or gradient_edge(A)) if A._requires_grad else None,
             (B._edge or gradient_edge(B)) if B._requires_grad else None,

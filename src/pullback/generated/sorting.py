@@ -11,7 +11,7 @@ from pullback.errors import graph_freed, not_a_bool
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
@@ -110,7 +110,7 @@ def sort(input: Tensor, dim: Any = -1, descending: bool = False, *, out: Any = N
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
-        node = SortBackward0()
+        node = new_node(SortBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((values, indices))
@@ -227,7 +227,7 @@ def sort_stable(
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
-        node = SortStableNode()
+        node = new_node(SortStableNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((values, indices))
@@ -386,7 +386,7 @@ def topk(
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
-        node = TopkBackward0()
+        node = new_node(TopkBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((values, indices))
@@ -514,7 +514,7 @@ def kthvalue(
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
-        node = KthvalueBackward0()
+        node = new_node(KthvalueBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((values, indices))
@@ -623,7 +623,7 @@ def median_all(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = MedianAllNode()
+        node = new_node(MedianAllNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -721,7 +721,7 @@ def nanmedian_all(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = NanmedianAllNode()
+        node = new_node(NanmedianAllNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -830,7 +830,7 @@ def median_dim(
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
-        node = MedianDimNode()
+        node = new_node(MedianDimNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((values, indices))
@@ -949,7 +949,7 @@ def nanmedian_dim(
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
-        node = NanmedianDimNode()
+        node = new_node(NanmedianDimNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((values, indices))
@@ -1065,7 +1065,7 @@ def mode(
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
     if record and (input._requires_grad):
-        node = ModeBackward0()
+        node = new_node(ModeBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((values, indices))

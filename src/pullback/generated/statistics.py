@@ -12,7 +12,7 @@ from pullback.errors import graph_freed, not_a_bool
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow
@@ -125,7 +125,7 @@ def var(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = VarBackward0()
+        node = new_node(VarBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -261,7 +261,7 @@ def std(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = StdBackward0()
+        node = new_node(StdBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -406,7 +406,7 @@ def var_mean(
     variance = new_tensor(as_array(variance_value))
     mean = new_tensor(as_array(mean_value))
     if record and (input._requires_grad):
-        node = VarMeanBackward0()
+        node = new_node(VarMeanBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((variance, mean))
@@ -559,7 +559,7 @@ def std_mean(
     deviation = new_tensor(as_array(deviation_value))
     mean = new_tensor(as_array(mean_value))
     if record and (input._requires_grad):
-        node = StdMeanBackward0()
+        node = new_node(StdMeanBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.output_metadata = metadata_of((deviation, mean))

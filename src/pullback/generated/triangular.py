@@ -16,7 +16,7 @@ from pullback.generated.array_formulas import triangular_right_back as triangula
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import metadata_of, note_inference, zero_grad_array, zero_grad_tensor
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.tangents import carry_tangents, tangents_flow
@@ -169,7 +169,7 @@ def linalg_solve_triangular(
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (A._requires_grad or B._requires_grad):
-        node = LinalgSolveTriangularBackward0()
+        node = new_node(LinalgSolveTriangularBackward0)
         node.next_edges = (
             (A._edge or gradient_edge(A)) if A._requires_grad else None,
             (B._edge or gradient_edge(B)) if B._requires_grad else None,
@@ -363,7 +363,7 @@ def triangular_solve(
     solution = new_tensor(as_array(solution_value))
     cloned_coefficient = new_tensor(as_array(cloned_coefficient_value))
     if record and (input._requires_grad or A._requires_grad):
-        node = TriangularSolveBackward0()
+        node = new_node(TriangularSolveBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (A._edge or gradient_edge(A)) if A._requires_grad else None,

@@ -16,7 +16,7 @@ from pullback.generated.array_formulas import sinc_grad as sinc_grad_kernel
 from pullback.graph.edge import Edges
 from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.overwriting import overwrite
 from pullback.graph.recording import note_inference
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
@@ -125,7 +125,7 @@ def sin(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = SinBackward0()
+        node = new_node(SinBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -239,7 +239,7 @@ def cos(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = CosBackward0()
+        node = new_node(CosBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -352,7 +352,7 @@ def tan(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = TanBackward0()
+        node = new_node(TanBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -466,7 +466,7 @@ def asin(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = AsinBackward0()
+        node = new_node(AsinBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -580,7 +580,7 @@ def acos(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = AcosBackward0()
+        node = new_node(AcosBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -694,7 +694,7 @@ def atan(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = AtanBackward0()
+        node = new_node(AtanBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -808,7 +808,7 @@ def sinh(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = SinhBackward0()
+        node = new_node(SinhBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -917,7 +917,7 @@ def cosh(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = CoshBackward0()
+        node = new_node(CoshBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1030,7 +1030,7 @@ def tanh(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = TanhBackward0()
+        node = new_node(TanhBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1144,7 +1144,7 @@ def asinh(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = AsinhBackward0()
+        node = new_node(AsinhBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1258,7 +1258,7 @@ def acosh(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = AcoshBackward0()
+        node = new_node(AcoshBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1372,7 +1372,7 @@ def atanh(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = AtanhBackward0()
+        node = new_node(AtanhBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1530,7 +1530,7 @@ def atan2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or other._requires_grad):
-        node = Atan2Backward0()
+        node = new_node(Atan2Backward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
@@ -1737,7 +1737,7 @@ def hypot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad or other._requires_grad):
-        node = HypotBackward0()
+        node = new_node(HypotBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
@@ -1855,7 +1855,7 @@ def deg2rad(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = Deg2radNode()
+        node = new_node(Deg2radNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -1945,7 +1945,7 @@ def rad2deg(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = Rad2degNode()
+        node = new_node(Rad2degNode)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape
@@ -2056,7 +2056,7 @@ def sinc(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed
     if record and (input._requires_grad):
-        node = SincBackward0()
+        node = new_node(SincBackward0)
         node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
         node.sequence_nr = next_sequence_nr()
         node.shape = computed.shape

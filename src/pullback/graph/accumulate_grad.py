@@ -16,11 +16,12 @@ from typing import Any
 from pullback.backend.array_module import as_array, cast_array, copy_array, has_internal_overlap, ndarray
 from pullback.backend.mirror import after_write, mirrors
 from pullback.backend.sparse_array import SparseArray
+from pullback.graph.anomaly_metadata import remember_recording
 from pullback.graph.edge import Edges
 from pullback.graph.input_metadata import InputMetadata
-from pullback.graph.node import FIRST, Node
+from pullback.graph.node import FIRST, Node, new_node
 from pullback.kernels.accumulation import add_in_place
-from pullback.modes.switches import process
+from pullback.modes.switches import process, switches
 from pullback.tensor.sparse_tensor import SparseTensor, new_sparse_tensor
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.tensor.version_counter import VersionCounter
@@ -50,17 +51,18 @@ class AccumulateGrad(Node):
     __slots__ = ("__dict__", "__weakref__")
     variable: Tensor
 
-    def __init__(self, variable: Tensor) -> None:
-        self.sequence_nr = FIRST
-        self.variable = variable
-        self.lock = threading.Lock()
+    def __init__(self, *arguments: Any) -> None:
+        raise RuntimeError("Cannot construct: a leaf has an AccumulateGrad once an operation on it is recorded")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), "variable"]
 
     def name(self) -> str:
         return "torch::autograd::AccumulateGrad"
 
     def input_metadata(self, index: int) -> InputMetadata | None:
-        array = self.variable._array
-        return InputMetadata(array.shape, array.dtype)
+        array, dtype = self.variable._array, self.grad_dtype()
+        return InputMetadata(array.shape, array.dtype if dtype is None else dtype, dtype is None)
 
     def takes_arrays(self) -> bool:
         """Whether no hook is to see the gradient: arrays are accumulated as soon as they are complete."""
@@ -108,6 +110,8 @@ class AccumulateGrad(Node):
                 return copy_array(array)
         if array.strides == leaf.strides and not has_internal_overlap(array):
             return array if owned and array.flags.writeable else copy_array(array)
+        if not switches.layout_policy:
+            return array if owned and array.flags.writeable else copy_array(array)
         return copy_like(array, leaf)
 
     def grad_dtype(self) -> Any:
@@ -116,6 +120,11 @@ class AccumulateGrad(Node):
         if extra is not None and extra.grad_dtype is not extra.UNSET:
             return None if extra.grad_dtype is None else extra.grad_dtype.numpy_dtype
         return self.variable._array.dtype
+
+    def chosen_dtype(self) -> Any:
+        """The dtype that the user chose for `.grad`, None where any will do."""
+        extra = self.variable._extra
+        return None if extra is None or extra.grad_dtype is extra.UNSET else self.grad_dtype()
 
     def accumulate_tensor(self, grad: Tensor) -> None:
         """Add a recorded gradient out of place, so that `.grad` keeps its history."""
@@ -177,6 +186,9 @@ def accumulator_of(leaf: Tensor) -> AccumulateGrad:
         reference = leaf._accumulator
         node = reference() if reference is not None else None
         if node is None:
-            node = AccumulateGrad(leaf)
+            node = new_node(AccumulateGrad)
+            node.sequence_nr, node.variable, node.lock = FIRST, leaf, threading.Lock()
             leaf._accumulator = weakref.ref(node)
+            if process.changed and switches.anomaly_mode:
+                remember_recording(node, switches.current_node)
     return node

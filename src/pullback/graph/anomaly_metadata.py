@@ -1,7 +1,11 @@
-"""What a node remembers under anomaly mode: where it was recorded, and which node's backward recorded it."""
+"""What a node remembers under anomaly mode: where it was recorded, and which node's backward recorded it.
+
+Both stand in the node's `metadata`, as in PyTorch: `traceback_`, a list of formatted frames, and `parent_`, the node.
+"""
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import TYPE_CHECKING
 
@@ -10,48 +14,65 @@ if TYPE_CHECKING:
 
     from pullback.graph.node import Node
 
+TRACEBACK, PARENT = "traceback_", "parent_"
 
-class AnomalyMetadata:
-    """The forward traceback of a node and, for a node recorded by a differentiable backward, its parent node."""
 
-    __slots__ = ("parent", "place", "traceback_")
+def remember_recording(node: Node, parent: Node | None) -> None:
+    """Note in a new node the stack that records it and, in a differentiable backward, the node that this evaluates."""
+    import traceback  # only anomaly mode pays for it
 
-    def __init__(self, parent: Node | None) -> None:
-        import traceback  # only anomaly mode pays for it
+    frames = _user_frames()
+    node.metadata[TRACEBACK] = traceback.format_list(frames)
+    if frames:
+        node.require_extra().place = (frames[-1].filename, frames[-1].lineno or 0)
+    if parent is not None:
+        node.metadata[PARENT] = parent
 
-        frames = _user_frames()
-        self.traceback_ = "".join(traceback.format_list(frames))
-        self.place: tuple[str, int] | None = (frames[-1].filename, frames[-1].lineno or 0) if frames else None
-        """The file and line of the user's that recorded the node."""
-        self.parent = parent
 
-    def report(self, node_name: str) -> None:
-        """Warn with the forward traceback, then with the chain of parents."""
-        warnings.warn(
-            f"Error detected in {node_name}. Traceback of forward call that caused the error:\n{self.traceback_}",
-            UserWarning,
-            stacklevel=2,
+def report_anomaly(node: Node) -> None:
+    """Warn with the forward traceback of a node that failed, then with those of the nodes that induced it."""
+    known = _traceback_of(node)
+    if not known:
+        _warn(
+            f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during "
+            "forward pass for more information."
         )
-        parent = self.parent
-        while parent is not None:
-            metadata = parent.anomaly_metadata
-            known = metadata.traceback_ if metadata is not None else ""
-            where = (
-                f"Traceback of forward call that induced the previous calculation:\n{known}"
-                if known
-                else "No forward pass information available. Enable detect anomaly during forward pass for more."
-            )
-            warnings.warn(
-                f"\n\nPrevious calculation was induced by {parent.name()}. {where}", UserWarning, stacklevel=2
-            )
-            parent = metadata.parent if metadata is not None else None
+        return
+    _warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{known}")
+    parent: Node | None = node.metadata.get(PARENT)
+    while parent is not None:
+        known = _traceback_of(parent)
+        where = (
+            f"Traceback of forward call that induced the previous calculation:\n{known}"
+            if known
+            else "No forward pass information available. Enable detect anomaly during forward pass for more."
+        )
+        _warn(f"\n\nPrevious calculation was induced by {parent.name()}. {where}")
+        parent = parent.metadata.get(PARENT)
+
+
+def _traceback_of(node: Node) -> str:
+    return "".join(node.metadata.get(TRACEBACK, ()))
+
+
+def _warn(message: str) -> None:
+    """Warn; where warnings are errors, write instead: the error that is reported must not be replaced by its report."""
+    try:
+        warnings.warn(message, UserWarning, stacklevel=3)
+    except UserWarning:
+        print(f"UserWarning: {message}", file=sys.stderr)
 
 
 def _user_frames() -> list[traceback.FrameSummary]:
-    """The stack without this package's own frames at its end."""
+    """The stack without this package's own frames at its end, nor at its start where `pullback run` stands there."""
     import traceback
 
-    frames = traceback.extract_stack()
-    while frames and "/pullback/" in frames[-1].filename.replace("\\", "/"):
+    frames = list(traceback.extract_stack())
+    while frames and _is_ours(frames[-1]):
         frames.pop()
-    return list(frames)
+    starts = [index for index, frame in enumerate(frames) if _is_ours(frame) and "__main__" in frame.filename]
+    return frames[starts[-1] + 1 :] if starts else frames
+
+
+def _is_ours(frame: traceback.FrameSummary) -> bool:
+    return "/pullback/" in frame.filename.replace("\\", "/")

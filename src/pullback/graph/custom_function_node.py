@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pullback.backend.naming import display_namespace
 from pullback.errors import graph_freed
@@ -11,34 +12,28 @@ from pullback.graph.edge import Edges
 from pullback.graph.history import gradient_edge
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import Node
-from pullback.graph.saved_tensor import PackedTensor, SavedOutput, SavedTensor, stale
+from pullback.graph.removable_handle import RemovableHandle
+from pullback.graph.saved_tensor import PackedTensor, SavedOutput, saved_tensor_handle, stale
 from pullback.modes.saved_tensor_hooks import current_hooks
 from pullback.tensor.tensor import Tensor, new_tensor
 
 
-class FunctionContext(Node):
-    """`ctx`: the node itself, as PyTorch's users know it."""
+class FunctionCtx:
+    """What `forward` and `setup_context` call on their `ctx`."""
 
-    needs_tensors = True
-    _forward_class: ClassVar[Any] = None
-
-    needs_input_grad: tuple[bool, ...] = ()
-    materialize_grads: bool = True
     _materialize_non_diff_grads: bool = True
     _is_pure_view: bool = False
     to_save: tuple[Any, ...] | None = None
     saved_for_forward: tuple[Any, ...] | None = None
-    saved_for_jvp: tuple[Any, ...] | None = None
     dirty_tensors: tuple[Any, ...] = ()
     non_differentiable: tuple[Any, ...] = ()
-    is_tensor_input: tuple[bool, ...] = ()
-    stored: list[tuple[Any, int]] | None = None
-    accessed: bool = False
+    materialize_grads: bool = True
+    needs_input_grad: tuple[bool, ...] = ()
 
-    def __repr__(self) -> str:
-        return f"<{display_namespace()}.autograd.function.{type(self).__name__} object at {hex(id(self))}>"
+    if TYPE_CHECKING:
 
-    # What forward calls.
+        @property
+        def saved_tensors(self) -> tuple[Any, ...]: ...
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Save tensors (inputs, outputs or intermediates) for backward; they are checked for modification."""
@@ -75,6 +70,45 @@ class FunctionContext(Node):
         """Whether backward gets zeros (the default) or None for outputs that nothing used."""
         self.materialize_grads = value
 
+
+class _HookMixin:
+    """How classes of PyTorch's keep a dict of hooks."""
+
+    @staticmethod
+    def _register_hook(backward_hooks: Any, hook: Any) -> Any:
+        hooks = OrderedDict() if backward_hooks is None else backward_hooks
+        handle = RemovableHandle(hooks)
+        hooks[handle.id] = hook
+        return hooks, handle
+
+
+class _FunctionBase:
+    """What Functions and the nodes of their calls have in common, for who asks with `isinstance`."""
+
+
+class FunctionContext(Node, _FunctionBase, FunctionCtx, _HookMixin):
+    """`ctx`: the node itself, as PyTorch's users know it."""
+
+    needs_tensors = True
+    _forward_class: ClassVar[Any] = None
+
+    saved_for_jvp: tuple[Any, ...] | None = None
+    is_tensor_input: tuple[bool, ...] = ()
+    stored: list[tuple[Any, int]] | None = None
+    accessed: bool = False
+
+    def __init__(self) -> None:
+        """An empty one can be made, as in PyTorch."""
+
+    def __call__(self, *grads: Any, **named: Any) -> Any:
+        raise TypeError(f"'{type(self).__name__}' object is not callable: .apply(*grads) runs its backward")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *vars(self), *dir(FunctionCtx), "needs_input_grad", "saved_tensors"]
+
+    def __repr__(self) -> str:
+        return f"<{display_namespace()}.autograd.function.{type(self).__name__} object at {hex(id(self))}>"
+
     # What backward reads.
 
     @property
@@ -107,10 +141,7 @@ class FunctionContext(Node):
     def _raw_saved_tensors(self) -> tuple[Any, ...]:
         if self.released:
             raise graph_freed(self.name())
-        for index in range(len(self.stored or ())):
-            setattr(self, f"saved_{index}", (self.stored or [])[index][0])
-            setattr(self, f"saved_{index}_version", (self.stored or [])[index][1])
-        return tuple([_StoredHandle(self, index) for index in range(len(self.stored or ()))])
+        return tuple([saved_tensor_handle(self, index) for index in range(len(self.stored or ()))])
 
     def _unpack(self, value: Any, version: int) -> Any:
         if value is None:
@@ -226,18 +257,3 @@ def _check_tensors(values: Sequence[Any], message: str) -> None:
     for position, value in enumerate(values):
         if not isinstance(value, Tensor):
             raise RuntimeError(f"{message}, but argument {position} is of type {type(value).__name__}")
-
-
-class _StoredHandle(SavedTensor):
-    """The handle of one tensor saved by a custom Function."""
-
-    __slots__ = ("_index",)
-
-    def __init__(self, node: FunctionContext, index: int) -> None:
-        super().__init__(node, str(index))
-        self._index = index
-
-    def register_hooks(self, *hooks: Any, **names: Any) -> None:
-        super().register_hooks(*hooks, **names)
-        node: Any = self._node
-        node.stored[self._index] = (getattr(node, f"saved_{self._index}"), node.stored[self._index][1])

@@ -16,7 +16,7 @@ from typing import Any
 from pullback.backend.mirror import after_write, mirrors
 from pullback.errors import LeafModificationError, captured_modification
 from pullback.graph.accumulate_grad import accumulator_of
-from pullback.graph.anomaly_metadata import AnomalyMetadata
+from pullback.graph.anomaly_metadata import remember_recording
 from pullback.graph.edge import Edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.saved_tensor import pack_saved_tensors
@@ -63,7 +63,7 @@ def adopt_switches(node: Node) -> None:
     if switches.saved_tensor_hooks:
         pack_saved_tensors(node, gradient_edge)
     if switches.anomaly_mode:
-        node.require_extra().anomaly = AnomalyMetadata(current_node())
+        remember_recording(node, current_node())
     if switches.source_lines:
         node.require_extra().source = calling_line()
 

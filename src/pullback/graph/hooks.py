@@ -15,19 +15,18 @@ from typing import TYPE_CHECKING, Any
 from pullback.backend.dtype import type_name
 
 if TYPE_CHECKING:
-    from pullback.graph.anomaly_metadata import AnomalyMetadata
     from pullback.graph.source_lines import SourceLine
 
 HookDict = OrderedDict[int, Callable[..., Any]]
 
 
 class NodeExtra:
-    """What few nodes have: hooks, anomaly metadata, the user's metadata. See Note [Hook order]."""
+    """What few nodes have: hooks, metadata of the user's and of anomaly mode. See Note [Hook order]."""
 
     __slots__ = (
-        "anomaly",
         "former_shape",
         "metadata",
+        "place",
         "post_hooks",
         "pre_hooks",
         "retain_hooks",
@@ -41,9 +40,10 @@ class NodeExtra:
         self.retain_hooks: dict[int, Callable[[Any], None]] = {}
         self.pre_hooks: HookDict = OrderedDict()
         self.post_hooks: HookDict = OrderedDict()
-        self.anomaly: AnomalyMetadata | None = None
         self.former_shape = False
         """Whether gradients may arrive in another shape than the node gave out. See graph/former_shape.py."""
+        self.place: tuple[str, int] | None = None
+        """The file and line of the user's that recorded the node under anomaly mode."""
         self.source: SourceLine | None = None
         self.metadata: dict[Any, Any] | None = None
         self.transform: Any = None

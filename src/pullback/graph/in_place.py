@@ -14,6 +14,7 @@ from typing import Any
 from pullback.backend.array_module import copy_array, has_internal_overlap, may_share_memory, overlaps_in_part
 from pullback.backend.dtype import can_cast, is_float_or_complex, scalar_type_name
 from pullback.graph.accumulate_grad import AccumulateGrad
+from pullback.graph.basic_nodes import NotImplementedNode
 from pullback.graph.history import bump_version, check_in_place, check_inference, gradient_edge, rebase_history
 from pullback.graph.out_dtypes import check_out_dtype
 from pullback.graph.renamed_node import renamed
@@ -212,6 +213,8 @@ def adopt_result(input: Any, alias: Tensor, result: Tensor) -> None:
             setattr(node, f"{name}_version", counter.value)
     if (own := _RULES_OF_THEIR_OWN.get(type(node).__name__)) is not None:
         node = renamed(node, own)
+    if isinstance(node, NotImplementedNode):
+        node.operation += "_"
     rebase_history(input, node)
 
 

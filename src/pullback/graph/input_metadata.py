@@ -11,11 +11,13 @@ from pullback.typing import Array, DType, Shape
 class InputMetadata:
     """Shape and type of one gradient that flows into a node. (No dataclass: a frozen one takes twice as long to make.)"""
 
-    __slots__ = ("numpy_dtype", "shape")
+    __slots__ = ("any_dtype", "numpy_dtype", "shape")
 
-    def __init__(self, shape: Shape, numpy_dtype: DType) -> None:
+    def __init__(self, shape: Shape, numpy_dtype: DType, any_dtype: bool = False) -> None:
         self.shape = shape
         self.numpy_dtype = numpy_dtype
+        self.any_dtype = any_dtype
+        """Whether a gradient may have another dtype: of a leaf whose `grad_dtype` is None."""
 
     @property
     def dtype(self) -> dtype:

@@ -21,6 +21,7 @@ class RenamedNode(Node):
         self.output_metadata = inner.output_metadata
         self.output_count = inner.output_count
         self.extra = inner.extra
+        self.needs_tensors = inner.needs_tensors
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         return self.inner.apply(grads, edges, owned)

@@ -196,18 +196,63 @@ def forward_name(node_name: str) -> str:
 
 
 class SavedTensor:
-    """The handle of one saved tensor, as `node._raw_saved_other` shows it."""
+    """The handle of one saved tensor, as `node._raw_saved_other` and `ctx._raw_saved_tensors` show it.
+
+    >>> import pullback
+    >>> x = pullback.ones(1, requires_grad=True)
+    >>> saved = (x * x).grad_fn._raw_saved_self
+    >>> saved.data is x, saved.unpack() is x, saved.unpack_hook
+    (True, True, None)
+    """
 
     __slots__ = ("_name", "_node")
+    _node: Any
+    _name: str | int
 
-    def __init__(self, node: Node, name: str) -> None:
-        self._node = node
-        self._name = name
+    def __init__(self) -> None:
+        raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
 
-    def __new__(cls, *args: Any) -> Any:
-        if not args:
-            raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden: read node._raw_saved_*")
-        return super().__new__(cls)
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SavedTensor) and (self._node, self._name) == (other._node, other._name)
+
+    def __hash__(self) -> int:
+        return hash((self._node, self._name))
+
+    def _read(self) -> tuple[Any, int]:
+        """The saved value and the version it was saved at; -1 where it is no tensor."""
+        if isinstance(self._name, int):
+            return self._node.stored[self._name]  # of a custom Function
+        return getattr(self._node, f"saved_{self._name}"), getattr(self._node, f"saved_{self._name}_version")
+
+    @property
+    def data(self) -> Any:
+        """What the node holds: the tensor, or what the pack hook made of it; None once it was freed."""
+        if self._node.released:
+            return None
+        value, version = self._read()
+        if version < 0:
+            return None
+        if isinstance(value, PackedTensor):
+            return value.packed
+        return new_tensor(value._array) if isinstance(value, SavedOutput) else value
+
+    @property
+    def unpack_hook(self) -> Hook | None:
+        """The unpack hook, None without one."""
+        value = None if self._node.released else self._read()[0]
+        return value.unpack_hook if isinstance(value, PackedTensor) else None
+
+    def unpack(self) -> Any:
+        """The tensor as backward reads it."""
+        node = self._node
+        if node.released:
+            raise graph_freed(node.name())
+        value, version = self._read()
+        if version < 0:
+            return None
+        if value._counter is not None and value._counter.value != version:
+            raise stale(value, version, node)
+        return value if isinstance(value, Tensor) else value.as_tensor(node)
 
     def register_hooks(self, *hooks: Hook, **names: Hook) -> None:
         """Pack the saved value with the first hook now, and unpack it with the second when backward reads it."""
@@ -218,51 +263,44 @@ class SavedTensor:
                 f"functions, by position, one to pack and one to unpack. Invoked with: {', '.join(given) or 'nothing'}"
             )
         pack_hook, unpack_hook = hooks
-        node, field = self._node, f"saved_{self._name}"
+        node = self._node
         if node.released:
             raise RuntimeError(
                 "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph "
                 f"are freed by backward() or autograd.grad(): retain_graph=True keeps those of {node.name()}."
             )
-        value = getattr(node, field)
+        value, version = self._read()
         if isinstance(value, PackedTensor):
             raise RuntimeError(
                 "Calling register_hooks on a saved tensor whose hooks have already been set. "
                 "A saved tensor has room for one pair of hooks."
             )
-        if value is None or getattr(node, f"{field}_version") < 0:
+        if value is None or version < 0:
             raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
         from pullback.graph.history import gradient_edge  # lazy: history builds on this module
 
         def pack_detached(tensor: Tensor) -> Any:
             return pack_hook(tensor.detach())
 
-        setattr(node, field, pack_one(node, value, pack_detached, unpack_hook, gradient_edge))
+        packed = pack_one(node, value, pack_detached, unpack_hook, gradient_edge)
+        if isinstance(self._name, int):
+            node.stored[self._name] = (packed, version)
+        else:
+            setattr(node, f"saved_{self._name}", packed)
 
-    @property
-    def data(self) -> Any:
-        """What is kept: the tensor, or what the pack hook made of it; None once it was freed."""
-        value = None if self._node.released else getattr(self._node, f"saved_{self._name}")
-        if isinstance(value, PackedTensor):
-            return value.packed
-        return value.as_tensor(self._node) if isinstance(value, SavedOutput) else value
 
-    @property
-    def unpack_hook(self) -> Hook | None:
-        """The hook that makes a tensor of `data` again; None without hooks."""
-        value = None if self._node.released else getattr(self._node, f"saved_{self._name}")
-        return value.unpack_hook if isinstance(value, PackedTensor) else None
-
-    def unpack(self) -> Any:
-        """The saved tensor, as backward reads it."""
-        return unpack_saved(self._node, self._name)
+def saved_tensor_handle(node: Any, name: str | int) -> SavedTensor:
+    """The handle of what a node saved under a name, or a custom Function at an index."""
+    handle = SavedTensor.__new__(SavedTensor)
+    handle._node, handle._name = node, name
+    return handle
 
 
 def raw_saved(node: Node, name: str) -> Any:
     """The handle of a saved tensor."""
     if getattr(node, f"saved_{name}_version", None) is None:
         raise AttributeError(f"'{type(node).__name__}' object has no attribute '_raw_saved_{name}'")
-    return SavedTensor(node, name)
+    return saved_tensor_handle(node, name)
 
 
 class SavedList:

@@ -62,7 +62,7 @@ def place_of(node: Node | None) -> tuple[str, int] | None:
         return None
     if extra.source is not None:
         return extra.source.place
-    return extra.anomaly.place if extra.anomaly is not None else None
+    return extra.place
 
 
 def note_source_line(error: BaseException, node: Node) -> None:

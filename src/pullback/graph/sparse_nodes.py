@@ -15,7 +15,7 @@ from typing import Any
 from pullback.backend.sparse_array import SparseArray
 from pullback.graph.edge import Edges
 from pullback.graph.history import gradient_edge
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.tensor.sparse_tensor import SparseTensor
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -68,7 +68,7 @@ def _record(tensor: Tensor, node: Node, source: Tensor, shape: Any) -> None:
 
 def record_values(sparse: SparseTensor, values: Tensor) -> None:
     """Make `values`, which require grad, the source of a new sparse tensor."""
-    node = SparseCooTensorWithDimsAndTensorsBackward0()
+    node = new_node(SparseCooTensorWithDimsAndTensorsBackward0)
     node.indices = sparse._sparse.indices
     _record(sparse, node, values, sparse._sparse.shape)
     sparse._recorded = values
@@ -76,7 +76,7 @@ def record_values(sparse: SparseTensor, values: Tensor) -> None:
 
 def record_dense(sparse: SparseTensor, source: Tensor) -> None:
     """Let gradients of a sparse tensor as a whole go to the dense one that it was, also where nothing is stored."""
-    _record(sparse, ToSparseBackward0(), source, sparse._sparse.shape)
+    _record(sparse, new_node(ToSparseBackward0), source, sparse._sparse.shape)
 
 
 def is_made_of_dense(sparse: SparseTensor) -> bool:
@@ -90,7 +90,7 @@ def recorded_values(sparse: SparseTensor, records: bool) -> Tensor:
         return new_tensor(sparse._sparse.values)
     if sparse._recorded is None:
         values = new_tensor(sparse._sparse.values)
-        node = ValuesBackward0()
+        node = new_node(ValuesBackward0)
         node.owner = sparse._sparse
         _record(values, node, sparse, values._array.shape)
         return values

@@ -236,6 +236,7 @@ class CopySlices(Node):
         self.view_geometry: Geometry = geometry_of(view._array, base._array)
         self.turned = view._extra is not None and view._extra.mirror is not None
         self.inner = inner
+        self.needs_tensors = inner.needs_tensors
         self.replay = replay or _strided_replay(view)
         self._place_saved_outputs()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pullback.graph.edge import Edges
 from pullback.graph.history import gradient_edge
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.tensor.tensor import Tensor
 
 
@@ -39,7 +39,7 @@ def zero_node(name: str) -> ZeroGradient:
     """A new node of this name, without edges."""
     if name not in _nodes:
         _nodes[name] = type(name, (ZeroGradient,), {})
-    node = _nodes[name]()
+    node = new_node(_nodes[name])
     node.sequence_nr = next_sequence_nr()
     return node
 

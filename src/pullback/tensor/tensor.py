@@ -223,6 +223,10 @@ class Tensor(TensorBase):
             raise RuntimeError("requires_grad must be a bool")
         self._set_requires_grad(value)
 
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad must be a bool: set it to False instead of deleting it")
+
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set `requires_grad` and return the tensor."""
         if requires_grad is not True and requires_grad is not False:
@@ -282,6 +286,20 @@ class Tensor(TensorBase):
         """The node that made this tensor, None for a leaf."""
         edge = self._gradient_edge()
         return None if edge is None else edge[0]
+
+    @property
+    def _grad_fn(self) -> Node | None:
+        return self.grad_fn
+
+    @_grad_fn.setter
+    def _grad_fn(self, value: None) -> None:
+        if value is not None:
+            raise RuntimeError("_grad_fn can be only set to None")
+        self.detach_()
+
+    @_grad_fn.deleter
+    def _grad_fn(self) -> None:
+        raise RuntimeError("Deletion of _grad_fn not allowed. Detach tensor instead!")
 
     @property
     def output_nr(self) -> int:
@@ -440,10 +458,15 @@ class Tensor(TensorBase):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if self._requires_grad and not is_float_or_complex(value._array.dtype):
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        self._leave_accumulator(value._array, keep=value._array.dtype == self._array.dtype)
         self._array = value._array
         self._share_mirror(value)
         if self._requires_grad and self._has_edge():
             _Graph.keep_former_shape(self)
+
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
     def _share_kind(self, source: Tensor) -> None:
         """Be, as an alias of `source`, what it is: conjugated, an inference tensor."""
@@ -452,6 +475,14 @@ class Tensor(TensorBase):
             self._become_inference()
             if not switches.inference_mode:
                 self._counter = InferenceAliasVersion()
+
+    def _leave_accumulator(self, array: Array, *, keep: bool) -> None:
+        """Prepare a leaf for other memory: gradients of what was recorded before still arrive, if their shape fits."""
+        node = self._accumulator() if self._accumulator is not None else None
+        if node is not None and array.shape != self._array.shape:
+            node.require_extra()  # lets the engine look at the shape
+        if not keep:
+            self._accumulator = None
 
     def _share_mirror(self, source: Tensor) -> None:
         """Be a conjugated (or negated) view if `source` is, whose array this tensor has. See Note [Lazy conjugation]."""
@@ -500,6 +531,10 @@ class Tensor(TensorBase):
     def _backward_hooks(self, value: Any) -> None:
         if value is not None:
             self._require_extra().hooks = value
+
+    @_backward_hooks.deleter
+    def _backward_hooks(self) -> None:
+        raise RuntimeError("Deletion of _backwards_hooks not allowed! Call remove() of the handles instead.")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         from pullback.serialization.pullback_tensors import reduce_tensor  # lazy: files are above this layer
