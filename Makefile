@@ -11,9 +11,10 @@ TYPED := src tools tests benchmarks
 
 .PHONY: demo test test-compiled check lint format types layers notes codegen conformance parity bench bench-quick bench-operations size clean
 
-# Trains a small network on the data in examples/data and writes pictures to demo_output/.
-demo: $(if $(wildcard $(VENV)/.developed),,$(VENV)/.installed)
-	$(BIN)/python examples/demo.py
+# Trains a small network on the data in examples/data and writes pictures to demo_output/. Nothing is compiled for it; the
+# kernels that `make test` compiles are used where they are.
+demo: $(if $(wildcard $(VENV)/.developed),,$(VENV)/.numpy)
+	@PYTHONPATH=src $(BIN)/python examples/demo.py
 
 test: $(VENV)/.developed
 	$(BIN)/python -m pytest
@@ -85,12 +86,14 @@ clean:
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "pullback needs Python 3.11 or newer; give one with: make PYTHON=python3.12"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	touch $@
+	@echo "Making the environment $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
 
-$(VENV)/.installed: $(VENV)/.created pyproject.toml $(SOURCES)
-	PULLBACK_COMPILE=kernels $(BIN)/python -m pip install --quiet .
-	touch $@
+$(VENV)/.numpy: $(VENV)/.created
+	@echo "Installing NumPy, the one thing that pullback needs ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'numpy>=2'
+	@touch $@
 
 $(COMPILED)/.installed: pyproject.toml setup.py tools/native_sources.py tools/native_access.pxd $(NATIVE) $(SOURCES)
 	$(PYTHON) -m venv $(COMPILED)
@@ -98,6 +101,7 @@ $(COMPILED)/.installed: pyproject.toml setup.py tools/native_sources.py tools/na
 	touch $@
 
 $(VENV)/.developed: $(VENV)/.created pyproject.toml setup.py $(NATIVE)
+	@echo "Installing the tools of development and compiling the kernels for this machine, some $(words $(NATIVE)) files ..."
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@
 
